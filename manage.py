@@ -1,0 +1,9 @@
+#!/usr/bin/env python
+"""Django's command-line entry of this site."""
+
+import sys
+
+from cronsite.__main__ import main
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,20 @@
+"""The reports app: a Report row names a registered ReportController."""
+
+from __future__ import annotations
+
+from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+from django.utils.translation import gettext_lazy as _
+
+
+class ReportsConfig(AppConfig):
+    """Makes a Report row for each registered controller after `migrate`."""
+
+    name = "reports"
+    verbose_name = _("Reports")
+    default_auto_field = "django.db.models.BigAutoField"
+
+    def ready(self) -> None:
+        from scheduling.targets import sync_after_migrate
+
+        post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="reports.targets")

@@ -1,0 +1,170 @@
+"""The process that children are forked from: Django and the handlers loaded, nothing connected.
+
+A fork of it costs milliseconds, a new interpreter a fifth of a second. It is its own program
+(started with exec), so that it shares no broker socket, no database connection and no thread
+with the supervisor; it opens none itself. When the supervisor's end of the control socket
+closes, however that process died, it kills every child's process group and ends.
+
+Control messages have a fixed size: `op, number, value`.
+
+supervisor -> forkserver   FORK number (with two descriptors: channel, output), SIGNAL number signal
+forkserver -> supervisor   READY, FORKED number pid, EXITED number wait-status
+"""
+
+from __future__ import annotations
+
+import ctypes
+import gc
+import os
+import selectors
+import signal
+import socket
+import struct
+import sys
+from contextlib import suppress
+
+CONTROL = struct.Struct("!BII")
+READY, FORK, FORKED, SIGNAL, EXITED, REFUSED = range(6)
+
+_PR_SET_PDEATHSIG = 1
+
+
+def die_with_parent() -> None:
+    """On Linux, let the kernel end this process when its parent dies, even by SIGKILL."""
+    if sys.platform == "linux":
+        with suppress(OSError, AttributeError):
+            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+class Forkserver:
+    """Forks children on request, reaps them, and tells the supervisor."""
+
+    def __init__(self, control: socket.socket) -> None:
+        self.control = control
+        self.children: dict[int, int] = {}  # pid -> number
+        self.numbers: dict[int, int] = {}  # number -> pid
+        self.wake_read, self.wake_write = os.pipe()
+        os.set_blocking(self.wake_read, False)
+        os.set_blocking(self.wake_write, False)
+
+    def run(self) -> None:
+        """Serve until the supervisor is gone."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
+        self._tell(READY, 0, 0)
+        with selectors.DefaultSelector() as selector:
+            selector.register(self.control, selectors.EVENT_READ)
+            selector.register(self.wake_read, selectors.EVENT_READ)
+            while True:
+                for key, _ in selector.select():
+                    if key.fileobj is self.control:
+                        if not self._serve():
+                            self._end()
+                            return
+                    else:
+                        with suppress(BlockingIOError):
+                            os.read(self.wake_read, 4096)
+                        self._reap()
+
+    def _serve(self) -> bool:
+        data, descriptors, _, _ = socket.recv_fds(self.control, CONTROL.size, 2)
+        while data and len(data) < CONTROL.size:
+            more = self.control.recv(CONTROL.size - len(data))
+            data = data + more if more else b""
+        if not data:
+            return False
+        op, number, value = CONTROL.unpack(data)
+        if op == FORK:
+            self._fork(number, *descriptors)
+        elif op == SIGNAL:
+            self._signal(number, value)
+        return True
+
+    def _fork(self, number: int, channel: int, output: int) -> None:
+        try:
+            pid = os.fork()
+        except OSError:
+            self._tell(REFUSED, number, 0)  # out of processes or memory: the supervisor tries later
+            os.close(channel)
+            os.close(output)
+            return
+        if pid == 0:
+            self._become_child(channel, output)
+        os.close(channel)
+        os.close(output)
+        self.children[pid] = number
+        self.numbers[number] = pid
+        self._tell(FORKED, number, pid)
+
+    def _become_child(self, channel: int, output: int) -> None:
+        status = 70
+        try:
+            os.setsid()
+            die_with_parent()
+            signal.set_wakeup_fd(-1)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
+                signal.signal(number, signal.SIG_DFL)
+            self.control.close()
+            os.close(self.wake_read)
+            os.close(self.wake_write)
+            os.dup2(output, 1)
+            os.dup2(output, 2)
+            os.close(output)
+            from scheduling.consumer.child import main
+
+            status = main(socket.socket(fileno=channel))
+        finally:
+            # Not sys.exit: the forkserver's own clean-up must not run in its copy.
+            os._exit(status)
+
+    def _signal(self, number: int, value: int) -> None:
+        pid = self.numbers.get(number)
+        if pid is not None:  # not reaped yet, so the pid is still this child's
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, value)
+
+    def _reap(self) -> None:
+        while self.children:
+            try:
+                found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            except ChildProcessError:
+                return
+            if found is None:
+                return
+            # While the leader is unreaped its group's number cannot be reused: end what it left behind.
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(found.si_pid, signal.SIGKILL)
+            _, status = os.waitpid(found.si_pid, 0)
+            number = self.children.pop(found.si_pid, None)
+            if number is not None:
+                self.numbers.pop(number, None)
+                self._tell(EXITED, number, status)
+
+    def _tell(self, op: int, number: int, value: int) -> None:
+        with suppress(BrokenPipeError, ConnectionResetError):
+            self.control.sendall(CONTROL.pack(op, number, value))
+
+    def _end(self) -> None:
+        for pid in self.children:
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(pid, signal.SIGKILL)
+
+
+def main(descriptor: int) -> None:
+    """Entry point of the forkserver's process."""
+    die_with_parent()
+    with open(os.devnull) as null:
+        os.dup2(null.fileno(), 0)
+    import django
+
+    django.setup()
+    from django.db import connections
+
+    import scheduling.consumer.child  # noqa: F401 - imported once here, not in every child
+
+    connections.close_all()
+    gc.collect()
+    gc.freeze()  # the collector must not touch, and so copy, the pages that children share
+    Forkserver(socket.socket(fileno=descriptor)).run()

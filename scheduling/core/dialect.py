@@ -1,0 +1,259 @@
+"""The cron dialect: which expressions are accepted, and what each field means.
+
+Five fields, ``minute hour day-of-month month weekday``, or an alias (``@daily``). A field is a comma-separated list of
+numbers, names (``jan``, ``mon``), ranges ``a-b``, and steps ``a-b/n``, ``a/n`` (from a to the end of the field); or
+``*`` or ``*/n``, which stand alone. Weekdays are 0-7, and both 0 and 7 are Sunday. Day of month also knows ``L``, the
+last day of the month; weekday also knows ``d#k``, the k-th such day of the month. Everything else is refused with a
+sentence that says what to write instead: a schedule that is read in another way than it was meant is worse than none.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import date
+from functools import lru_cache
+
+from scheduling.core.days import first_day
+
+MAX_LENGTH = 255
+ALIASES = {
+    "@yearly": "0 0 1 1 *",
+    "@annually": "0 0 1 1 *",
+    "@monthly": "0 0 1 * *",
+    "@weekly": "0 0 * * 0",
+    "@daily": "0 0 * * *",
+    "@midnight": "0 0 * * *",
+    "@hourly": "0 * * * *",
+}
+_MONTHS = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
+_ITEM = re.compile(r"([^-/]+)(?:-([^-/]+))?(?:/([^-/]+))?")
+_LAST_DAY_FORMS = re.compile(r"\d*L\d*|L[-W].*|.*WL?|.*-L|L/.*", re.IGNORECASE)
+_CHOSEN_FORMS = re.compile(r"[HR](\(.*\))?(/.*)?", re.IGNORECASE)
+
+
+class CronError(ValueError):
+    """An expression that is refused. The message is a sentence for the person who wrote it.
+
+    ``field`` is the field at fault ("minute", "hour", "day of month", "month", "weekday"), or None for the whole.
+    """
+
+    def __init__(self, message: str, field: str | None = None) -> None:
+        super().__init__(message)
+        self.field = field
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A valid schedule, made by ``parse``. Equal and hashed by its expression, from which the rest follows."""
+
+    expression: str
+    """Normalised: the alias expanded, fields separated by single spaces."""
+    interval: bool = field(compare=False)
+    """Minute or hour begins with ``*``: follows real time through clock changes. Otherwise fixed (see ``cron``)."""
+    minutes: tuple[int, ...] = field(compare=False, repr=False)
+    """Minutes of the hour, ascending."""
+    hours: tuple[int, ...] = field(compare=False, repr=False)
+    """Hours of the day, ascending."""
+    days: tuple[int, ...] = field(compare=False, repr=False)
+    """Days of the month, ascending, without ``L``."""
+    last_day: bool = field(compare=False, repr=False)
+    """Whether ``L`` stands among the days."""
+    months: tuple[int, ...] = field(compare=False, repr=False)
+    """Months of the year, 1-12, ascending."""
+    weekdays: tuple[int, ...] = field(compare=False, repr=False)
+    """Weekdays, 0-6 from Sunday, ascending; with ``d#k`` the days named."""
+    nth: tuple[tuple[int, int], ...] = field(compare=False, repr=False)
+    """The (d, k) of each ``d#k``, ascending; empty without."""
+    either: bool = field(compare=False, repr=False)
+    """The day rule: day of month or weekday is enough. False if one of them begins with ``*``: then both must match."""
+    calendar: str = field(compare=False, repr=False)
+    """The three day fields in the spelling that ``days`` hands to croniter."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    name: str
+    low: int
+    high: int  # the highest number that may be written
+    last: int  # where "*" and "a/n" end: weekday 7 may be written, but is Sunday again
+    names: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def size(self) -> int:
+        return self.last - self.low + 1
+
+    def error(self, sentence: str) -> CronError:
+        return CronError(f"{self.name.capitalize()}: {sentence}", self.name)
+
+    def number(self, text: str) -> int:
+        if not text.isdigit():
+            if text.lower() in self.names:
+                return self.names[text.lower()]
+            name = f" or a name such as '{next(iter(self.names))}'" if self.names else ""
+            raise self.error(f"{_quote(text)} is not understood; write a number {self.low}-{self.high}{name}.")
+        number = int(text)
+        if not self.low <= number <= self.high:
+            raise self.error(f"{_quote(text)} is outside {self.low}-{self.high}.")
+        return number
+
+
+_MINUTE = _Field("minute", 0, 59, 59)
+_HOUR = _Field("hour", 0, 23, 23)
+_DAY = _Field("day of month", 1, 31, 31)
+_MONTH = _Field("month", 1, 12, 12, {name: number for number, name in enumerate(_MONTHS, 1)})
+_WEEKDAY = _Field("weekday", 0, 7, 6, {name: number for number, name in enumerate(_WEEKDAYS)})
+
+
+@lru_cache(maxsize=4096)
+def parse(expression: str) -> Cron:
+    """Read an expression; raise CronError with a sentence if it is not of the dialect or would never fire."""
+    minute, hour, day, month, weekday = texts = _split(expression)
+    minutes, hours, months = _values(_MINUTE, minute), _values(_HOUR, hour), _values(_MONTH, month)
+    days, last_day = _values(_DAY, day), "L" in day.upper().split(",")
+    nth = _nth(weekday, day) if "#" in weekday else ()
+    weekdays = tuple(sorted({d for d, _ in nth})) if nth else _values(_WEEKDAY, weekday)
+    # Debian's cron and ISC's read the first character alone: "*/2" counts as a star here.
+    either = not day.startswith("*") and not weekday.startswith("*")
+    calendar = _calendar(texts, days, last_day, months, weekdays, nth, either)
+    if first_day(calendar, date(2000, 1, 1)) is None:
+        dates = " ".join(texts[2:])
+        raise _DAY.error(f"no date ever matches '{dates}', so this would never fire; choose a day that the month has.")
+    interval = minute.startswith("*") or hour.startswith("*")
+    return Cron(" ".join(texts), interval, minutes, hours, days, last_day, months, weekdays, nth, either, calendar)
+
+
+def _split(expression: str) -> list[str]:
+    # The length first: whatever is sent, refusing it costs no more than measuring it.
+    if len(expression) > MAX_LENGTH:
+        raise CronError(f"The expression has {len(expression)} characters; shorten it to at most {MAX_LENGTH}.")
+    if not all(" " <= character <= "~" or character == "\t" for character in expression):
+        raise CronError("The expression holds characters that are not plain ASCII; type it anew.")
+    texts = expression.split()
+    if texts and texts[0].startswith("@"):
+        alias = ALIASES.get(" ".join(texts).lower())
+        if alias is None:
+            raise CronError(f"{_quote(' '.join(texts))} is not an alias; use one of {', '.join(ALIASES)}.")
+        texts = alias.split()
+    if len(texts) != 5:
+        raise CronError(
+            "Write five fields (minute, hour, day of month, month, weekday) or an alias such as @daily, "
+            f"not {len(texts)}; seconds and years are not supported."
+        )
+    return texts
+
+
+def _values(kind: _Field, text: str) -> tuple[int, ...]:
+    items = text.split(",")
+    found: set[int] = set()
+    for item in items:
+        if item.startswith("*") and len(items) > 1:
+            # Read as the whole field, or as an interval only when it comes first: nobody means either.
+            raise kind.error(f"'*' cannot stand in a list; write '*' alone, or a range such as {kind.low}-{kind.last}.")
+        if not (kind is _DAY and item.upper() == "L"):  # no number stands for the last day
+            found.update(_range(kind, item))
+    # 7 is Sunday.
+    return tuple(sorted({value % 7 for value in found} if kind is _WEEKDAY else found))
+
+
+def _range(kind: _Field, item: str) -> range:
+    _refuse_foreign(kind, item)
+    match = _ITEM.fullmatch(item)
+    if match is None:
+        raise kind.error(f"{_quote(item)} is not understood; write a number, 'a-b', 'a-b/n', 'a/n', '*' or '*/n'.")
+    start, end, step_text = match.groups()
+    step = _step(kind, step_text) if step_text else 1
+    if start == "*" and end is None:
+        return range(kind.low, kind.last + 1, step)
+    low = kind.number(start)
+    if end is None:
+        if low > kind.last and step_text:
+            raise kind.error(f"{_quote(item)} begins at the end of the week; count from 0 or name the days.")
+        return range(low, (kind.last if step_text else low) + 1, step)
+    high = kind.number(end)
+    if low > high:
+        raise kind.error(f"{_quote(item)} runs backwards; use {_forwards(kind, low, high, step)}.")
+    return range(low, high + 1, step)
+
+
+def _step(kind: _Field, text: str) -> int:
+    # A step longer than the field ("*/90") is read by others as its first value alone; nobody means that.
+    step = int(text) if text.isdigit() else 0
+    if not 1 <= step <= kind.size:
+        raise kind.error(f"the step {_quote(text)} must be a number 1-{kind.size}.")
+    return step
+
+
+def _forwards(kind: _Field, low: int, high: int, step: int) -> str:
+    """What to write for a range across the end of the field, such as Friday to Monday."""
+    if kind is _WEEKDAY and high == 0 and low < 7 and step == 1:
+        return f"{low}-7"
+    low = low if low <= kind.last else kind.low
+    around = [*range(low, kind.last + 1), *range(kind.low, high + 1)] if low > high else [*range(low, high + 1)]
+    if kind is _WEEKDAY or step > 1:
+        return ",".join(map(str, around[::step]))
+    return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in ((low, kind.last), (kind.low, high)))
+
+
+def _refuse_foreign(kind: _Field, item: str) -> None:
+    """Spellings of other crons get their own sentence."""
+    if not item:
+        raise kind.error("an item of the list is empty; remove the extra comma.")
+    if "?" in item:
+        raise kind.error("'?' is not supported; write '*'.")
+    if "#" in item:
+        raise kind.error(f"{_quote(item)} is not understood; only a weekday may have '#', as in '1#2'.")
+    if _CHOSEN_FORMS.fullmatch(item):
+        raise kind.error(f"{_quote(item)} (a value chosen by the program) is not supported; write the number you want.")
+    if _LAST_DAY_FORMS.fullmatch(item):
+        raise kind.error(f"{_quote(item)} is not supported; only a day of month may be 'L', the last of the month.")
+
+
+def _nth(text: str, day: str) -> tuple[tuple[int, int], ...]:
+    if day != "*":
+        # Whether both must match or either is answered differently by every cron; croniter drops one of them.
+        raise _DAY.error(f"with '#' in the weekday it must be '*', not {_quote(day)}.")
+    found: set[tuple[int, int]] = set()
+    for item in text.split(","):
+        weekday, mark, number = item.partition("#")
+        if not mark:
+            raise _WEEKDAY.error("days with and without '#' cannot be mixed; write two schedules.")
+        if not (number.isdigit() and 1 <= int(number) <= 5):
+            raise _WEEKDAY.error(f"the number after '#' in {_quote(item)} must be 1-5.")
+        found.add((_WEEKDAY.number(weekday) % 7, int(number)))
+    return tuple(sorted(found))
+
+
+def _calendar(
+    texts: list[str],
+    days: tuple[int, ...],
+    last_day: bool,
+    months: tuple[int, ...],
+    weekdays: tuple[int, ...],
+    nth: tuple[tuple[int, int], ...],
+    either: bool,
+) -> str:
+    """The day fields as croniter reads them rightly.
+
+    Values are listed one by one, because croniter reads ``a-a`` as the whole field. A full field becomes ``*`` first,
+    because croniter confuses a full list with a restricted field. ``*/n`` stays, because its star decides the day rule.
+    """
+    month = "*" if len(months) == 12 else _list(months)
+    if nth:
+        return f"* {month} {_list(f'{d}#{k}' for d, k in nth)}"
+    every_day, every_weekday = len(days) == 31, len(weekdays) == 7
+    if either and (every_day or every_weekday):
+        return f"* {month} *"
+    day = "*" if every_day else texts[2] if texts[2].startswith("*") else _list([*days, *(["l"] if last_day else [])])
+    weekday = "*" if every_weekday else texts[4] if texts[4].startswith("*") else _list(weekdays)
+    return f"{day} {month} {weekday}"
+
+
+def _list(values: Iterable[object]) -> str:
+    return ",".join(map(str, values))
+
+
+def _quote(text: str) -> str:
+    return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}...'"

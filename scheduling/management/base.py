@@ -1,0 +1,32 @@
+"""What the commands share: logging, settings, and errors as one sentence."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from scheduling import logs
+from scheduling.conf import Conf, ConfError, get_conf
+
+OK = 0
+FAILED = 1
+"""The command refused to start or could not do what was asked; the last line says why."""
+
+
+class SchedulingCommand(BaseCommand):
+    """Configures logging and reads the settings before `work`."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Refuse unusable settings with a sentence, then work."""
+        try:
+            logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
+            conf = get_conf()
+        except (ConfError, ValueError) as error:
+            raise CommandError(str(error)) from None
+        self.work(conf, **options)
+
+    def work(self, conf: Conf, **options: Any) -> None:
+        """What the command does."""
+        raise NotImplementedError

@@ -1,0 +1,78 @@
+"""`run_web`: the admin's web server, a child of `up`."""
+
+from __future__ import annotations
+
+import importlib
+from argparse import ArgumentParser
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from django.apps import apps
+from django.conf import settings
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.core.handlers.wsgi import WSGIHandler
+from django.core.management import call_command
+from django.core.management.base import BaseCommand
+from django.core.servers.basehttp import get_internal_wsgi_application
+
+from scheduling.management.entry import address_of
+
+WSGI = Callable[..., Iterable[bytes]]
+
+
+class Command(BaseCommand):
+    """Serves the project with gunicorn, inside the process and import path of this command.
+
+    `python -m gunicorn` would put the working directory on the import path, read a gunicorn.conf.py that is meant
+    for another server, and leave the admin without its style sheets where only `runserver` serves them.
+    """
+
+    help = "Serve this site with gunicorn, one process and a few threads. `up` starts it; a larger site has its own."
+    requires_system_checks: list[str] = []
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """--host, --port, --threads."""
+        parser.add_argument("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
+        parser.add_argument("--port", type=int, default=8000, help="Port to listen on (default: %(default)s).")
+        parser.add_argument("--threads", type=int, default=4, help="Requests served at a time (default: %(default)s).")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Serve until SIGTERM."""
+        address = address_of(options["host"], options["port"])
+        try:
+            base = importlib.import_module("gunicorn.app.base")
+        except ImportError:  # not installed, or Windows
+            call_command("runserver", address, use_reloader=False)
+            return
+        _serve(base, address, options["threads"])
+
+
+def _serve(base: Any, address: str, threads: int) -> None:
+    wanted = {
+        "bind": [address],
+        "worker_class": "gthread",
+        "workers": 1,
+        "threads": threads,
+        "graceful_timeout": 5,  # an admin page takes milliseconds; the consumer is what a shutdown waits for
+        "loglevel": "warning",
+        "control_socket_disable": True,  # newer releases put a socket into the home folder, one for all
+    }
+
+    def load_config(self: Any) -> None:
+        for name, value in wanted.items():
+            if name in self.cfg.settings:
+                self.cfg.set(name, value)
+
+    application = type(
+        "Site", (base.BaseApplication,), {"load_config": load_config, "load": lambda _self: application_of_project()}
+    )
+    application().run()
+
+
+def application_of_project() -> WSGI:
+    """The project's WSGI application, with static files in front of it if nobody else serves them."""
+    application = get_internal_wsgi_application()
+    if not apps.is_installed("django.contrib.staticfiles") or any("whitenoise" in name for name in settings.MIDDLEWARE):
+        return application
+    # What runserver does. It is not made for the internet, and neither is `up`.
+    return StaticFilesHandler(application) if isinstance(application, WSGIHandler) else application

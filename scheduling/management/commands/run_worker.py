@@ -1,0 +1,40 @@
+"""`manage.py run_worker`: a consumer. Any number may run side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+
+from scheduling.broker import get_broker
+from scheduling.conf import Conf, ConfError
+from scheduling.consumer.supervisor import Supervisor
+from scheduling.management.base import SchedulingCommand
+from scheduling.stop import Stop
+
+MAX_CONCURRENCY = 256
+
+
+class Command(SchedulingCommand):
+    help = "Runs published executions in child processes, until SIGTERM or Ctrl-C; then drains."
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Concurrency, queue, and an end for tests."""
+        parser.add_argument("--concurrency", type=int, default=1, help="runs at once (default 1)")
+        parser.add_argument("--standalone", action="store_true", help="serve the schedules marked standalone only")
+        parser.add_argument("--max-runs", type=int, default=None, help="end after so many runs")
+
+    def work(self, conf: Conf, **options: Any) -> None:
+        """Run one consumer."""
+        concurrency = options["concurrency"]
+        if not 1 <= concurrency <= MAX_CONCURRENCY:
+            raise CommandError(f"--concurrency must be from 1 to {MAX_CONCURRENCY}, not {concurrency}.")
+        if options["max_runs"] is not None and options["max_runs"] < 1:
+            raise CommandError("--max-runs must be at least 1.")
+        queue = "standalone" if options["standalone"] else "main"
+        with Stop() as stop:
+            try:
+                broker = get_broker(conf.broker_url)
+            except ConfError as error:
+                raise CommandError(str(error)) from None
+            Supervisor(broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=options["max_runs"]).run()

@@ -1,0 +1,20 @@
+"""The stored nouns, one a file."""
+
+from scheduling.models.attempt import Attempt
+from scheduling.models.execution import FailedExecution, SchedulerExecution
+from scheduling.models.output import Output
+from scheduling.models.process import Process
+from scheduling.models.reminder import Reminder
+from scheduling.models.scheduler import Scheduler
+from scheduling.models.worker import Worker
+
+__all__ = [
+    "Attempt",
+    "FailedExecution",
+    "Output",
+    "Process",
+    "Reminder",
+    "Scheduler",
+    "SchedulerExecution",
+    "Worker",
+]

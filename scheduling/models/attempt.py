@@ -1,0 +1,48 @@
+"""Attempt: the record of one ended run of an execution."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Attempt(models.Model):
+    """How one numbered run ended. Written once, when it ends, and never changed.
+
+    While an attempt runs, its start and owner stand in the execution's own row; so a run costs
+    one insert, and the unique key keeps a second result of the same attempt out.
+    """
+
+    class Outcome(models.TextChoices):
+        SUCCEEDED = "succeeded", _("succeeded")
+        FAILED = "failed", _("failed")
+        TIMED_OUT = "timed_out", _("timed out")
+        CRASHED = "crashed", _("crashed")
+        CANCELLED = "cancelled", _("cancelled")
+        INTERRUPTED = "interrupted", _("interrupted")
+
+    execution = models.ForeignKey(
+        "scheduling.SchedulerExecution", on_delete=models.CASCADE, related_name="attempts", db_index=False
+    )
+    number = models.PositiveIntegerField(_("number"))
+    started_at = models.DateTimeField(_("started"))
+    finished_at = models.DateTimeField(_("finished"))
+    consumer = models.CharField(_("consumer"), max_length=128)
+    pid = models.PositiveIntegerField(_("process id"), null=True, blank=True)
+    outcome = models.CharField(_("outcome"), max_length=16, choices=Outcome.choices)
+    exit_code = models.IntegerField(_("exit code"), null=True, blank=True)
+    signal = models.PositiveSmallIntegerField(_("signal"), null=True, blank=True)
+    error_class = models.CharField(_("error class"), max_length=200, blank=True, default="")
+    error_message = models.TextField(_("error"), blank=True, default="")
+    traceback = models.TextField(_("traceback"), blank=True, default="")
+    retry_at = models.DateTimeField(_("retried at"), null=True, blank=True)
+    """When the retry that this attempt's end planned falls due."""
+
+    class Meta:
+        verbose_name = _("attempt")
+        verbose_name_plural = _("attempts")
+        ordering = ["execution", "number"]
+        constraints = [models.UniqueConstraint(fields=["execution", "number"], name="scheduling_attempt_once")]
+
+    def __str__(self) -> str:
+        return f"{self.execution_id}.{self.number}"

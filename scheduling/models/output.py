@@ -1,0 +1,32 @@
+"""Output: what a run printed, in chunks."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Output(models.Model):
+    """A chunk of whole lines of one attempt, in the order they were read.
+
+    Each line is `<ISO time> <LEVEL> <text>`; LEVEL is OUT for plain prints, else the log level.
+    """
+
+    execution = models.ForeignKey(
+        "scheduling.SchedulerExecution", on_delete=models.CASCADE, related_name="outputs", db_index=False
+    )
+    attempt = models.PositiveIntegerField(_("attempt"))
+    sequence = models.PositiveIntegerField(_("sequence"))
+    text = models.TextField(_("text"))
+    created_at = models.DateTimeField(_("stored"))
+
+    class Meta:
+        verbose_name = _("output")
+        verbose_name_plural = _("output")
+        ordering = ["execution", "attempt", "sequence"]
+        constraints = [
+            models.UniqueConstraint(fields=["execution", "attempt", "sequence"], name="scheduling_output_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.execution_id}.{self.attempt} #{self.sequence}"

@@ -1,0 +1,30 @@
+"""Reminder: a message to send on a schedule."""
+
+from __future__ import annotations
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+
+class Reminder(models.Model):
+    """Subject, text and addressees of a message that a Scheduler sends."""
+
+    name = models.CharField(_("name"), max_length=100, unique=True)
+    subject = models.CharField(_("subject"), max_length=200)
+    body = models.TextField(_("text"), blank=True, default="")
+    recipients = models.TextField(_("recipients"), help_text=_("E-mail addresses, one a line."))
+    params = models.JSONField(_("parameters"), default=dict, blank=True)
+    created_at = models.DateTimeField(_("created"), auto_now_add=True)
+
+    class Meta:
+        verbose_name = _("reminder")
+        verbose_name_plural = _("reminders")
+        ordering = ["name"]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def handler_name(self) -> str:
+        """The name of the code behind every reminder."""
+        return "send"

@@ -1,0 +1,95 @@
+"""Prune: retention of the history, in small batches that nobody waits for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from scheduling.core.lifecycle import ENDED
+from scheduling.logs import get_logger
+from scheduling.models import Attempt, Output, Process, SchedulerExecution
+from scheduling.signals import executions_pruned
+
+log = get_logger(__name__)
+
+BATCH = 1000
+
+
+@dataclass
+class Pruned:
+    """What a pass removed; `complete` is False when the time was over first."""
+
+    executions: int = 0
+    attempts: int = 0
+    outputs: int = 0
+    processes: int = 0
+    complete: bool = True
+
+
+def prune(
+    now: datetime,
+    days: int,
+    *,
+    dry_run: bool = False,
+    max_seconds: float | None = None,
+    batch: int = BATCH,
+    monotonic: Callable[[], float] = time.monotonic,
+) -> Pruned:
+    """Remove executions that ended more than `days` days ago, with their attempts and output.
+
+    What waits, runs, or stands in the failed inbox is kept, however old. Occurrences inside the
+    catch-up window must stay on record, so at least one day is kept.
+
+    Raises:
+        ValueError: for less than one day.
+    """
+    if days < 1:
+        raise ValueError("Keep at least one day: an occurrence that is pruned too early could be claimed again.")
+    cutoff = now - timedelta(days=days)
+    deadline = monotonic() + max_seconds if max_seconds is not None else None
+    done = Pruned()
+    cursor = 0
+    states = sorted(state.value for state in ENDED)
+    # By primary key, the oldest first: the table's own order, whatever its size. Keys grow with
+    # time, so the first row that was claimed after the cutoff ends the scan.
+    while True:
+        window = list(
+            SchedulerExecution.objects.filter(pk__gt=cursor)
+            .order_by("pk")
+            .values_list("pk", "state", "finished_at", "executed_at")[:batch]
+        )
+        if not window:
+            break
+        cursor = window[-1][0]
+        ids = [pk for pk, state, finished, _ in window if state in states and finished and finished < cutoff]
+        if ids:
+            _remove(ids, dry_run, done)
+        if window[-1][3] >= cutoff:
+            break
+        if deadline is not None and monotonic() >= deadline:
+            done.complete = False
+            break
+    gone = Process.objects.filter(heartbeat_at__lt=cutoff)
+    done.processes = gone.count() if dry_run else gone.delete()[0]
+    return done
+
+
+def _remove(ids: list[int], dry_run: bool, done: Pruned) -> None:
+    outputs, attempts = Output.objects.filter(execution__in=ids), Attempt.objects.filter(execution__in=ids)
+    if dry_run:
+        done.executions += len(ids)
+        done.outputs += outputs.count()
+        done.attempts += attempts.count()
+        return
+    for receiver, answer in executions_pruned.send_robust(sender=SchedulerExecution, ids=ids):
+        if isinstance(answer, Exception):
+            log.error("A receiver of executions_pruned raised: %r: %r", receiver, answer)
+    with transaction.atomic():
+        # Children first, without loading a row: Django's own cascade reads all it deletes.
+        done.outputs += outputs._raw_delete(outputs.db)
+        done.attempts += attempts._raw_delete(attempts.db)
+        done.executions += SchedulerExecution.objects.filter(pk__in=ids)._raw_delete(outputs.db)

@@ -1,0 +1,159 @@
+"""Sweeps: compare rows with what should have happened by now, and mend. Loops, never jobs.
+
+Each sweep does one bounded batch and says how many rows it mended. They run inside every
+producer; every change is a compare-and-set, so any number may sweep at once.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from scheduling.brief import Briefs
+from scheduling.broker import Broker, BrokerError
+from scheduling.core.lifecycle import State
+from scheduling.core.outcome import Crashed
+from scheduling.dispatch import message_of, plan_anew, publish
+from scheduling.ledger import Ended
+from scheduling.logs import get_logger
+from scheduling.models import Process, Scheduler, SchedulerExecution
+from scheduling.settlement import CLAIM_GRACE, Settled, announce, settle_attempt
+
+log = get_logger(__name__)
+
+BATCH = 200
+
+RETRY_GRACE = timedelta(seconds=10)
+"""How late a retry's message may be before it is published anew."""
+
+SILENT_AFTER = timedelta(seconds=60)
+"""A process that has not renewed its heartbeat for so long is shown as silent."""
+
+
+@dataclass
+class Swept:
+    """Rows mended by one round."""
+
+    planned: int = 0
+    leases: int = 0
+    claims: int = 0
+    retries: int = 0
+
+
+def sweep(broker: Broker, now: datetime, briefs: Briefs | None = None) -> Swept:
+    """One round of every sweep."""
+    return Swept(
+        planned=plan_stale(now),
+        leases=recover_leases(broker, now, briefs or Briefs(time.monotonic)),
+        claims=publish_claimed(broker, now),
+        retries=publish_retries(broker, now),
+    )
+
+
+def plan_stale(now: datetime, limit: int = BATCH) -> int:
+    """Plan the schedules that plain SQL has changed; an index holds only those."""
+    with transaction.atomic():
+        ids = list(
+            Scheduler.objects.filter(plan_stale=1)
+            .order_by("id")
+            .select_for_update(skip_locked=True)
+            .values_list("pk", flat=True)[:limit]
+        )
+        if not ids:
+            return 0
+        planned = plan_anew(ids, now)
+    log.info("Planned %s schedules that were changed outside", planned)
+    return planned
+
+
+def recover_leases(broker: Broker, now: datetime, briefs: Briefs, limit: int = BATCH) -> int:
+    """End the attempts whose lease has run out as crashed; the retry policy decides what follows."""
+    overdue = list(
+        SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=now).order_by("wake_at")[:limit]
+    )
+    recovered = 0
+    for execution in overdue:
+        ended = Ended(execution.pk, execution.attempt, execution.started_at or now, execution.consumer, execution.pid)
+        message = message_of(execution)
+        policy = briefs.get(message).policy
+        result = settle_attempt(ended, Crashed(lost=True), policy, now, embedded=broker.embedded, lease_before=now)
+        if result.state is None:
+            continue  # renewed or settled meanwhile
+        recovered += 1
+        announce(
+            result,
+            type_=execution.type,
+            target_id=execution.target_id,
+            name=execution.target_name,
+            scheduler_id=execution.scheduler_id,
+        )
+        _tell_broker(broker, execution, result, now)
+    return recovered
+
+
+def _tell_broker(broker: Broker, execution: SchedulerExecution, result: Settled, now: datetime) -> None:
+    from scheduling.core.messages import FailedMessage
+
+    if broker.embedded:
+        return
+    try:
+        if result.state is State.RETRYING:
+            execution.refresh_from_db()
+            publish_retry(broker, execution, now)
+        elif result.state is State.FAILED:
+            broker.fail(None, FailedMessage(message_of(execution), now, result.error, result.retries), result.error)
+    except BrokerError as error:
+        log.warning("The broker was not told and will be later: %s", error, extra={"execution": execution.pk})
+
+
+def publish_claimed(broker: Broker, now: datetime, limit: int = BATCH) -> int:
+    """Publish what was claimed and never confirmed: its producer died, or the broker was away."""
+    with transaction.atomic():
+        overdue = list(
+            SchedulerExecution.objects.filter(state=State.CLAIMED.value, wake_at__lt=now)
+            .order_by("wake_at")
+            .select_for_update(skip_locked=True)[:limit]
+        )
+        # Push them on first: the next sweep, here or elsewhere, must not publish them again at once.
+        ids = [execution.pk for execution in overdue]
+        if ids:
+            columns = {"wake_at": now + CLAIM_GRACE}
+            if broker.embedded:  # claimed for a broker that is no longer configured
+                columns = {"state": State.QUEUED.value, "wake_at": now, "published_at": now}  # type: ignore[dict-item]
+            SchedulerExecution.objects.filter(pk__in=ids).update(**columns)
+    return publish(overdue, broker)
+
+
+def publish_retries(broker: Broker, now: datetime, limit: int = BATCH) -> int:
+    """Publish retries whose message was never confirmed or did not come back in time."""
+    if broker.embedded:
+        return 0
+    overdue = list(
+        SchedulerExecution.objects.filter(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE).order_by(
+            "wake_at"
+        )[:limit]
+    )
+    count = 0
+    for execution in overdue:
+        try:
+            count += publish_retry(broker, execution, now)
+        except BrokerError as error:
+            log.warning("Retries cannot be published now: %s", error)
+            break
+    return count
+
+
+def publish_retry(broker: Broker, execution: SchedulerExecution, now: datetime) -> int:
+    """Make a retry's next message arrive now: retrying -> claimed -> queued."""
+    moved = SchedulerExecution.objects.filter(
+        pk=execution.pk, state=State.RETRYING.value, attempt=execution.attempt
+    ).update(state=State.CLAIMED.value, wake_at=now + CLAIM_GRACE)
+    return publish([execution], broker) if moved else 0
+
+
+def silent_processes(now: datetime) -> int:
+    """How many processes stopped without saying so; shown in the admin."""
+    return Process.objects.filter(stopped_at__isnull=True, heartbeat_at__lt=now - SILENT_AFTER).count()

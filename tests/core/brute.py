@@ -1,0 +1,170 @@
+"""The policy once more, as plainly as it can be written: look at every minute, remember what the clock has shown.
+
+Shares nothing with the code under test. Slow, so that it can be read and believed.
+"""
+
+from __future__ import annotations
+
+from calendar import monthrange
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import lru_cache
+from zoneinfo import ZoneInfo
+
+from hypothesis import strategies as st
+
+MINUTE = timedelta(minutes=1)
+MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
+
+
+def utc(text: str) -> datetime:
+    return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+@dataclass(frozen=True)
+class Matcher:
+    expression: str
+
+    def __hash__(self) -> int:
+        return hash(self.expression)
+
+    @property
+    def interval(self) -> bool:
+        minute, hour, *_ = self.expression.split()
+        return minute[0] == "*" or hour[0] == "*"
+
+    def matches(self, wall: datetime) -> bool:
+        minutes, hours = times_of(self.expression)
+        return wall.minute in minutes and wall.hour in hours and self.matches_day(wall.date())
+
+    def matches_day(self, day: date) -> bool:
+        return _matches_day(self.expression, day)
+
+
+@lru_cache(maxsize=512)
+def times_of(expression: str) -> tuple[set[int], set[int]]:
+    minute, hour, *_ = expression.split()
+    return {m for m in range(60) if _hit(minute, m, 59)}, {h for h in range(24) if _hit(hour, h, 23)}
+
+
+@lru_cache(maxsize=4096)
+def _matches_day(expression: str, day: date) -> bool:
+    _, _, dom, month, dow = expression.lower().split()
+    for number, name in enumerate(MONTHS, 1):
+        month = month.replace(name, str(number))
+    for number, name in enumerate(WEEKDAYS):
+        dow = dow.replace(name, str(number))
+    if not _hit(month, day.month, 12, low=1):
+        return False
+    last = day.day == monthrange(day.year, day.month)[1]
+    dom_hit = _hit(dom, day.day, 31, low=1) or (last and "l" in dom.split(","))
+    weekday = day.isoweekday() % 7
+    if "#" in dow:
+        nth = (day.day - 1) // 7 + 1
+        dow_hit = any(int(d) % 7 == weekday and int(k) == nth for d, k in (item.split("#") for item in dow.split(",")))
+    else:
+        dow_hit = _hit(dow, weekday, 6) or (weekday == 0 and _hit(dow, 7, 6))
+    if dom[0] == "*" or dow[0] == "*":
+        return dom_hit and dow_hit
+    return dom_hit or dow_hit
+
+
+def _hit(text: str, value: int, last: int, low: int = 0) -> bool:
+    for item in text.split(","):
+        base, _, step = item.partition("/")
+        if base == "l":
+            continue
+        start, _, end = base.partition("-")
+        first = low if start == "*" else int(start)
+        final = int(end) if end else last if step or start == "*" else first
+        if first <= value <= final and (value - first) % int(step or 1) == 0:
+            return True
+    return False
+
+
+def fires(expression: str, tz: str, after: datetime, until: datetime) -> list[datetime]:
+    """Every instant in (after, until], by walking the minutes of real time with an eye on the local clock."""
+    matcher, info = Matcher(expression), ZoneInfo(tz)
+    found = []
+    # A fixed job looks at each wall-clock minute once, when the clock first reaches or jumps over it: the highest
+    # reading so far is its memory. Two days suffice, for no change is longer than one.
+    instant = (after if matcher.interval else after - timedelta(days=2)).replace(second=0, microsecond=0)
+    highest = _reading(instant, info)
+    while (instant := instant + MINUTE) <= until:
+        reading = _reading(instant, info)
+        if matcher.interval:
+            hit = matcher.matches(reading)
+        else:
+            hit = False
+            while highest < reading:
+                highest += MINUTE
+                hit = matcher.matches(highest) or hit
+        if hit and instant > after:
+            found.append(instant)
+    return found
+
+
+def _reading(instant: datetime, info: ZoneInfo) -> datetime:
+    return instant.astimezone(info).replace(tzinfo=None, fold=0)
+
+
+def changes(tz: str, year: int) -> list[datetime]:
+    """The clock changes of a year, to the quarter of an hour."""
+    info, step = ZoneInfo(tz), timedelta(minutes=15)
+    found, instant = [], datetime(year, 1, 1, tzinfo=UTC)
+    day = timedelta(days=1)
+    while instant.year == year:
+        if instant.astimezone(info).utcoffset() != (instant + day).astimezone(info).utcoffset():
+            quarter = instant
+            while quarter.astimezone(info).utcoffset() == (quarter + step).astimezone(info).utcoffset():
+                quarter += step
+            found.append(quarter + step)
+        instant += day
+    return found
+
+
+# What people write, and what they should not: every form of the dialect, in every field.
+
+
+def _items(low: int, high: int, size: int, names: list[str]) -> st.SearchStrategy[str]:
+    number = st.integers(low, high).map(str)
+    if names:
+        number = number | st.sampled_from(names) | st.sampled_from(names).map(str.upper)
+    bounds = st.tuples(st.integers(low, high), st.integers(low, high)).map(sorted)
+    spans = bounds.map(lambda pair: f"{pair[0]}-{pair[1]}")
+    if names:
+        places = st.tuples(st.integers(0, len(names) - 1), st.integers(0, len(names) - 1)).map(sorted)
+        spans = spans | places.map(lambda pair: f"{names[pair[0]]}-{names[pair[1]]}")
+    steps = st.integers(1, size)
+    # A weekday of 7 with a step is refused.
+    starts = st.integers(low, min(high, low + size - 1))
+    return (
+        number
+        | spans
+        | st.builds("{}/{}".format, spans, steps)
+        | st.builds("{}/{}".format, starts, steps)
+        | st.builds("{0}-{0}".format, st.integers(low, high))
+    )
+
+
+def _field(low: int, high: int, size: int, names: list[str] | None = None) -> st.SearchStrategy[str]:
+    items = st.lists(_items(low, high, size, names or []), min_size=1, max_size=3).map(",".join)
+    return st.just("*") | st.integers(1, size).map("*/{}".format) | items
+
+
+def _nth() -> st.SearchStrategy[str]:
+    day = st.integers(0, 7).map(str) | st.sampled_from(WEEKDAYS)
+    return st.lists(st.builds("{}#{}".format, day, st.integers(1, 5)), min_size=1, max_size=3).map(",".join)
+
+
+_days = _field(1, 31, 31) | st.sampled_from(["L", "l", "1,L", "L,15", "1-30,L", "1-31", "31", "29-30"])
+_months = _field(1, 12, 12, MONTHS) | st.just("*")
+_weekdays = _field(0, 7, 7, WEEKDAYS) | st.sampled_from(["0-6", "1-7", "0,7"])
+_dates = st.builds("{} {} {}".format, _days, _months, _weekdays) | st.builds("* {} {}".format, _months, _nth())
+# Half of them name hours in which clocks change, and few minutes, so that a window of hours holds some.
+_times_of_day = st.builds("{} {}".format, _field(0, 59, 60), _field(0, 23, 24)) | st.builds(
+    "{} {}".format, _field(0, 59, 60), st.sampled_from(["*", "*/2", "0-3", "0,1,2,3", "1", "2", "23,0", "0-23"])
+)
+times = st.builds("{} * * *".format, _times_of_day)
+expressions = times | st.builds("{} {}".format, _times_of_day, _dates)

@@ -1,0 +1,375 @@
+"""Instants: the truth table of clock changes, and the policy against a minute-by-minute walk."""
+
+from __future__ import annotations
+
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from functools import lru_cache
+from itertools import pairwise
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from scheduling.core.cron import (
+    CronError,
+    ZoneError,
+    count_between,
+    last_between,
+    next_after,
+    parse,
+    upcoming,
+)
+from scheduling.core.days import first_day
+from tests.core import brute
+from tests.core.brute import utc
+
+NEW_YORK, MADRID, LORD_HOWE = "America/New_York", "Europe/Madrid", "Australia/Lord_Howe"
+SAO_PAULO, TEHRAN, APIA = "America/Sao_Paulo", "Asia/Tehran", "Pacific/Apia"
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+
+
+def times(expression: str, tz: str, after: str, until: str) -> list[str]:
+    """The instants in (after, until] as "day hour:minute" in UTC, by next_after."""
+    cron, found, here, end = parse(expression), [], utc(after), utc(until)
+    while (here := next_after(cron, tz, here)) <= end:
+        found.append(f"{here:%d %H:%M}")
+    return found
+
+
+@pytest.mark.parametrize(
+    ("expression", "tz", "after", "until", "expected"),
+    [
+        # Gap, fixed: once, at its end. New York 2026-03-08 02:00 -> 03:00 (07:00 UTC); Madrid 2026-03-29 (01:00 UTC)
+        ("30 2 * * *", NEW_YORK, "2026-03-07", "2026-03-10", ["07 07:30", "08 07:00", "09 06:30"]),
+        ("30 2 * * *", MADRID, "2026-03-28", "2026-03-31", ["28 01:30", "29 01:00", "30 00:30"]),
+        ("0,15,30 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", ["08 07:00"]),
+        ("0 2,3 * * *", NEW_YORK, "2026-03-08", "2026-03-09", ["08 07:00"]),
+        ("0 3 * * *", NEW_YORK, "2026-03-08", "2026-03-09", ["08 07:00"]),
+        # Fold, fixed: once, in the first pass. New York 2026-11-01 02:00 -> 01:00 (06:00 UTC); Madrid 10-25 (01:00)
+        ("30 1 * * *", NEW_YORK, "2026-10-31", "2026-11-03", ["31 05:30", "01 05:30", "02 06:30"]),
+        ("30 2 * * *", MADRID, "2026-10-24", "2026-10-27", ["24 00:30", "25 00:30", "26 01:30"]),
+        (
+            "0 0-23 * * *",
+            NEW_YORK,
+            "2026-11-01T03:30",
+            "2026-11-01T08",
+            ["01 04:00", "01 05:00", "01 07:00", "01 08:00"],
+        ),
+        # Gap, interval: real time; what the clock never shows does not fire.
+        ("0 * * * *", NEW_YORK, "2026-03-08T05:30", "2026-03-08T08", ["08 06:00", "08 07:00", "08 08:00"]),
+        ("*/30 * * * *", MADRID, "2026-03-29T00:15", "2026-03-29T01:45", ["29 00:30", "29 01:00", "29 01:30"]),
+        ("* 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", []),
+        ("*/15 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", []),
+        # Fold, interval: both passes.
+        ("0 * * * *", NEW_YORK, "2026-11-01T04:30", "2026-11-01T08", ["01 05:00", "01 06:00", "01 07:00", "01 08:00"]),
+        ("*/30 1 * * *", NEW_YORK, "2026-11-01", "2026-11-02", ["01 05:00", "01 05:30", "01 06:00", "01 06:30"]),
+        ("0 */2 * * *", MADRID, "2026-10-24T23", "2026-10-25T04", ["25 00:00", "25 01:00", "25 03:00"]),
+        # "0 */2" with 02:00 in the gap: 00:00, then 04:00, and no 03:00.
+        ("0 */2 * * *", NEW_YORK, "2026-03-08T04", "2026-03-08T10", ["08 05:00", "08 08:00", "08 10:00"]),
+        # Half an hour. Lord Howe 2026-04-05 02:00 -> 01:30 (04-04 15:00 UTC); 2026-10-04 02:00 -> 02:30 (10-03 15:30)
+        (
+            "*/20 * * * *",
+            LORD_HOWE,
+            "2026-04-04T14:15",
+            "2026-04-04T15:55",
+            ["04 14:20", "04 14:40", "04 15:10", "04 15:30", "04 15:50"],
+        ),
+        ("45 1 * * *", LORD_HOWE, "2026-04-03", "2026-04-06", ["03 14:45", "04 14:45", "05 15:15"]),
+        ("15 2 * * *", LORD_HOWE, "2026-10-02", "2026-10-05", ["02 15:45", "03 15:30", "04 15:15"]),
+        ("0 */2 * * *", LORD_HOWE, "2026-10-03T13", "2026-10-03T18", ["03 13:30", "03 17:00"]),
+        # Midnight itself. Sao Paulo 2018-11-04 00:00 -> 01:00 (03:00 UTC), 2018-02-18 00:00 -> 23:00 (02:00 UTC)
+        ("0 0 * * *", SAO_PAULO, "2018-11-03", "2018-11-06", ["03 03:00", "04 03:00", "05 02:00"]),
+        ("30 23 * * *", SAO_PAULO, "2018-02-17", "2018-02-20", ["17 01:30", "18 01:30", "19 02:30"]),
+        ("0 0 18 2 *", SAO_PAULO, "2018-02-17", "2018-02-20", ["18 03:00"]),
+        ("30 * 4 11 *", SAO_PAULO, "2018-11-04T02", "2018-11-04T04:45", ["04 03:30", "04 04:30"]),
+        # Tehran 2022-03-22 00:00 -> 01:00 (03-21 20:30 UTC), 2022-09-22 00:00 -> 09-21 23:00 (09-21 19:30 UTC)
+        ("30 0 * * *", TEHRAN, "2022-03-20", "2022-03-23", ["20 21:00", "21 20:30", "22 20:00"]),
+        ("30 23 * * *", TEHRAN, "2022-09-20T12", "2022-09-23", ["20 19:00", "21 19:00", "22 20:00"]),
+        ("30 * * * *", TEHRAN, "2022-09-21T18:30", "2022-09-21T21:30", ["21 19:00", "21 20:00", "21 21:00"]),
+        # A whole day. Apia skipped 2011-12-30 (12-30 10:00 UTC)
+        ("30 9 * * *", APIA, "2011-12-29", "2012-01-01", ["29 19:30", "30 10:00", "30 19:30", "31 19:30"]),
+        ("0 12 30 12 *", APIA, "2011-12-01", "2012-12-01", ["30 10:00"]),
+        ("0 */6 * * *", APIA, "2011-12-29T22", "2011-12-30T16", ["30 04:00", "30 10:00", "30 16:00"]),
+        # No changes.
+        ("30 2 * * *", "UTC", "2026-03-28", "2026-03-31", ["28 02:30", "29 02:30", "30 02:30"]),
+        ("0 * * * *", "UTC", "2026-10-25T00:30", "2026-10-25T03", ["25 01:00", "25 02:00", "25 03:00"]),
+    ],
+)
+def test_truth_table(expression: str, tz: str, after: str, until: str, expected: list[str]) -> None:
+    assert times(expression, tz, after, until) == expected
+    assert count_between(parse(expression), tz, utc(after), utc(until)) == len(expected)
+    last = last_between(parse(expression), tz, utc(after), utc(until))
+    assert (f"{last:%d %H:%M}" if last else None) == (expected[-1] if expected else None)
+
+
+@pytest.mark.parametrize(("day", "runs"), [("2026-03-08", 0), ("2026-11-01", 60), ("2026-11-02", 60)])
+def test_every_minute_of_a_skipped_hour_never_runs(day: str, runs: int) -> None:
+    start = utc(day) + 5 * HOUR
+
+    assert count_between(parse("* 2 * * *"), NEW_YORK, start, start + 23 * HOUR) == runs
+
+
+def test_every_minute_of_a_repeated_hour_runs_twice() -> None:
+    start = utc("2026-11-01T04:30")
+
+    assert count_between(parse("* 1 * * *"), NEW_YORK, start, start + 24 * HOUR) == 120
+    # and in a fixed spelling once
+    assert count_between(parse("0-59 1 * * *"), NEW_YORK, start, start + 24 * HOUR) == 60
+
+
+def test_next_is_strictly_later() -> None:
+    cron, nine = parse("0 9 * * *"), utc("2026-01-01T09:00")
+
+    assert next_after(cron, "UTC", nine - timedelta(microseconds=1)) == nine
+    assert next_after(cron, "UTC", nine) == nine + timedelta(days=1)
+    assert next_after(cron, "UTC", nine + 59 * SECOND) == nine + timedelta(days=1)
+
+
+def test_instants_come_in_any_zone_and_go_out_in_utc() -> None:
+    after = datetime.fromisoformat("2026-01-01T23:30:00-05:00")
+
+    found = next_after(parse("0 0 * * *"), MADRID, after)
+
+    assert found == utc("2026-01-02T23:00")
+    assert found.tzinfo is UTC
+
+
+def test_upcoming() -> None:
+    cron, after = parse("0 9 * * 1"), utc("2026-01-01")
+
+    assert upcoming(cron, "UTC", after, 2) == [utc("2026-01-05T09:00"), utc("2026-01-12T09:00")]
+    assert upcoming(cron, "UTC", after, 0) == []
+
+
+@pytest.mark.parametrize("function", [count_between, last_between])
+@pytest.mark.parametrize("hours", [0, -1, -24 * 400])
+def test_an_empty_span_holds_nothing(function: object, hours: int) -> None:
+    after = utc("2026-01-01")
+
+    assert not function(parse("* * * * *"), NEW_YORK, after, after + hours * HOUR)  # type: ignore[operator]
+
+
+def test_naive_instants_are_refused() -> None:
+    cron, naive, aware = parse("* * * * *"), datetime(2026, 1, 1), utc("2026-01-01")
+
+    for call in (
+        lambda: next_after(cron, "UTC", naive),
+        lambda: upcoming(cron, "UTC", naive, 1),
+        lambda: last_between(cron, "UTC", naive, aware),
+        lambda: last_between(cron, "UTC", aware, naive),
+        lambda: count_between(cron, "UTC", naive, aware),
+        lambda: count_between(cron, "UTC", aware, naive),
+    ):
+        with pytest.raises(ValueError, match="needs a time zone"):
+            call()
+
+
+def test_unknown_zone_is_refused() -> None:
+    with pytest.raises(ZoneError, match="Mars/Olympus"):
+        next_after(parse("* * * * *"), "Mars/Olympus", utc("2026-01-01"))
+
+
+def test_an_interval_job_that_only_gaps_would_show_says_so() -> None:
+    # Given every minute of 02:00 on 8 March if it is a Sunday, which is the day New York skips 02:00
+    cron, after = parse("* 2 8 3 */7"), utc("2026-01-01")
+
+    with pytest.raises(CronError, match=r"'\* 2 8 3 \*/7' does not fire any more in America/New_York"):
+        next_after(cron, NEW_YORK, after)
+
+    assert last_between(cron, NEW_YORK, after, utc("2036-01-01")) is None
+    assert count_between(cron, NEW_YORK, after, utc("2036-01-01")) == 0
+    # Elsewhere it fires.
+    assert next_after(cron, "UTC", after) == utc("2026-03-08T02:00")
+
+
+def test_the_end_of_years_is_an_error_of_the_schedule() -> None:
+    end = utc("9999-12-31T23:59")
+
+    for expression in ("* * * * *", "0 0 * * *", "0 0 1 1 *", "0 0 L * 1"):
+        for tz in ("UTC", NEW_YORK, "Asia/Tokyo"):
+            with pytest.raises(CronError, match="does not fire any more"):
+                next_after(parse(expression), tz, end)
+
+
+def test_five_years_of_every_minute() -> None:
+    cron, after, until = parse("* * * * *"), utc("2021-01-01T00:00:30"), utc("2026-01-01T00:00:30")
+    minutes = (until - after) // MINUTE
+
+    # An interval job follows real time, so clock changes neither add nor take a minute.
+    assert count_between(cron, "UTC", after, until) == minutes
+    assert count_between(cron, NEW_YORK, after, until) == minutes
+    assert count_between(cron, LORD_HOWE, after, until) == minutes
+    # A fixed one has one run a reading: five gaps lose sixty, save the one at their end, and five folds as many.
+    assert count_between(parse("0-59 0-23 * * *"), NEW_YORK, after, until) == minutes - 5 * 60
+    assert last_between(cron, NEW_YORK, after, until) == utc("2026-01-01T00:00")
+
+
+def test_threads_do_not_disturb_each_other() -> None:
+    # Given schedules whose dates croniter must look up, asked for by all threads at once and in no cache yet
+    crons = [parse(expression) for expression in ("0 9 L * *", "30 2 29 2 *", "0 0 13 * 5", "15 4 * * 1#2")]
+    starts = [utc("1980-01-01") + day * timedelta(days=37, hours=5) for day in range(60)]
+    expected = [next_after(cron, MADRID, start) for start in starts for cron in crons]
+    barrier = threading.Barrier(8)
+
+    def ask(_: int) -> list[datetime]:
+        barrier.wait()
+        return [next_after(cron, MADRID, start) for start in starts for cron in crons]
+
+    # When the interpreter changes threads as often as it can
+    first_day.cache_clear()
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        with ThreadPoolExecutor(8) as pool:
+            answers = list(pool.map(ask, range(8)))
+    finally:
+        sys.setswitchinterval(interval)
+
+    # Then each finds what one alone did.
+    assert answers == [expected] * 8
+
+
+# Against the walk.
+
+ZONES = [
+    "UTC",
+    NEW_YORK,
+    MADRID,
+    LORD_HOWE,
+    SAO_PAULO,
+    TEHRAN,
+    APIA,
+    "Africa/Cairo",
+    "Africa/Casablanca",  # twice a year around Ramadan, "winter" ahead
+    "America/Caracas",  # half an hour, once
+    "America/Havana",  # at midnight
+    "America/St_Johns",  # at one minute past midnight
+    "Antarctica/Casey",  # hours at a time
+    "Antarctica/Troll",  # two hours
+    "Asia/Gaza",
+    "Asia/Kathmandu",  # a quarter of an hour, once
+    "Asia/Pyongyang",
+    "Europe/Dublin",  # negative summer time
+    "Pacific/Chatham",  # at 02:45
+    "Pacific/Kwajalein",  # a day, once
+]
+YEARS = [1986, 1993, 2007, 2011, 2016, 2018, 2022, 2026, 2035]
+
+
+@lru_cache(maxsize=1)
+def clock_changes() -> list[tuple[str, datetime]]:
+    return [(tz, change) for tz in ZONES for year in YEARS for change in brute.changes(tz, year)]
+
+
+def check(expression: str, tz: str, after: datetime, until: datetime) -> None:
+    expected = brute.fires(expression, tz, after, until)
+    try:
+        cron = parse(expression)
+    except CronError:
+        cron = None
+    if cron is None:  # no month that it names has the day
+        assert not expected
+        return
+
+    found, here = [], after
+    while (here := next_after(cron, tz, here)) <= until:
+        found.append(here)
+
+    assert found == expected
+    assert count_between(cron, tz, after, until) == len(expected)
+    assert last_between(cron, tz, after, until) == (expected[-1] if expected else None)
+
+
+@settings(max_examples=800, deadline=None)
+@given(
+    brute.times | brute.expressions,
+    st.integers(0, 10**6),
+    st.timedeltas(-5 * HOUR, 3 * HOUR),
+    st.timedeltas(timedelta(0), 8 * HOUR),
+)
+def test_around_clock_changes_it_is_the_walk(expression: str, pick: int, start: timedelta, length: timedelta) -> None:
+    tz, change = clock_changes()[pick % len(clock_changes())]
+
+    check(expression, tz, change + start, change + start + length)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    brute.expressions,
+    st.sampled_from(ZONES),
+    st.datetimes(datetime(1975, 1, 1), datetime(2100, 1, 1), timezones=st.just(UTC)),
+    st.timedeltas(timedelta(0), timedelta(days=2)),
+)
+def test_at_any_time_it_is_the_walk(expression: str, tz: str, after: datetime, length: timedelta) -> None:
+    check(expression, tz, after, after + length)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    brute.expressions,
+    st.sampled_from(ZONES),
+    st.datetimes(datetime(2005, 1, 1), datetime(2030, 1, 1), timezones=st.just(UTC)),
+    st.integers(1, 400),
+)
+def test_counting_is_enumerating(expression: str, tz: str, after: datetime, runs: int) -> None:
+    try:
+        instants = upcoming(parse(expression), tz, after, runs)
+    except CronError:
+        return  # rare dates, years apart: the hundredth lies beyond the calendar
+    until = instants[-1]
+
+    for end, count, last in ((until, runs, until), (until - SECOND, runs - 1, instants[-2] if runs > 1 else None)):
+        assert count_between(parse(expression), tz, after, end) == count
+        assert last_between(parse(expression), tz, after, end) == last
+    assert all(earlier < later for earlier, later in pairwise([after, *instants]))
+
+
+class TestFlawsOfCroniter:
+    """Instants that plain croniter 7.0 gets wrong (facts/cron.md 1.2, by letter)."""
+
+    @pytest.mark.parametrize("minutes", ["*/20", "*/7", "*/25", "*/40"])
+    def test_a_half_hour_fold_keeps_the_second_pass(self, minutes: str) -> None:
+        change = utc("2026-04-04T15:00")
+
+        check(f"{minutes} * * * *", LORD_HOWE, change - 2 * HOUR, change + 2 * HOUR)
+
+    def test_b_fixed_job_does_not_run_twice_in_a_fold(self) -> None:
+        assert times("30 1 * * *", NEW_YORK, "2026-11-01", "2026-11-02") == ["01 05:30"]
+
+    @pytest.mark.parametrize(
+        ("expression", "expected"),
+        [
+            ("0 */2 * * *", ["08 08:00"]),
+            ("*/15 2 * * *", []),
+            ("* 2 * * *", []),
+            # A list of all hours is no star: the run that the gap swallowed comes at its end.
+            ("16 0-23 * * *", ["08 06:16", "08 07:00", "08 07:16", "08 08:16"]),
+        ],
+    )
+    def test_c_gap_makes_no_extra_run_and_loses_none(self, expression: str, expected: list[str]) -> None:
+        assert times(expression, NEW_YORK, "2026-03-08T06", "2026-03-08T08:30") == expected
+
+    def test_f_gap_neither_shifts_nor_repeats_nor_disorders(self) -> None:
+        # Given 02:30 in the gap, where replacing the zone of a naive time gives 03:30, a second time
+        assert times("30 2,3 * * *", NEW_YORK, "2026-03-08T05", "2026-03-08T12") == ["08 07:00", "08 07:30"]
+
+    def test_f_fold_is_not_silent_for_an_hour(self) -> None:
+        instants = upcoming(parse("*/5 * * * *"), NEW_YORK, utc("2026-11-01T04:00"), 60)
+
+        assert {later - earlier for earlier, later in pairwise(instants)} == {5 * MINUTE}
+
+    def test_g_start_in_a_second_pass_never_goes_back(self) -> None:
+        # Given 01:20 for the second time (06:20 UTC)
+        after = utc("2026-11-01T06:20")
+
+        assert next_after(parse("*/30 * * * *"), NEW_YORK, after) == utc("2026-11-01T06:30")
+        assert next_after(parse("30 1 * * *"), NEW_YORK, after) == utc("2026-11-02T06:30")
+
+    def test_o_seconds_after_the_minute_are_not_the_minute(self) -> None:
+        cron, minute = parse("30 2 * * *"), utc("2026-01-01T02:30")
+
+        assert count_between(cron, "UTC", minute, minute + 59 * SECOND) == 0
+        assert last_between(cron, "UTC", minute, minute + 59 * SECOND) is None

@@ -1,0 +1,113 @@
+"""Expressions in plain English."""
+
+from __future__ import annotations
+
+import calendar
+import locale
+import warnings
+
+import cron_descriptor
+import pytest
+from hypothesis import given, settings
+
+from scheduling.core.cron import CronError
+from scheduling.core.describe import describe
+from tests.core import brute
+
+
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        ("* * * * *", "Every minute"),
+        ("*/5 * * * *", "Every 5 minutes"),
+        ("@hourly", "Every hour"),
+        ("@daily", "At 00:00"),
+        ("@weekly", "At 00:00, only on Sunday"),
+        ("@monthly", "At 00:00, on day 1 of the month"),
+        ("@yearly", "At 00:00, on day 1 of the month, only in January"),
+        ("05 08 * * *", "At 08:05"),
+        ("30 21 * * *", "At 21:30"),
+        ("0 6,14,22 * * *", "At 06:00, 14:00 and 22:00"),
+        ("0 22-23,0-2 * * *", "At 00:00, 01:00, 02:00, 22:00 and 23:00"),
+        ("*/15 9-17 * * mon-fri", "Every 15 minutes, between 09:00 and 17:59, Monday through Friday"),
+        # Values are named by what they mean, not by how they are spelled.
+        ("5-5 * * * *", "At 5 minutes past the hour"),
+        ("59/15 * * * *", "At 59 minutes past the hour"),
+        ("0 23/6 * * *", "At 23:00"),
+        ("0-59 0-23 * * *", "Every minute"),
+        ("0 9 * * 7", "At 09:00, only on Sunday"),
+        ("0 9 * * 5-7", "At 09:00, Friday through Sunday"),
+        ("0 9 * * 6,0", "At 09:00, only on Saturday and Sunday"),
+        ("0 9 * * 1/2", "At 09:00, only on Monday, Wednesday and Friday"),
+        ("0 9 * * 5,6,0,1", "At 09:00, only on Monday and Friday through Sunday"),
+        ("0 9 * * 0-7", "At 09:00"),
+        ("0 9 1 */4 *", "At 09:00, on day 1 of the month, only in January, May and September"),
+        ("0 9 1 jan-mar *", "At 09:00, on day 1 of the month, only in January through March"),
+        # The days.
+        ("0 9 */2 * *", "At 09:00, every 2 days, starting on day 1 of the month"),
+        ("0 9 5/10 * *", "At 09:00, on day 5, 15, and 25 of the month"),
+        ("0 9 1-7 * *", "At 09:00, between day 1 and 7 of the month"),
+        ("0 9 l * *", "At 09:00, on the last day of the month"),
+        ("0 9 L,1,15 * *", "At 09:00, on day 1, 15, and the last day of the month"),
+        ("0 9 * * 1#2", "At 09:00, on the second Monday of the month"),
+        ("0 9 * * fri#1,7#5", "At 09:00, on the fifth Sunday and the first Friday of the month"),
+        # The day rule.
+        ("0 9 13 * 5", "At 09:00, on day 13 of the month, or on Friday"),
+        ("0 9 L * 1-5", "At 09:00, on the last day of the month, or on Monday through Friday"),
+        ("0 9 */2 * 1", "At 09:00, every 2 days, starting on day 1 of the month, but only on Monday"),
+        ("0 9 13 * */6", "At 09:00, on day 13 of the month, but only on Saturday and Sunday"),
+        ("0 9 13 * 0-6", "At 09:00"),
+        ("0 9 1-31 * 5", "At 09:00"),
+        ("0 9 1-31 * */6", "At 09:00, only on Saturday and Sunday"),
+    ],
+)
+def test_sentences(expression: str, sentence: str) -> None:
+    assert describe(expression) == sentence
+
+
+@pytest.mark.parametrize("expression", ["60 * * * *", "0 0 12 * * *", "H * * * *", ""])
+def test_what_is_refused_is_not_described(expression: str) -> None:
+    # cron-descriptor itself would say "At 60 minutes past the hour", or read six fields as beginning with seconds
+    with pytest.raises(CronError):
+        describe(expression)
+
+
+def test_the_locale_of_the_process_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Given a process that speaks German, then one that has no locale at all
+    german = ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"]
+    monkeypatch.setattr(calendar, "day_name", german)
+    for name in ("de_DE", None):
+        monkeypatch.setattr(locale, "getlocale", lambda *_, name=name: (name, "UTF-8"))
+        describe.cache_clear()
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            assert describe("0 15 1 5 1") == "At 15:00, on day 1 of the month, or on Monday, only in May"
+            assert describe("0 15 * 5 1-3") == "At 15:00, Monday through Wednesday, only in May"
+
+
+def test_a_failing_library_leaves_the_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(_: object) -> str:
+        raise cron_descriptor.FormatError("no words")
+
+    monkeypatch.setattr(cron_descriptor.ExpressionDescriptor, "get_description", fail)
+    describe.cache_clear()
+    try:
+        assert describe(" @weekly ") == "0 0 * * 0"
+    finally:
+        describe.cache_clear()
+
+
+@settings(max_examples=200, deadline=None)
+@given(brute.expressions)
+def test_every_schedule_has_a_sentence(expression: str) -> None:
+    try:
+        sentence = describe(expression)
+    except CronError:
+        return  # the strategy does not look whether February has the day
+
+    assert sentence != expression
+    assert sentence[0].isupper()
+    assert not {"?", "*", "/", "#"} & set(sentence)
+    assert ", ," not in sentence
+    assert "  " not in sentence

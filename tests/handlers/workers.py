@@ -1,0 +1,161 @@
+"""One handler for each way a run can go."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from scheduling.registry import NonRetryableError, RetryableError, RetryPolicy, Run, worker
+
+
+class MarkParams(BaseModel):
+    """Where a run leaves a mark, so that tests can count real starts."""
+
+    directory: str = ""
+    seconds: float = Field(0, ge=0, le=600)
+
+
+def mark(params: MarkParams, run: Run, word: str = "start") -> None:
+    """Append a line outside the database: evidence that does not depend on what is tested."""
+    if params.directory:
+        path = Path(params.directory) / f"{run.execution_id}.txt"
+        with path.open("a") as file:
+            file.write(f"{word} {run.attempt} {os.getpid()}\n")
+
+
+FAST = RetryPolicy(max_retries=2, delay_ms=1000, multiplier=1.0)
+
+
+@worker("tests.noop")
+def noop(params: BaseModel, run: Run) -> None:
+    """Does nothing."""
+
+
+@worker("tests.noop_fresh", fresh=True)
+def noop_fresh(params: BaseModel, run: Run) -> None:
+    """Does nothing, in a process of its own."""
+
+
+@worker("tests.mark", params=MarkParams, retry=FAST)
+def mark_and_sleep(params: MarkParams, run: Run) -> None:
+    """Marks its start and its end."""
+    mark(params, run)
+    time.sleep(params.seconds)
+    mark(params, run, "end")
+
+
+@worker("tests.talk", params=MarkParams, retry=FAST)
+def talk(params: MarkParams, run: Run) -> None:
+    """Prints, logs, and lets a program of its own print."""
+    print("plain print")  # noqa: T201
+    print("to stderr", file=sys.stderr)  # noqa: T201
+    run.log.info("logged %s", "info")
+    run.log.warning("logged warning")
+    run.log.success("logged success")
+    subprocess.run([sys.executable, "-c", "print('from a grandchild')"], check=True)
+    run.progress(3, 10)
+
+
+@worker("tests.fail", retry=FAST)
+def fail(params: BaseModel, run: Run) -> None:
+    """Always raises."""
+    try:
+        raise ConnectionError("no route to 10.1.2.3")
+    except ConnectionError as error:
+        raise RuntimeError(f"cannot reach the service, attempt {run.attempt}") from error
+
+
+@worker("tests.fail_once", params=MarkParams, retry=FAST)
+def fail_once(params: MarkParams, run: Run) -> None:
+    """Raises on the first attempt."""
+    mark(params, run)
+    if run.retry_count == 0:
+        raise RuntimeError("the first attempt fails")
+
+
+@worker("tests.never_again", retry=FAST)
+def never_again(params: BaseModel, run: Run) -> None:
+    """Says that a retry cannot help."""
+    raise NonRetryableError("the account is closed")
+
+
+@worker("tests.soon_again", retry=FAST)
+def soon_again(params: BaseModel, run: Run) -> None:
+    """Names its own delay."""
+    raise RetryableError("busy", retry_after=1.5)
+
+
+@worker("tests.exit", retry=FAST)
+def leave(params: BaseModel, run: Run) -> None:
+    """Calls sys.exit with a code."""
+    sys.exit(3)
+
+
+@worker("tests.vanish", retry=FAST)
+def vanish(params: BaseModel, run: Run) -> None:
+    """Ends the process without a word."""
+    os._exit(0)
+
+
+@worker("tests.die", retry=FAST)
+def die(params: BaseModel, run: Run) -> None:
+    """Is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@worker("tests.hang", params=MarkParams, retry=RetryPolicy(max_retries=0), time_limit=1)
+def hang(params: MarkParams, run: Run) -> None:
+    """Outlives its limit and ignores TERM."""
+    while True:
+        with suppress(BaseException):
+            time.sleep(600)
+
+
+@worker("tests.fork", params=MarkParams, retry=FAST)
+def fork(params: MarkParams, run: Run) -> None:
+    """Leaves a process behind."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    mark(params, run)
+
+
+class FloodParams(BaseModel):
+    """How much to print."""
+
+    megabytes: int = 20
+
+
+@worker("tests.flood", params=FloodParams, retry=FAST)
+def flood(params: FloodParams, run: Run) -> None:
+    """Prints more than is kept."""
+    line = "x" * 99 + "\n"
+    print("first line")  # noqa: T201
+    for _ in range(params.megabytes * 10_000):
+        sys.stdout.write(line)
+    print("last line")  # noqa: T201
+
+
+@worker("tests.hostile", retry=RetryPolicy(max_retries=0))
+def hostile(params: BaseModel, run: Run) -> None:
+    """Prints and raises what databases and pages choke on."""
+    sys.stdout.buffer.write(b"\x00nul \xff\xfe broken \x1b[31mred\x1b[0m <script>alert(1)</script>\n")
+    sys.stdout.flush()
+    raise ValueError("\x00 \ud800 <b>bold</b> " + "y" * 100_000)
+
+
+class SyncParams(BaseModel):
+    """A typed contract."""
+
+    since_days: int = Field(1, ge=1, le=90)
+
+
+@worker("tests.typed", params=SyncParams, retry=FAST)
+def typed(params: SyncParams, run: Run) -> None:
+    """Needs params that fit."""
+    run.log.info("since %s", params.since_days)
