@@ -7,10 +7,26 @@ import sys
 def main() -> int:
     """Run Django's command line with this site's settings."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "cronsite.settings")
+    from django.core.exceptions import ImproperlyConfigured
     from django.core.management import execute_from_command_line
 
-    execute_from_command_line(sys.argv)
+    try:
+        execute_from_command_line(sys.argv)
+    except ImproperlyConfigured as error:
+        sys.stderr.write(f"{_explain(str(error))}\n")
+        return 1
     return 0
+
+
+def _explain(text: str) -> str:
+    """Django's refusals, with the way out."""
+    if "MySQLdb" in text:
+        return "DATABASE_URL names MySQL or MariaDB, but its driver is missing: pip install 'cronsite[mysql]'."
+    if "psycopg" in text:
+        return "DATABASE_URL names PostgreSQL, but its driver is missing: pip install 'cronsite[postgres]'."
+    if "SECRET_KEY" in text:
+        return "SECRET_KEY is empty. Set it in the environment, or run `up`, which makes one."
+    return text
 
 
 if __name__ == "__main__":

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -62,10 +63,8 @@ class Briefs:
             time_limit = handler.time_limit if handler.time_limit is not None else time_limit
             fresh, recycle_after = handler.fresh, handler.recycle_after
         if scheduler is not None:
-            try:
+            with suppress(RetryPolicyInvalid):  # plain SQL wrote it; the inherited policy stands in
                 policy = scheduler.retry_policy(policy)
-            except RetryPolicyInvalid:
-                pass  # plain SQL wrote it; the handler's or the settings' policy stands in
             if scheduler.time_limit is not None:
                 time_limit = scheduler.time_limit
         return Brief(

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning
+from django.core.exceptions import ImproperlyConfigured
 
 from scheduling import conf
 
@@ -29,8 +30,11 @@ def check_logging(**_kwargs: Any) -> list[CheckMessage]:
 
 def check_secret_key(**_kwargs: Any) -> list[CheckMessage]:
     """E003: no SECRET_KEY."""
-    if settings.SECRET_KEY:
-        return []
+    try:
+        if settings.SECRET_KEY:
+            return []
+    except ImproperlyConfigured:  # Django's own refusal has no way out in it
+        pass
     return [
         Error(
             "SECRET_KEY is empty. Set it in the environment, or run `manage.py up`, which makes one.",

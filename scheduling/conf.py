@@ -100,7 +100,7 @@ def _broker(name: str, value: Any) -> str:
 _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "BROKER_URL": ("broker_url", _broker),
     "CRON_TIMEZONE": ("timezone", _zone),
-    "CRON_CATCH_UP_SECONDS": ("catch_up_seconds", _integer(0, 366 * 86_400)),
+    "CRON_CATCH_UP_SECONDS": ("catch_up_seconds", _integer(60, 366 * 86_400)),
     "CRON_LEASE_SECONDS": ("lease_seconds", _integer(3, 3_600)),
     "CRON_GRACE_SECONDS": ("grace_seconds", _integer(0, 86_400)),
     "CRON_TIME_LIMIT_SECONDS": ("time_limit_seconds", _integer(0, 30 * 86_400)),

@@ -21,7 +21,7 @@ from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, next_after, parse
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
-from scheduling.core.occurrences import Plan, cron_key, date_key, manual_key, plan_cron, plan_date
+from scheduling.core.occurrences import Due, Plan, cron_key, date_key, manual_key, plan_cron, plan_date
 from scheduling.identity import container_id
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
@@ -121,7 +121,7 @@ def _claim(rows: Sequence[_Row], now: datetime, embedded: bool, done: Dispatched
             done.broken += 1
             continue
         made.extend(_executions(row, plan, names, now, embedded))
-        if row.date_time is not None and row.status:
+        if row.date_time is not None and row.status and plan.next_run_at is None:
             finished.append(row.id)
         else:
             moved[plan.next_run_at].append(row.id)
@@ -143,6 +143,9 @@ def _plan(row: _Row, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Plan:
     conf = get_conf()
     zone_name = row.timezone or conf.timezone
     catch_up = timedelta(seconds=conf.catch_up_seconds)
+    if row.date_time is not None and row.date_time != row.next_run_at:
+        # It was a cron schedule when this instant fell due, and was edited before it was claimed.
+        return Plan(run=Due(row.next_run_at, cron_key(row.next_run_at)), missed=None, next_run_at=row.date_time)
     key = (row.schedule, row.date_time, zone_name, row.next_run_at)
     if key not in plans:
         plans[key] = (

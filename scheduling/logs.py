@@ -131,7 +131,9 @@ def configure(format_: str = "text", level: str = "INFO", stream: TextIO | None 
     name = validate(format_, level)
     stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
-    colour = stream.isatty() and "NO_COLOR" not in os.environ
+    # `up` shows its children's lines on its own terminal and says so.
+    wanted = stream.isatty() or os.environ.get("CRON_LOG_COLOUR") == "1"
+    colour = wanted and "NO_COLOR" not in os.environ
     handler.setFormatter(JsonFormatter() if format_ == "json" else LineFormatter(colour))
     root = logging.getLogger()
     for former in list(root.handlers):

@@ -13,7 +13,8 @@ from scheduling.logs import get_logger
 
 log = get_logger(__name__)
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""SIGHUP is a closed terminal; under nohup it is ignored already, and stays so."""
 
 
 class Stop:
@@ -33,6 +34,8 @@ class Stop:
     def __enter__(self) -> Stop:
         if threading.current_thread() is threading.main_thread():
             for number in SIGNALS:
+                if signal.getsignal(number) is signal.SIG_IGN:
+                    continue
                 self._former[number] = signal.signal(number, self._heard)
         return self
 

@@ -69,10 +69,13 @@ class Forkserver:
                         self._reap()
 
     def _serve(self) -> bool:
-        data, descriptors, _, _ = socket.recv_fds(self.control, CONTROL.size, 2)
-        while data and len(data) < CONTROL.size:
-            more = self.control.recv(CONTROL.size - len(data))
-            data = data + more if more else b""
+        try:
+            data, descriptors, _, _ = socket.recv_fds(self.control, CONTROL.size, 2)
+            while data and len(data) < CONTROL.size:
+                more = self.control.recv(CONTROL.size - len(data))
+                data = data + more if more else b""
+        except ConnectionError:
+            return False
         if not data:
             return False
         op, number, value = CONTROL.unpack(data)

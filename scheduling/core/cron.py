@@ -104,17 +104,16 @@ def last_between(cron: Cron, tz: str, after: datetime, until: datetime) -> datet
 def count_between(cron: Cron, tz: str, after: datetime, until: datetime) -> int:
     """How many instants in (after, until] ``cron`` fires at: the length of the list, without making the list.
 
-    Away from a clock change each matching reading is one instant, so days x hours x minutes are counted. Nearer to a
-    change than its size, where readings are skipped or repeated, the instants are walked one by one.
+    One reading is one instant, so days x hours x minutes are counted; but not from a clock change until its size later,
+    where readings come again or stand for skipped ones. There the instants are walked one by one.
     Raises ValueError for naive arguments and ZoneError for the name.
     """
     info, after, until = zone(tz), require_aware(after), require_aware(until)
     if until <= after:
         return 0
     count, here = 0, after
-    # A change outside the span reaches into it by no more than its size.
-    for change, size in list(clock_changes(info, after - _LARGEST_CHANGE, until + _LARGEST_CHANGE)):
-        near, far = (min(max(edge, here), until) for edge in (change - size, change + size))
+    for change, size in clock_changes(info, after - _LARGEST_CHANGE, until):
+        near, far = (min(max(edge, here), until) for edge in (change - _SECOND, change + size))
         count += _count_readings(cron, _wall(here, info), _wall(near, info))
         count += sum(1 for _ in _walk(cron, tz, near, far))
         here = far

@@ -57,7 +57,9 @@ def _field(text: str, values: tuple[int, ...], size: int) -> str:
     """
     if len(values) == size:
         return "*"
-    if "," in text or len(values) == 1:
+    # "Every 40 minutes" would be a lie: the hour begins anew at 0.
+    uneven = text.startswith("*/") and size % int(text[2:]) and len(values) <= _MOST_LISTED
+    if "," in text or uneven or len(values) == 1:
         return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in _stretches(values))
     return re.sub(r"\d+", lambda number: str(int(number[0])), text)
 

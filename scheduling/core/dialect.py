@@ -10,12 +10,11 @@ sentence that says what to write instead: a schedule that is read in another way
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 
-from scheduling.core.days import first_day
+from scheduling.core.days import first_day, spelled
 
 MAX_LENGTH = 255
 ALIASES = {
@@ -117,7 +116,7 @@ def parse(expression: str) -> Cron:
     weekdays = tuple(sorted({d for d, _ in nth})) if nth else _values(_WEEKDAY, weekday)
     # Debian's cron and ISC's read the first character alone: "*/2" counts as a star here.
     either = not day.startswith("*") and not weekday.startswith("*")
-    calendar = _calendar(texts, days, last_day, months, weekdays, nth, either)
+    calendar = spelled(day, weekday, days, last_day, months, weekdays, nth, either)
     if first_day(calendar, date(2000, 1, 1)) is None:
         dates = " ".join(texts[2:])
         raise _DAY.error(f"no date ever matches '{dates}', so this would never fire; choose a day that the month has.")
@@ -224,35 +223,6 @@ def _nth(text: str, day: str) -> tuple[tuple[int, int], ...]:
             raise _WEEKDAY.error(f"the number after '#' in {_quote(item)} must be 1-5.")
         found.add((_WEEKDAY.number(weekday) % 7, int(number)))
     return tuple(sorted(found))
-
-
-def _calendar(
-    texts: list[str],
-    days: tuple[int, ...],
-    last_day: bool,
-    months: tuple[int, ...],
-    weekdays: tuple[int, ...],
-    nth: tuple[tuple[int, int], ...],
-    either: bool,
-) -> str:
-    """The day fields as croniter reads them rightly.
-
-    Values are listed one by one, because croniter reads ``a-a`` as the whole field. A full field becomes ``*`` first,
-    because croniter confuses a full list with a restricted field. ``*/n`` stays, because its star decides the day rule.
-    """
-    month = "*" if len(months) == 12 else _list(months)
-    if nth:
-        return f"* {month} {_list(f'{d}#{k}' for d, k in nth)}"
-    every_day, every_weekday = len(days) == 31, len(weekdays) == 7
-    if either and (every_day or every_weekday):
-        return f"* {month} *"
-    day = "*" if every_day else texts[2] if texts[2].startswith("*") else _list([*days, *(["l"] if last_day else [])])
-    weekday = "*" if every_weekday else texts[4] if texts[4].startswith("*") else _list(weekdays)
-    return f"{day} {month} {weekday}"
-
-
-def _list(values: Iterable[object]) -> str:
-    return ",".join(map(str, values))
 
 
 def _quote(text: str) -> str:

@@ -12,7 +12,7 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.conf import get_conf
-from scheduling.core.cron import CronError, ZoneError, parse, zone
+from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.occurrences import first_run
 from scheduling.core.retry import RetryPolicy, RetryPolicyInvalid
 
@@ -205,7 +205,8 @@ class Scheduler(models.Model):
             problems["timezone"] = ValidationError(str(error), code="timezone")
         if self.schedule:
             try:
-                parse(self.schedule)
+                # Not parse alone: some expressions only ever match inside one zone's clock change.
+                next_after(parse(self.schedule), "UTC" if "timezone" in problems else self.zone_name, clock.now())
             except CronError as error:
                 problems["schedule"] = ValidationError(str(error), code="schedule")
         if self.date_time is not None and self.status and self._plan_changed() and self.date_time <= clock.now():

@@ -51,6 +51,16 @@ def mark_and_sleep(params: MarkParams, run: Run) -> None:
     mark(params, run, "end")
 
 
+@worker("tests.chatter", params=MarkParams, retry=FAST)
+def chatter(params: MarkParams, run: Run) -> None:
+    """Prints a line now and then."""
+    mark(params, run)
+    for number in range(1, int(params.seconds * 5)):
+        print(f"tick {number}")  # noqa: T201
+        run.progress(number, params.seconds * 5)
+        time.sleep(0.2)
+
+
 @worker("tests.talk", params=MarkParams, retry=FAST)
 def talk(params: MarkParams, run: Run) -> None:
     """Prints, logs, and lets a program of its own print."""

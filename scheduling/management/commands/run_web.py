@@ -15,6 +15,7 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand
 from django.core.servers.basehttp import get_internal_wsgi_application
 
+from scheduling import logs
 from scheduling.management.entry import address_of
 
 WSGI = Callable[..., Iterable[bytes]]
@@ -38,6 +39,8 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Serve until SIGTERM."""
+        if settings.LOGGING_CONFIG is None:  # as in our own site; another project's logging is its own
+            logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
         address = address_of(options["host"], options["port"])
         try:
             base = importlib.import_module("gunicorn.app.base")

@@ -1,0 +1,58 @@
+# The README's two commands are `make run` and `make test`. Both make their own environment in .venv.
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+# Options of `up`, say: make run UP="--port 9000 --no-demo"
+UP ?=
+
+.PHONY: run test lint bench clean
+.DEFAULT_GOAL := help
+.PHONY: help
+
+help:
+	@echo "make run    start everything on this machine (UP=\"--port 9000\" for its options)"
+	@echo "make test   lint, types, import rules, migrations, tests"
+	@echo "make lint   the same without the tests"
+	@echo "make bench  measure, and print a table"
+	@echo "make clean  remove the environment and all caches; data in var/ stays"
+
+# exec: Ctrl-C then reaches `up` once, from the terminal, and no shell stands in between.
+run: $(VENV)/.installed
+	@exec $(BIN)/python manage.py up $(UP)
+
+test: lint
+	$(BIN)/pytest
+
+lint: $(VENV)/.installed-dev
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py check --settings=tests.settings
+	$(BIN)/python manage.py makemigrations --check --dry-run --settings=tests.settings
+
+bench: $(VENV)/.installed-dev
+	$(BIN)/python -m benchmarks
+
+clean:
+	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# A stamp is newer than pyproject.toml when what that asks for is installed.
+$(VENV)/.installed: pyproject.toml $(BIN)/python
+	@echo "Installing into $(VENV) ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.installed-dev: pyproject.toml $(BIN)/python
+	@echo "Installing into $(VENV), with the tools ..."
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $(VENV)/.installed $@
+
+# Order of the two messages: what a machine lacks is named before anything is made.
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
+		|| { echo "Python 3.11 or newer is needed. Name one: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
+	@$(PYTHON) -m venv $(VENV) \
+		|| { echo "No environment could be made. On Debian or Ubuntu: apt install python3-venv"; rm -rf $(VENV); exit 1; }

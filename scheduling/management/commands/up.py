@@ -1,0 +1,153 @@
+"""`up`: everything on one machine with one command."""
+
+from __future__ import annotations
+
+import os
+import sys
+from argparse import ArgumentParser, ArgumentTypeError
+from collections.abc import Callable
+from typing import Any
+
+from django.conf import settings
+from django.core.management import call_command, get_commands
+from django.core.management.base import BaseCommand, CommandError
+from django.db import DatabaseError, connection, connections
+from django.db.migrations.executor import MigrationExecutor
+
+from scheduling.conf import get_conf
+from scheduling.management import demo, entry
+from scheduling.management.first_start import Account, ensure_admin, ensure_data_dir, ensure_secret_key
+from scheduling.management.foreman import ChildSpec, Foreman
+from scheduling.management.prefix import Prefixer, wants_colour
+from scheduling.management.welcome import Welcome
+
+INTERRUPTED = 130
+"""Exit code of a start that Ctrl-C broke off, as shells have it."""
+
+SECONDS_ABOVE_CONSUMER = 5
+"""What a consumer needs beside the grace time that it gives its runs."""
+
+
+class Command(BaseCommand):
+    """Prepares the database, then runs web, producers and consumers under one foreman."""
+
+    help = "Migrate, then run the admin, a producer and a consumer together. Ctrl-C stops all of them."
+    requires_system_checks: list[str] = []  # they run in handle, when there is a secret key
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """Where to listen and how many of each."""
+        port, count, seconds = _number(1, 65_535), _number(1, 256), _number(0, 86_400)
+        parser.add_argument("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
+        parser.add_argument("--port", type=port, default=8000, help="First port to try (default: %(default)s).")
+        parser.add_argument(
+            "--no-demo", action="store_true", help="Without demo schedules; any there are switched off."
+        )
+        parser.add_argument("--producers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
+        parser.add_argument("--consumers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
+        parser.add_argument(
+            "--concurrency", type=count, default=2, metavar="N", help="Runs at a time in each consumer."
+        )
+        parser.add_argument(
+            "--grace",
+            type=seconds,
+            metavar="SECONDS",
+            help="Time that runs have to finish after Ctrl-C (default: CRON_GRACE_SECONDS).",
+        )
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        """Prepare, run until told to stop, exit with the foreman's code."""
+        if os.name != "posix":
+            raise CommandError("This command needs Linux or macOS. On Windows, run it inside WSL.")
+        from_shell = bool(getattr(self, "_called_from_command_line", False))
+        argv = entry.command_line(from_shell=from_shell)
+        demo.choose(not options["no_demo"], [*argv, *sys.argv[1:]] if from_shell else None)
+        try:
+            port = self._port(options["host"], options["port"])
+            account = self._prepare(with_demo=not options["no_demo"])
+            connections.close_all()  # none is to stay open beside the processes that do the work
+            code = self._run(argv, port, account, options)
+        except KeyboardInterrupt:
+            self.stdout.write("\nStopped before everything was started.")
+            code = INTERRUPTED
+        if code:
+            sys.exit(code)
+
+    def _prepare(self, *, with_demo: bool) -> Account:
+        """Everything that a start needs, but the processes."""
+        if hasattr(settings, "DATA_DIR"):
+            ensure_data_dir()  # SQLite does not make the folder of its file
+        key_file = ensure_secret_key()
+        if key_file is not None:
+            self.stdout.write(f"Made a secret key: {key_file}")
+        self.check()
+        try:
+            self._migrate()
+            if not with_demo:
+                switched = demo.switch_off()
+                if switched:
+                    self.stdout.write(f"Switched {switched} demo schedules off.")
+            elif "load_demo" in get_commands():
+                call_command("load_demo", once=True, stdout=self.stdout)
+            return ensure_admin()
+        except DatabaseError as error:
+            raise CommandError(
+                f"The database cannot be used: {str(error).strip()}. See that it runs, and that DATABASE_URL "
+                "(or DATABASES in your settings) names it."
+            ) from error
+
+    def _migrate(self) -> None:
+        executor = MigrationExecutor(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+        call_command("migrate", interactive=False, verbosity=0)
+        self.stdout.write(f"Database ready ({len(plan)} migrations applied)." if plan else "Database ready.")
+
+    def _port(self, host: str, wanted: int) -> int:
+        try:
+            port = entry.free_port(host, wanted)
+        except OSError as error:
+            raise CommandError(
+                f"Cannot listen on {entry.address_of(host, wanted)}: {error.strerror}. Choose another --host or --port."
+            ) from error
+        if port is None:
+            raise CommandError(f"Port {wanted} and those after it are all taken. Name a free one with --port.")
+        if port != wanted:
+            self.stdout.write(f"Port {wanted} is taken, using {port}.")
+        return port
+
+    def _run(self, argv: list[str], port: int, account: Account, options: dict[str, Any]) -> int:
+        commands = {
+            "web": ["run_web", f"--host={options['host']}", f"--port={port}"],
+            **_numbered("producer", options["producers"], ["run_scheduler"]),
+            **_numbered("consumer", options["consumers"], ["run_worker", f"--concurrency={options['concurrency']}"]),
+        }
+        colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
+        out = Prefixer(self.stdout, commands, own="up", colour=colour)
+        # The children write to pipes and cannot know that a terminal is behind them.
+        env = {**os.environ, "PYTHONUNBUFFERED": "1", "CRON_LOG_COLOUR": "1" if colour else ""}
+        grace: int = get_conf().grace_seconds
+        if options["grace"] is not None:
+            grace = options["grace"]
+            env["CRON_GRACE_SECONDS"] = str(grace)  # a consumer hands back in time what it would be killed with
+        path = [f"--pythonpath={options['pythonpath']}"] if options.get("pythonpath") else []
+        specs = [ChildSpec(name, [*argv, *arguments, *path], env) for name, arguments in commands.items()]
+        foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)
+        welcome = Welcome(foreman.all_running, out, options["host"], port, account)
+        out.say(f"Starting {', '.join(commands)}.")
+        try:
+            return int(foreman.run(welcome))
+        finally:
+            welcome.leave()
+
+
+def _numbered(name: str, count: int, arguments: list[str]) -> dict[str, list[str]]:
+    names = [name] if count == 1 else [f"{name}.{number}" for number in range(1, count + 1)]
+    return dict.fromkeys(names, arguments)
+
+
+def _number(low: int, high: int) -> Callable[[str], int]:
+    def read(text: str) -> int:
+        if not text.isdecimal() or not low <= int(text) <= high:
+            raise ArgumentTypeError(f"{text} is not a whole number from {low} to {high}")
+        return int(text)
+
+    return read

@@ -1,0 +1,98 @@
+"""Where to go and how to sign in, said once there is something to see."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+
+from django.urls import NoReverseMatch, reverse
+
+from scheduling.management.entry import address_of, answer, reachable_host, shown_command
+from scheduling.management.first_start import Account
+from scheduling.management.prefix import Prefixer
+
+PATIENCE_SECONDS = 60.0
+_RULE = "-" * 72
+
+
+class Welcome:
+    """Looks whether the site answers; to be called until it returns False.
+
+    Args:
+        ready: whether everything else has started.
+        out: where the welcome is written.
+        host: address that the site listens on.
+        port: its port.
+        account: who may sign in.
+        look: asks host, port and path for an HTTP status, None while nothing answers.
+    """
+
+    def __init__(
+        self,
+        ready: Callable[[], bool],
+        out: Prefixer,
+        host: str,
+        port: int,
+        account: Account,
+        look: Callable[[str, int, str], int | None] = answer,
+    ) -> None:
+        self._ready, self._out, self._account, self._look = ready, out, account, look
+        self._host, self._port = reachable_host(host), port
+        self._path = _first_page()
+        self._complain_at: float | None = time.monotonic() + PATIENCE_SECONDS
+        self._told = False
+
+    def __call__(self) -> bool:
+        """Look once; True to be called again."""
+        status = self._look(self._host, self._port, self._path)
+        if status is not None and self._ready():
+            self._out.plain(self._text(status))
+            self._told = True
+            return False
+        if self._complain_at is not None and time.monotonic() > self._complain_at:
+            self._complain_at = None
+            self._out.say(f"Not everything has started after {PATIENCE_SECONDS:g} s; the lines above say why.")
+        return True
+
+    def leave(self) -> None:
+        """At the end: a password that was made but never shown would be lost."""
+        if self._account.password and not self._told:
+            self._out.say(f"The user {self._account.name} was made, with the password {self._account.password}")
+
+    def _text(self, status: int) -> str:
+        lines = [
+            _headline(status),
+            "",
+            f"Open      http://{address_of(self._host, self._port)}{self._path}",
+            *_sign_in(self._account),
+            "",
+            "Ctrl-C stops everything.",
+        ]
+        return "\n".join(["", _RULE, *(f"  {line}".rstrip() for line in lines), _RULE, ""])
+
+
+def _first_page() -> str:
+    try:
+        return reverse("admin:index")
+    except NoReverseMatch:
+        return "/"
+
+
+def _headline(status: int) -> str:
+    if status == 400:
+        return "Everything is running, but the site refuses this host: add it to ALLOWED_HOSTS."
+    if status >= 400:
+        return f"Everything is running, but the site answers {status}: see the lines of web above."
+    return "Everything is running."
+
+
+def _sign_in(account: Account) -> list[str]:
+    if account.password:
+        return [f"User      {account.name}", f"Password  {account.password}   (shown only now: keep it)"]
+    if account.name:
+        return [
+            f"User      {account.name}",
+            "Password  was shown once, at the first start. To set another:",
+            f"          {shown_command('changepassword', account.name)}",
+        ]
+    return ["User      nobody may sign in yet. To make somebody:", f"          {shown_command('createsuperuser')}"]

@@ -1,0 +1,86 @@
+"""Output: every line stamped, bounded in memory and in the database."""
+
+from __future__ import annotations
+
+import re
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduling.consumer.child import LEVEL_MARK
+from scheduling.consumer.output import LINE_LIMIT, OutputBuffer
+
+AT = 1_765_540_800.0
+LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ([A-Z]+) (.*)$")
+
+
+def lines(text: str) -> list[tuple[str, str]]:
+    found = [LINE.match(line) for line in text.split("\n")[:-1]]
+    assert all(found), text[:500]
+    return [match.groups() for match in found if match]  # type: ignore[misc]
+
+
+def test_lines_are_stamped_and_levels_are_read() -> None:
+    buffer = OutputBuffer(10_000)
+    buffer.feed(b"plain\n" + f"{LEVEL_MARK}WARN{LEVEL_MARK}careful\nhalf".encode(), AT)
+    assert buffer.take().startswith("2025-12-12T12:00:00.000Z OUT plain\n")
+    assert lines(buffer.finish(AT)) == [("OUT", "half")]
+
+
+@given(st.lists(st.binary(min_size=1, max_size=40), max_size=30))
+def test_portions_do_not_matter(portions: list[bytes]) -> None:
+    whole, parts = OutputBuffer(1_000_000), OutputBuffer(1_000_000)
+    whole.feed(b"".join(portions), AT)
+    text = ""
+    for portion in portions:
+        parts.feed(portion, AT)
+        text += parts.take()
+    assert text + parts.finish(AT) == whole.finish(AT)
+
+
+def test_what_is_too_long_keeps_both_ends_and_says_what_is_missing() -> None:
+    buffer = OutputBuffer(10_000)
+    stored = ""
+    for number in range(5_000):
+        buffer.feed(f"line {number:06d}\n".encode(), AT)
+        stored += buffer.take()
+    stored += buffer.finish(AT)
+    found = lines(stored)
+    assert found[0] == ("OUT", "line 000000")
+    assert found[-1] == ("OUT", "line 004999")
+    (notice,) = [text for level, text in found if level == "NOTE"]
+    assert "left out" in notice
+    dropped = int(re.search(r"\((\d+) lines\)", notice).group(1))  # type: ignore[union-attr]
+    assert len(found) - 1 + dropped in (5_000, 5_001)  # the cut may fall inside a line
+    assert len(stored) < 40_000
+
+
+def test_a_flood_without_a_newline_is_bounded_too() -> None:
+    buffer = OutputBuffer(100_000)
+    stored = 0
+    for _ in range(1_000):
+        buffer.feed(b"x" * 65_536, AT)
+        stored += len(buffer.take())
+    assert stored + len(buffer.finish(AT)) < 300_000
+
+
+def test_one_long_line_becomes_several() -> None:
+    buffer = OutputBuffer(1_000_000)
+    buffer.feed(b"x" * (LINE_LIMIT + 5) + b"\n", AT)
+    assert [len(text) for _, text in lines(buffer.finish(AT))] == [LINE_LIMIT, 5]
+
+
+def test_hostile_bytes_become_text() -> None:
+    buffer = OutputBuffer(10_000)
+    buffer.feed(b"\x00\xff\xfe\x1b[31m<b>\r\n", AT)
+    text = buffer.finish(AT)
+    assert "\x00" not in text
+    text.encode("utf-8")
+
+
+def test_lines_are_echoed_while_the_first_part_fills() -> None:
+    heard: list[tuple[str, str]] = []
+    buffer = OutputBuffer(1_000, lambda level, text: heard.append((level, text)))
+    for _ in range(1_000):
+        buffer.feed(b"twelve chars\n", AT)
+    assert 0 < len(heard) < 30

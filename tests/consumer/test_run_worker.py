@@ -1,0 +1,255 @@
+"""run_worker as a process: every way a run can go is a recorded outcome, and the next task goes on."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from django.utils import timezone as clock
+
+from scheduling.cancel import cancel
+from scheduling.models import Attempt, Output, Process, SchedulerExecution
+from tests.support import Commands, marks, queued, scheduler, wait_for
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+
+def state(execution: SchedulerExecution) -> str:
+    return str(SchedulerExecution.objects.values_list("state", flat=True).get(pk=execution.pk))
+
+
+def output(execution: SchedulerExecution) -> str:
+    return "".join(Output.objects.filter(execution=execution).values_list("text", flat=True))
+
+
+def one(handler: str, **columns: object) -> SchedulerExecution:
+    (execution,) = queued(scheduler(handler, max_retries=0, **columns))
+    return execution
+
+
+ENDS = {
+    # handler: state, outcome, exit code, signal, words of the error
+    "tests.noop": ("succeeded", "succeeded", None, None, ""),
+    "tests.noop_fresh": ("succeeded", "succeeded", None, None, ""),
+    "tests.fail": ("failed", "failed", None, None, "cannot reach the service"),
+    "tests.never_again": ("failed", "failed", None, None, "the account is closed"),
+    "tests.exit": ("failed", "failed", None, None, "exited with 3"),
+    "tests.vanish": ("failed", "crashed", 0, None, "exited with code 0 before the handler returned"),
+    "tests.die": ("failed", "crashed", None, 9, "signal 9"),
+    "tests.hang": ("failed", "timed_out", None, 9, "time limit of 1 s"),
+    "tests.fork": ("succeeded", "succeeded", None, None, ""),
+    "tests.hostile": ("failed", "failed", None, None, "<b>bold</b>"),
+    "tests.flood": ("succeeded", "succeeded", None, None, ""),
+}
+
+
+def test_every_end_is_recorded_and_the_next_goes_on(commands: Commands, tmp_path: Path) -> None:
+    executions = {name: one(name, params={"directory": str(tmp_path)} if name == "tests.fork" else {}) for name in ENDS}
+    last = one("tests.mark", params={"directory": str(tmp_path)})
+    worker = commands.start("run_worker", "--concurrency", "2", "--max-runs", str(len(ENDS) + 1))
+    assert worker.wait(90) == 0, commands.log(worker)
+    for name, (expected, outcome, code, number, words) in ENDS.items():
+        execution = executions[name]
+        execution.refresh_from_db()
+        attempt = Attempt.objects.get(execution=execution)
+        assert (execution.state, attempt.outcome, attempt.exit_code, attempt.signal) == (
+            expected,
+            outcome,
+            code,
+            number,
+        ), name
+        assert words in attempt.error_message, name
+        assert attempt.pid, name
+    assert state(last) == "succeeded"
+    trace = Attempt.objects.get(execution=executions["tests.fail"]).traceback
+    assert "ConnectionError: no route" in trace  # the cause is kept
+    assert "scheduling/consumer/child.py" not in trace
+    text = output(executions["tests.flood"])
+    assert "first line" in text
+    assert "last line" in text
+    assert "left out" in text
+    assert len(text) < 2_000_000
+    assert "<script>alert(1)</script>" in output(executions["tests.hostile"])
+
+
+def test_output_of_prints_logs_and_grandchildren(commands: Commands) -> None:
+    execution = one("tests.talk")
+    code, log = commands.run("run_worker", "--max-runs", "1")
+    assert code == 0, log
+    text = output(execution)
+    for line in (
+        "OUT plain print",
+        "OUT to stderr",
+        "INFO logged info",
+        "WARN logged warning",
+        "SUCCESS logged success",
+        "OUT from a grandchild",
+    ):
+        assert f" {line}\n" in text
+    assert f"[Worker:tests.talk:{execution.pk}] plain print" in log
+
+
+def test_retries_follow_the_policy_until_it_works(commands: Commands, tmp_path: Path) -> None:
+    (execution,) = queued(scheduler("tests.fail_once", params={"directory": str(tmp_path)}))
+    commands.run("run_worker", "--max-runs", "2")
+    execution.refresh_from_db()
+    assert (execution.state, execution.attempt, execution.error_message) == ("succeeded", 2, "")
+    first, second = Attempt.objects.filter(execution=execution)
+    assert first.outcome == "failed"
+    assert first.retry_at is not None
+    assert second.started_at >= first.retry_at
+    assert len(marks(tmp_path, execution.pk)) == 2
+
+
+def test_what_a_handler_leaves_running_is_ended(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.fork", params={"directory": str(tmp_path)})
+    commands.run("run_worker", "--max-runs", "1")
+    (line,) = marks(tmp_path, execution.pk)
+    group = int(line.split()[2])  # the child led its own group
+
+    def group_is_gone() -> bool:
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_for(group_is_gone, "the process the handler left behind is ended")
+
+
+def test_output_and_progress_are_there_while_it_runs(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.chatter", params={"directory": str(tmp_path), "seconds": 600})
+    commands.start("run_worker")
+    wait_for(lambda: "tick 1" in output(execution), "its first lines show")
+    row = wait_for(lambda: SchedulerExecution.objects.filter(pk=execution.pk).exclude(progress="").first(), "progress")
+    assert (row.state, row.pid) == ("running", int(marks(tmp_path, execution.pk)[0].split()[2]))
+    wait_for(lambda: "tick 3" in output(execution), "the following lines follow")
+    assert output(execution).count("tick 1\n") == 1
+
+
+def test_shutdown_lets_runs_finish_within_the_grace_time(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 2})
+    waiting = one("tests.noop")
+    worker = commands.start("run_worker")
+    wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    assert commands.stop(worker) == 0
+    assert (state(execution), state(waiting)) == ("succeeded", "queued")
+    assert Process.objects.get(kind="consumer").stopped_at is not None
+
+
+def test_a_second_signal_gives_the_run_back_uncounted(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
+    worker = commands.start("run_worker")
+    wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    worker.send_signal(signal.SIGTERM)
+    wait_for(lambda: "Asked to stop" in commands.log(worker), "it drains")
+    worker.send_signal(signal.SIGTERM)
+    assert worker.wait(30) == 0
+    execution.refresh_from_db()
+    assert (execution.state, execution.attempt, execution.retry_base) == ("queued", 1, 1)
+    assert Attempt.objects.get().outcome == "interrupted"
+
+
+def test_cancel_ends_a_running_run(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
+    commands.start("run_worker")
+    wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    assert cancel(execution.pk, "ann") == "asked"
+    wait_for(lambda: state(execution) == "cancelled", "it is cancelled")
+    assert Attempt.objects.get().outcome == "cancelled"
+
+
+def test_a_killed_consumer_takes_its_children_with_it(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
+    worker = commands.start("run_worker")
+    (line,) = wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    pid = int(line.split()[2])
+    commands.stop(worker, signal.SIGKILL)
+
+    def gone() -> bool:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        return False
+
+    wait_for(gone, "the child is gone")
+    assert state(execution) == "running"  # the lease tells, in time
+
+
+def test_a_paused_consumer_is_fenced_off(commands: Commands, tmp_path: Path) -> None:
+    """SIGSTOP past the lease: another consumer runs it; the one that wakes up records nothing."""
+    execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 4})
+    execution.scheduler.max_retries = 1
+    execution.scheduler.save()
+    zombie = commands.start("run_worker", CRON_LEASE_SECONDS="3")
+    wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    zombie.send_signal(signal.SIGSTOP)
+    commands.start("run_scheduler")
+    commands.start("run_worker", CRON_LEASE_SECONDS="3")
+    wait_for(lambda: len([m for m in marks(tmp_path, execution.pk) if m.startswith("start")]) == 2, "the heir starts")
+    wait_for(lambda: state(execution) == "succeeded", "the heir is done")
+    zombie.send_signal(signal.SIGCONT)
+    wait_for(
+        lambda: "dropped" in commands.log(zombie) or "Lost its lease" in commands.log(zombie), "the zombie notices"
+    )
+    attempts = list(Attempt.objects.order_by("number").values_list("number", "outcome"))
+    assert attempts == [(1, "crashed"), (2, "succeeded")]
+
+
+def test_the_forkserver_may_die_too(commands: Commands, tmp_path: Path) -> None:
+    execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
+    worker = commands.start("run_worker")
+    (line,) = wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    with open(f"/proc/{line.split()[2]}/stat") as file:
+        forkserver = int(file.read().rsplit(")", 1)[1].split()[1])
+    os.kill(forkserver, signal.SIGKILL)
+    wait_for(lambda: state(execution) == "failed", "the run has an end")
+    following = one("tests.noop")
+    wait_for(lambda: state(following) == "succeeded", "the next goes on")
+    assert Attempt.objects.get(execution=execution).outcome == "crashed"
+    assert worker.poll() is None
+
+
+def test_code_that_is_missing_here_is_retried_then_visible(commands: Commands) -> None:
+    execution = one("tests.noop")
+    commands.run("run_worker", "--max-runs", "1", EXTRA_APPS="")
+    attempt = Attempt.objects.get(execution=execution)
+    assert attempt.outcome == "failed"
+    assert "No worker is registered as 'tests.noop'" in attempt.error_message
+
+
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [
+        ({"CRON_MAX_RETRIES": "20"}, "CRON_MAX_RETRIES is 20; it must be from 0 to 19"),
+        ({"CRON_RETRY_DELAY_MS": "soon"}, "CRON_RETRY_DELAY_MS"),
+        ({"CRON_TIMEZONE": "Mars/Base"}, "CRON_TIMEZONE"),
+        ({"BROKER_URL": "redis://user:secret@host"}, "BROKER_URL must begin with"),
+        ({"LOG_LEVEL": "LOUD"}, "LOG_LEVEL"),
+    ],
+)
+@pytest.mark.parametrize("command", ["run_worker", "run_scheduler", "cleanup_executions", "check"])
+def test_an_unusable_setting_stops_every_command_with_a_sentence(
+    commands: Commands, command: str, environment: dict[str, str], words: str
+) -> None:
+    code, log = commands.run(command, **environment)
+    assert code != 0
+    assert words in log
+    assert "Traceback" not in log
+    assert "secret" not in log
+
+
+def test_bad_arguments_are_refused(commands: Commands) -> None:
+    code, log = commands.run("run_worker", "--concurrency", "0")
+    assert (code, "--concurrency must be from 1" in log) == (1, True)
+
+
+def test_clock_of_rows_is_utc(commands: Commands) -> None:
+    execution = one("tests.noop")
+    before = clock.now()
+    commands.run("run_worker", "--max-runs", "1", TIME_ZONE="Asia/Tokyo")
+    attempt = Attempt.objects.get(execution=execution)
+    assert before <= attempt.started_at <= clock.now()

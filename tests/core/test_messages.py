@@ -1,0 +1,90 @@
+"""What travels: anything decodes into a type or into a reason with its bytes."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scheduling.core.messages import DecodeError, FailedMessage, TaskMessage, decode, encode
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers(-(2**70), 2**70) | st.text(max_size=8),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
+    max_leaves=6,
+)
+FIELDS = ["type", "id", "scheduler_id", "params_scheduler", "execution_id", "attempt", "scheduled_at", "version"]
+
+
+def test_the_seeds_four_fields_are_enough() -> None:
+    body = b'{"type": "report", "id": 25, "scheduler_id": 16, "params_scheduler": "{\\"a\\": 1}"}'
+    assert decode(body) == TaskMessage(type="report", id=25, scheduler_id=16, params={"a": 1})
+
+
+@given(
+    st.builds(
+        TaskMessage,
+        type=st.sampled_from(["report", "worker", "reminder"]),
+        id=st.integers(1, 2**40),
+        scheduler_id=st.none() | st.integers(1, 2**40),
+        params=st.dictionaries(st.text(max_size=10), st.integers() | st.text(max_size=10), max_size=4),
+        execution_id=st.none() | st.integers(1, 2**40),
+        attempt=st.integers(1, 100),
+        execution_key=st.text(max_size=64).filter(lambda text: text < "\ud800" or text.isascii()),
+        scheduled_at=st.none() | st.just(datetime(2025, 12, 12, 8, 0, tzinfo=UTC)),
+        trigger=st.sampled_from(["cron", "date", "manual", "message"]),
+    )
+)
+def test_round_trip(message: TaskMessage) -> None:
+    assert decode(encode(message)) == message
+
+
+@given(st.binary(max_size=200) | st.dictionaries(st.sampled_from(FIELDS), JSON).map(lambda d: json.dumps(d).encode()))
+def test_anything_else_is_a_reason_with_its_bytes(body: bytes) -> None:
+    try:
+        assert isinstance(decode(body), TaskMessage)
+    except DecodeError as error:
+        # Either end is right; this is what a refusal must hold.
+        assert error.body == body  # noqa: PT017
+        assert str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"type": "shell"}, "'type' must be one of"),
+        ({"id": "25"}, "'id' must be a whole number"),
+        ({"id": True}, "'id' must be a whole number"),
+        ({"id": 0}, "'id' must be a whole number"),
+        ({"version": 99}, "Update it"),
+        ({"params_scheduler": "[1]"}, "JSON object"),
+        ({"params_scheduler": "{"}, "not JSON"),
+        ({"scheduled_at": "2025-12-12T08:00:00"}, "offset"),
+        ({"scheduled_at": 5}, "ISO date"),
+        ({"execution_key": "x" * 65}, "64 characters"),
+    ],
+)
+def test_reasons_name_the_field(change: dict[str, Any], words: str) -> None:
+    body = json.dumps({"type": "worker", "id": 1, **change}).encode()
+    with pytest.raises(DecodeError, match=words):
+        decode(body)
+
+
+def test_a_deep_or_huge_body_is_refused() -> None:
+    with pytest.raises(DecodeError, match="not JSON"):
+        decode(b"[" * 100_000)
+    with pytest.raises(DecodeError, match="at most"):
+        decode(b" " * 1_000_001)
+
+
+def test_the_failed_message_has_the_seeds_fields() -> None:
+    at = datetime(2025, 12, 12, 12, 3, 39, 2000, tzinfo=UTC)
+    task = TaskMessage(type="report", id=25, scheduler_id=16)
+    payload = json.loads(encode(FailedMessage(task, at, "Connection timeout", 3)))
+    assert payload["failed_at"] == "2025-12-12T12:03:39.002Z"
+    assert (payload["failed_reason"], payload["retry_count"]) == ("Connection timeout", 3)
+    assert payload["params_scheduler"] == "{}"

@@ -1,0 +1,82 @@
+"""The retry rule as tables of numbers."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Succeeded, TimedOut
+from scheduling.core.retry import GiveUp, Retry, RetryPolicy, RetryPolicyInvalid, decide, delays
+
+FAILED = Failed("ValueError", "no")
+
+
+@pytest.mark.parametrize(
+    ("policy", "expected"),
+    [
+        (RetryPolicy(), [30_000, 60_000, 120_000]),
+        (RetryPolicy(max_retries=5, delay_ms=10_000, multiplier=1.5), [10_000, 15_000, 22_500, 33_750, 50_625]),
+        (RetryPolicy(max_retries=2, delay_ms=60_000, multiplier=3.0), [60_000, 180_000]),
+        (RetryPolicy(max_retries=3, multiplier=1.0), [30_000, 30_000, 30_000]),
+        (RetryPolicy(max_retries=4, max_delay_ms=100_000), [30_000, 60_000, 100_000, 100_000]),
+        (RetryPolicy(max_retries=0), []),
+        (RetryPolicy(max_retries=19, delay_ms=3_600_000, multiplier=10.0), [3_600_000] * 19),
+    ],
+)
+def test_delays_follow_the_formula(policy: RetryPolicy, expected: list[int]) -> None:
+    assert delays(policy) == expected
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("max_retries", -1),
+        ("max_retries", 20),
+        ("delay_ms", 999),
+        ("delay_ms", 3_600_001),
+        ("multiplier", 0.99),
+        ("multiplier", 10.01),
+        ("multiplier", math.nan),
+        ("multiplier", math.inf),
+        ("max_delay_ms", 29_999),
+        ("max_delay_ms", 3_600_001),
+    ],
+)
+def test_out_of_bounds_is_refused_with_the_code(field: str, value: float) -> None:
+    with pytest.raises(RetryPolicyInvalid) as caught:
+        RetryPolicy(**{field: value})  # type: ignore[arg-type]
+    assert caught.value.code == "SCHEDULE_RETRY_POLICY_INVALID"
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("retries", "outcome", "expected"),
+    [
+        (0, FAILED, Retry(1, 30_000)),
+        (2, FAILED, Retry(3, 120_000)),
+        (3, FAILED, GiveUp("All 3 retries are used.")),
+        (0, Failed("X", "", retryable=False), GiveUp("The error says that a retry cannot help.")),
+        (0, Failed("X", "", retry_after_ms=1_500), Retry(1, 1_500)),
+        (0, Failed("X", "", retry_after_ms=10**12), Retry(1, 3_600_000)),
+        (3, Failed("X", "", retry_after_ms=1_500), GiveUp("All 3 retries are used.")),
+        (0, TimedOut(5), Retry(1, 30_000)),
+        (1, Crashed(signal=9), Retry(2, 60_000)),
+        (1, Crashed(lost=True), Retry(2, 0)),
+        (3, Crashed(lost=True), GiveUp("All 3 retries are used.")),
+    ],
+)
+def test_decisions(retries: int, outcome: Failed | TimedOut | Crashed, expected: Retry | GiveUp) -> None:
+    assert decide(RetryPolicy(), retries, outcome) == expected
+
+
+def test_jitter_draws_from_half_to_the_whole_delay() -> None:
+    policy = RetryPolicy(jitter=True)
+    drawn = [decide(policy, 0, FAILED, lambda value=value: value) for value in (0.0, 0.5, 1.0)]
+    assert drawn == [Retry(1, 15_000), Retry(1, 22_500), Retry(1, 30_000)]
+
+
+@pytest.mark.parametrize("outcome", [Succeeded(), Cancelled(), Interrupted()])
+def test_what_is_no_failure_is_not_decided(outcome: Succeeded) -> None:
+    with pytest.raises(ValueError, match="is not a failure"):
+        decide(RetryPolicy(), 0, outcome)

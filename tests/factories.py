@@ -1,0 +1,273 @@
+"""Rows for tests, by factory-boy: each saved as a project would save it, consistent with its state."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import factory
+from django.contrib.auth.models import Group, Permission, User
+from django.utils import timezone as clock
+from factory.django import DjangoModelFactory
+
+from reports.models import Report
+from scheduling.core.fingerprint import fingerprint
+from scheduling.core.lifecycle import State
+from scheduling.models import (
+    Attempt,
+    FailedExecution,
+    Output,
+    Process,
+    Reminder,
+    Scheduler,
+    SchedulerExecution,
+    Worker,
+)
+
+PASSWORD = "correct horse battery staple"
+
+
+class UserFactory(DjangoModelFactory):
+    """A staff user without any permission.
+
+    `UserFactory(permissions=["scheduling.view_scheduler", ...])` grants some; `superuser=True` grants all.
+    """
+
+    class Meta:
+        model = User
+        skip_postgeneration_save = True
+
+    class Params:
+        superuser = factory.Trait(is_superuser=True)
+
+    username = factory.Sequence(lambda n: f"user{n}")
+    email = factory.LazyAttribute(lambda user: f"{user.username}@example.com")
+    password = factory.django.Password(PASSWORD)
+    is_staff = True
+
+    @factory.post_generation
+    def permissions(self, create: bool, extracted: Any, **_kwargs: Any) -> None:
+        """Grant permissions named `app_label.codename`; a name that does not exist is an error."""
+        for name in extracted or ():
+            app_label, _, codename = name.partition(".")
+            self.user_permissions.add(  # type: ignore[attr-defined]
+                Permission.objects.get(content_type__app_label=app_label, codename=codename)
+            )
+
+
+class GroupFactory(DjangoModelFactory):
+    """A group without permissions."""
+
+    class Meta:
+        model = Group
+
+    name = factory.Sequence(lambda n: f"group{n}")
+
+
+class WorkerFactory(DjangoModelFactory):
+    """The row of a registered worker: `migrate` made most of them already."""
+
+    class Meta:
+        model = Worker
+        django_get_or_create = ("name",)
+
+    name = "tests.noop"
+
+
+class ReportFactory(DjangoModelFactory):
+    """The row of a report; its controller need not be registered."""
+
+    class Meta:
+        model = Report
+        django_get_or_create = ("controller",)
+
+    controller = factory.Sequence(lambda n: f"tests.report{n}")
+    title = factory.LazyAttribute(lambda report: f"Report {report.controller}")
+
+
+class ReminderFactory(DjangoModelFactory):
+    """A reminder to one person."""
+
+    class Meta:
+        model = Reminder
+
+    name = factory.Sequence(lambda n: f"reminder{n}")
+    subject = "Stand-up"
+    recipients = "team@example.com"
+
+
+class SchedulerFactory(DjangoModelFactory):
+    """A daily schedule of a worker that does nothing.
+
+    Traits: `once` (one date and time, tomorrow), `of_report`, `of_reminder`, `off`.
+    """
+
+    class Meta:
+        model = Scheduler
+
+    class Params:
+        once = factory.Trait(schedule="", date_time=factory.LazyFunction(lambda: clock.now() + timedelta(days=1)))
+        of_report = factory.Trait(worker=None, report=factory.SubFactory(ReportFactory))
+        of_reminder = factory.Trait(worker=None, reminder=factory.SubFactory(ReminderFactory))
+        off = factory.Trait(status=False)
+
+    description = factory.Sequence(lambda n: f"Schedule {n}")
+    schedule = "0 8 * * *"
+    worker = factory.SubFactory(WorkerFactory)
+
+
+def _ago(seconds: float) -> Any:
+    return factory.LazyFunction(lambda: clock.now() - timedelta(seconds=seconds))
+
+
+class SchedulerExecutionFactory(DjangoModelFactory):
+    """An execution that waits in the queue; each further state is a trait of its name.
+
+    The target's columns follow the scheduler. `failed=True` fills the error and its group, and
+    `error_class=`, `error_message=` replace it; add the attempts that led there with AttemptFactory.
+    """
+
+    class Meta:
+        model = SchedulerExecution
+
+    class Params:
+        claimed = factory.Trait(state=State.CLAIMED.value, published_at=None)
+        running = factory.Trait(
+            state=State.RUNNING.value,
+            attempt=1,
+            consumer="host-1-aaaa",
+            pid=4242,
+            started_at=_ago(30),
+            wake_at=factory.LazyFunction(lambda: clock.now() + timedelta(seconds=15)),
+        )
+        retrying = factory.Trait(
+            state=State.RETRYING.value,
+            attempt=1,
+            consumer="host-1-aaaa",
+            started_at=_ago(40),
+            wake_at=factory.LazyFunction(lambda: clock.now() + timedelta(seconds=30)),
+            error_class="ConnectionError",
+            error_message="no route to host",
+            reason="Retry 1 of 3.",
+        )
+        succeeded = factory.Trait(
+            state=State.SUCCEEDED.value,
+            attempt=1,
+            consumer="host-1-aaaa",
+            started_at=_ago(40),
+            finished_at=_ago(30),
+            wake_at=None,
+        )
+        failed = factory.Trait(
+            state=State.FAILED.value,
+            attempt=4,
+            consumer="host-1-aaaa",
+            started_at=_ago(40),
+            finished_at=_ago(30),
+            wake_at=None,
+            error_class="ValueError",
+            error_message="the invoice has no total",
+            fingerprint=factory.LazyAttribute(lambda row: fingerprint(row.error_class, row.error_message)),
+            reason="All 3 retries are used.",
+        )
+        cancelled = factory.Trait(
+            state=State.CANCELLED.value, finished_at=_ago(30), wake_at=None, reason="Cancelled by somebody."
+        )
+        discarded = factory.Trait(
+            state=State.DISCARDED.value,
+            attempt=4,
+            started_at=_ago(40),
+            finished_at=_ago(30),
+            wake_at=None,
+            reason="Discarded by somebody: it is known.",
+        )
+        skipped = factory.Trait(
+            state=State.SKIPPED.value,
+            finished_at=_ago(30),
+            wake_at=None,
+            missed=3,
+            reason="Missed 3 occurrences: no producer was running.",
+        )
+
+    scheduler = factory.SubFactory(SchedulerFactory)
+    # A minute apart, so that each key is unique: whatever the scheduler.
+    scheduled_at = factory.Sequence(
+        lambda n: (clock.now() - timedelta(minutes=n % 1_000_000)).replace(second=0, microsecond=0)
+    )
+    execution_key = factory.Sequence(lambda n: f"cron-test-{n}")
+    trigger = "cron"
+    type = factory.LazyAttribute(lambda row: row.scheduler.target_type if row.scheduler else "worker")
+    target_id = factory.LazyAttribute(lambda row: row.scheduler.target_id if row.scheduler else None)
+    target_name = factory.LazyAttribute(
+        lambda row: getattr(row.scheduler.target, "handler_name", "") if row.scheduler else "tests.noop"
+    )
+    params = factory.LazyAttribute(lambda row: dict(row.scheduler.params) if row.scheduler else {})
+    executed_at = _ago(60)
+    container_id = "host-0-producer"
+    state = State.QUEUED.value
+    wake_at = factory.LazyFunction(clock.now)
+    published_at = _ago(60)
+
+
+class FailedExecutionFactory(SchedulerExecutionFactory):
+    """A row of the failed inbox, as its proxy."""
+
+    class Meta:
+        model = FailedExecution
+
+    failed = True
+
+
+class AttemptFactory(DjangoModelFactory):
+    """An attempt that failed after ten seconds."""
+
+    class Meta:
+        model = Attempt
+
+    execution = factory.SubFactory(SchedulerExecutionFactory, failed=True)
+    number = factory.Sequence(lambda n: n + 1)
+    started_at = _ago(40)
+    finished_at = _ago(30)
+    consumer = "host-1-aaaa"
+    pid = 4242
+    outcome = Attempt.Outcome.FAILED
+    error_class = factory.Maybe("is_failure", "ValueError", "")
+    error_message = factory.Maybe("is_failure", "the invoice has no total", "")
+    traceback = ""
+
+    class Params:
+        is_failure = factory.LazyAttribute(lambda row: row.outcome != Attempt.Outcome.SUCCEEDED)
+
+
+class OutputFactory(DjangoModelFactory):
+    """One stored chunk of an attempt's output."""
+
+    class Meta:
+        model = Output
+
+    execution = factory.SubFactory(SchedulerExecutionFactory, succeeded=True)
+    attempt = 1
+    sequence = factory.Sequence(lambda n: n)
+    text = "2026-03-10T12:00:00.000Z INFO it works\n"
+    created_at = factory.LazyFunction(clock.now)
+
+
+class ProcessFactory(DjangoModelFactory):
+    """A consumer that is alive. Traits: `producer`, `silent`, `stopped`."""
+
+    class Meta:
+        model = Process
+
+    class Params:
+        producer = factory.Trait(kind=Process.Kind.PRODUCER, concurrency=0, info={"claimed": 12})
+        silent = factory.Trait(heartbeat_at=_ago(600))
+        stopped = factory.Trait(stopped_at=_ago(300), heartbeat_at=_ago(300))
+
+    container_id = factory.Sequence(lambda n: f"host-{n}-abcd1234")
+    kind = Process.Kind.CONSUMER
+    host = "host"
+    pid = factory.Sequence(lambda n: n + 1)
+    concurrency = 2
+    started_at = _ago(3600)
+    heartbeat_at = _ago(3)
+    info = factory.LazyFunction(lambda: {"queue": "main", "runs": 7, "running": 1})

@@ -1,0 +1,115 @@
+"""A real process in a test: its lines as they come, conditions with a deadline, and nothing left behind."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+DEADLINE = 60.0
+"""Seconds after which a condition is given up: long enough for the slowest machine, as nobody waits for it in vain."""
+
+
+def until(condition: Callable[[], bool], what: str, deadline: float = DEADLINE) -> None:
+    """Wait for a condition of another process.
+
+    Raises:
+        AssertionError: naming `what` did not happen.
+    """
+    end = time.monotonic() + deadline
+    pause = threading.Event()
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError(f"Waited {deadline:g} s in vain: {what}")
+        pause.wait(0.02)
+
+
+def exists(pid: int) -> bool:
+    """Whether a process runs; one that has ended and was not collected by its parent does not."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return not Path("/proc/self").exists()
+
+
+class Running:
+    """Starts a command in a session of its own and collects what it writes.
+
+    Attributes:
+        text: everything so far.
+    """
+
+    def __init__(self, argv: Sequence[str], env: dict[str, str] | None = None, cwd: Path = ROOT) -> None:
+        environment = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONUNBUFFERED": "1", **(env or {})}
+        self.text = ""
+        self._changed = threading.Condition()
+        self.process = subprocess.Popen(
+            list(argv),
+            env=environment,
+            cwd=cwd,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        self._reader = threading.Thread(target=self._collect, daemon=True)
+        self._reader.start()
+
+    def __enter__(self) -> Running:
+        return self
+
+    def __exit__(self, *_exc: object) -> None:
+        if self.process.poll() is None:
+            # The foreman's own emergency exit: two more signals end its children with it.
+            for _ in range(3):
+                self.send(signal.SIGTERM)
+            try:
+                self.process.wait(DEADLINE)
+            except subprocess.TimeoutExpired:
+                self.process.kill()
+                self.process.wait()
+        self._reader.join(DEADLINE)
+        assert self.process.stdout is not None
+        self.process.stdout.close()
+
+    def _collect(self) -> None:
+        assert self.process.stdout is not None
+        while data := os.read(self.process.stdout.fileno(), 65536):
+            with self._changed:
+                self.text += data.decode("utf-8", "replace")
+                self._changed.notify_all()
+
+    def wait_for(self, pattern: str, count: int = 1, deadline: float = DEADLINE) -> list[re.Match[str]]:
+        """The matches of a pattern in the output, as soon as there are `count` of them."""
+
+        def matches() -> list[re.Match[str]]:
+            return list(re.finditer(pattern, self.text, re.MULTILINE))
+
+        with self._changed:
+            found = self._changed.wait_for(lambda: len(matches()) >= count, timeout=deadline)
+        assert found, f"{pattern!r} was not seen {count} times in:\n{self.text}"
+        return matches()
+
+    def number(self, pattern: str, index: int = 0) -> int:
+        """The first group of a match, as a number."""
+        return int(self.wait_for(pattern, index + 1)[index].group(1))
+
+    def send(self, number: signal.Signals) -> None:
+        """A signal to the process alone."""
+        self.process.send_signal(number)
+
+    def ended(self) -> int:
+        """Its exit code, once it has ended and all of its output is here."""
+        code = self.process.wait(DEADLINE)
+        self._reader.join(DEADLINE)
+        return code

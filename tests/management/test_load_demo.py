@@ -1,0 +1,85 @@
+"""`load_demo`: what it makes, and that it makes it once. What the demo's code does is seen in test_up."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+from django.db.models import QuerySet
+
+from cronsite.demo.management.commands.load_demo import DEMOS, REVIEW, REVIEW_CONTROLLER, Command
+from reports.models import Report
+from scheduling.models import Scheduler, SchedulerExecution, Worker
+
+pytestmark = pytest.mark.django_db
+
+WITHOUT_REPORTS = len(DEMOS)
+
+
+@pytest.fixture(autouse=True)
+def _rows() -> None:
+    Report.objects.filter(controller=REVIEW_CONTROLLER).delete()
+    for demo in DEMOS:
+        Worker.objects.create(name=demo.worker)
+
+
+def demos() -> QuerySet[Scheduler]:
+    """Beside the schedules that the app brings along."""
+    return Scheduler.objects.filter(description__startswith="Demo: ")
+
+
+def load(*, once: bool = False) -> str:
+    """Run the command, which these settings do not install, and return what it says."""
+    stream = io.StringIO()
+    call_command(Command(), once=once, stdout=stream)
+    return stream.getvalue()
+
+
+def test_each_schedule_is_made_active_and_run_once() -> None:
+    assert load() == f"Made {WITHOUT_REPORTS} demo schedules.\n"
+    for demo in DEMOS:
+        scheduler = Scheduler.objects.get(description=demo.description)
+        assert (scheduler.worker.name, scheduler.schedule, scheduler.status) == (demo.worker, demo.schedule, True)
+        execution = SchedulerExecution.objects.get(scheduler=scheduler)
+        assert (execution.trigger, execution.requested_by, execution.state) == ("manual", "load_demo", "queued")
+
+
+def test_a_second_time_it_makes_what_is_missing_only() -> None:
+    load()
+    Scheduler.objects.get(description=DEMOS[0].description).executions.all().delete()
+    Scheduler.objects.get(description=DEMOS[0].description).delete()
+    assert load() == "Made 1 demo schedules.\n"
+    assert load() == "All demo schedules are there.\n"
+    assert demos().count() == WITHOUT_REPORTS
+
+
+def test_once_leaves_alone_what_an_operator_deleted() -> None:
+    load(once=True)
+    SchedulerExecution.objects.all().delete()
+    demos().exclude(description=DEMOS[0].description).delete()
+    assert load(once=True) == ""
+    assert demos().count() == 1
+
+
+def test_a_copy_with_the_same_description_is_no_obstacle() -> None:
+    load()
+    copy = Scheduler.objects.get(description=DEMOS[0].description)
+    copy.pk = None
+    copy._state.adding = True
+    copy.save()
+    assert load() == "All demo schedules are there.\n"
+
+
+def test_the_review_of_failures_comes_with_its_report() -> None:
+    report = Report.objects.create(controller=REVIEW_CONTROLLER)
+    load()
+    assert Scheduler.objects.get(description=REVIEW).report == report
+
+
+def test_without_the_demos_code_it_says_what_to_set() -> None:
+    Worker.objects.filter(name=DEMOS[-1].worker).delete()
+    with pytest.raises(CommandError, match="CRON_DEMO=1"):
+        load()
+    assert not demos().exists()

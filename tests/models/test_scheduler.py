@@ -1,0 +1,152 @@
+"""A Scheduler refuses nonsense at the field, plans itself, and notices what plain SQL did to it."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.core.exceptions import ValidationError
+from django.db import IntegrityError, connection, transaction
+from django.utils import timezone as clock
+
+from scheduling.core.retry import RetryPolicy
+from scheduling.models import Reminder, Scheduler, Worker
+from scheduling.reconcile import plan_stale
+from tests.support import due, scheduler
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.mark.parametrize(
+    ("columns", "field", "words"),
+    [
+        ({"schedule": "61 * * * *"}, "schedule", "0-59"),
+        ({"schedule": "0 0 31 2 *"}, "schedule", "never"),
+        ({"schedule": "* * * * *", "timezone": "Europe/Madird"}, "timezone", "Europe/Madrid"),
+        ({"date_time": clock.now() - timedelta(minutes=1)}, "date_time", "passed"),
+        ({"schedule": "* * * * *", "max_retries": 20}, "max_retries", "0 to 19"),
+        ({"schedule": "* * * * *", "retry_delay_ms": 10}, "retry_delay_ms", "1000 to 3600000"),
+        ({"schedule": "* * * * *", "retry_multiplier": 11.0}, "retry_multiplier", "1.0 to 10.0"),
+        ({"schedule": "* * * * *", "retry_delay_ms": 5000, "retry_max_delay_ms": 4000}, "retry_max_delay_ms", "least"),
+        ({"schedule": "* * * * *", "params": [1]}, "params", "JSON object"),
+    ],
+)
+def test_nonsense_is_refused_at_its_field_and_nothing_is_written(
+    columns: dict[str, Any], field: str, words: str
+) -> None:
+    with pytest.raises(ValidationError) as caught:
+        scheduler(**columns)
+    assert words in " ".join(caught.value.message_dict[field])
+    assert not Scheduler.objects.filter(worker__name="tests.noop").exists()
+
+
+def test_a_policy_out_of_bounds_has_the_seeds_code() -> None:
+    with pytest.raises(ValidationError) as caught:
+        scheduler(max_retries=20)
+    assert caught.value.error_dict["max_retries"][0].code == "SCHEDULE_RETRY_POLICY_INVALID"
+
+
+def test_params_that_do_not_fit_are_refused_when_saved() -> None:
+    with pytest.raises(ValidationError) as caught:
+        scheduler("tests.typed", params={"since_days": 91})
+    assert "since_days" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"worker": None},
+        {"schedule": ""},
+        {"date_time": clock.now() + timedelta(days=1)},
+        {"reminder": True},
+    ],
+)
+def test_the_database_itself_holds_one_target_and_one_time(change: dict[str, Any]) -> None:
+    row = scheduler()
+    if change.get("reminder"):
+        change = {"reminder": Reminder.objects.create(name="r", subject="s", recipients="a@example.com")}
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Scheduler.objects.filter(pk=row.pk).update(**change)
+
+
+def test_saving_plans_the_next_run() -> None:
+    row = scheduler(schedule="*/5 * * * *")
+    assert row.next_run_at is not None
+    assert 0 < (row.next_run_at - clock.now()).total_seconds() <= 300
+    row.status = False
+    row.save()
+    row.refresh_from_db()
+    assert (row.next_run_at, row.plan_stale) == (None, 0)
+
+
+def test_an_edit_of_something_else_leaves_a_due_instant_alone() -> None:
+    row = scheduler(schedule="* * * * *")
+    instant = clock.now().replace(second=0, microsecond=0)
+    form = Scheduler.objects.get(pk=row.pk)  # an operator's form, loaded before the minute
+    due(row, instant)
+    form.description = "renamed"
+    form.save()
+    row.refresh_from_db()
+    assert (row.next_run_at, row.description) == (instant, "renamed")
+
+
+def test_an_edit_of_the_plan_in_the_due_second_loses_nothing() -> None:
+    row = due(scheduler(schedule="* * * * *"), clock.now().replace(second=0, microsecond=0))
+    instant = row.next_run_at
+    row.schedule = "0 5 * * *"
+    row.save()
+    row.refresh_from_db()
+    assert row.next_run_at == instant  # the producers claim it, then follow the new expression
+
+
+def test_plain_sql_is_noticed_and_planned() -> None:
+    row = scheduler(schedule="0 0 1 1 *")
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"UPDATE {connection.ops.quote_name('scheduling_scheduler')} SET schedule = %s WHERE id = %s",
+            ["*/10 * * * *", row.pk],
+        )
+    row.refresh_from_db()
+    assert row.plan_stale == 1
+    assert plan_stale(clock.now()) >= 1
+    row.refresh_from_db()
+    assert row.plan_stale == 0
+    assert row.next_run_at is not None
+    assert row.next_run_at - clock.now() <= timedelta(minutes=10)
+
+
+def test_nonsense_by_plain_sql_is_reported_once_per_change(caplog: pytest.LogCaptureFixture) -> None:
+    row = scheduler()
+    Scheduler.objects.filter(pk=row.pk).update(schedule="every monday")
+    plan_stale(clock.now())
+    plan_stale(clock.now())
+    row.refresh_from_db()
+    assert row.plan_error
+    assert row.next_run_at is None
+    assert sum("set aside" in record.getMessage() for record in caplog.records) == 1
+    Scheduler.objects.filter(pk=row.pk).update(schedule="0 8 * * *")
+    plan_stale(clock.now())
+    row.refresh_from_db()
+    assert row.plan_error == ""
+    assert row.next_run_at is not None
+
+
+def test_a_row_inserted_by_plain_sql_is_planned() -> None:
+    worker = Worker.objects.get(name="tests.noop")
+    quote = connection.ops.quote_name
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"INSERT INTO {quote('scheduling_scheduler')} "
+            f"(schedule, worker_id, params, created_at, updated_at) VALUES (%s, %s, %s, %s, %s)",
+            ["0 8 * * *", worker.pk, "{}", *[connection.ops.adapt_datetimefield_value(clock.now())] * 2],
+        )
+    plan_stale(clock.now())
+    assert Scheduler.objects.get(worker=worker).next_run_at is not None
+
+
+def test_the_policy_of_the_row_lies_over_the_inherited_one() -> None:
+    base = RetryPolicy(max_retries=1, delay_ms=2000)
+    assert Scheduler().retry_policy(base) is base
+    own = Scheduler(max_retries=5, retry_multiplier=3.0).retry_policy(base)
+    assert (own.max_retries, own.delay_ms, own.multiplier) == (5, 2000, 3.0)
