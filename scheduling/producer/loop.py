@@ -25,7 +25,7 @@ log = get_logger(__name__)
 LOOK_SECONDS = 0.5
 """How often the earliest `next_run_at` is read: an edit is seen within this time."""
 
-SWEEP_SECONDS = 3.0
+SWEEP_SECONDS = 2.0
 BEAT_SECONDS = 5.0
 
 

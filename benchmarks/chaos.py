@@ -1,0 +1,222 @@
+"""Kill producers, consumers and children at random, and count what was lost or doubled.
+
+    python -m benchmarks.chaos --minutes 10 --schedules 200          # minutely schedules, kill -9 meanwhile
+    python -m benchmarks.chaos --tasks 10000 --kills 30              # a backlog of 20 ms tasks
+
+The database and broker are those of DATABASE_URL and BROKER_URL; without them, SQLite in a folder
+of its own and the embedded transport. What a handler did is counted outside the database too: each
+start and end appends to a file. The seed is printed; the same seed gives the same fault plan.
+
+Exit code 0: nothing lost, nothing doubled without a recorded cause.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+@dataclass
+class Fleet:
+    """The commands, restarted whenever they die."""
+
+    directory: Path
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    arguments: dict[str, list[str]] = field(default_factory=dict)
+    killed_at: dict[int, datetime] = field(default_factory=dict)
+    kills: Counter[str] = field(default_factory=Counter)
+
+    def start(self, name: str, *arguments: str) -> None:
+        """Start a command under a name, and remember how."""
+        self.arguments[name] = list(arguments)
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.processes[name] = subprocess.Popen(
+                [sys.executable, "manage.py", *arguments],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def kill(self, name: str) -> None:
+        """SIGKILL, and start it anew at once."""
+        process = self.processes[name]
+        self.killed_at[process.pid] = datetime.now(UTC)
+        process.kill()
+        process.wait()
+        self.kills[name.split("-")[0]] += 1
+        self.start(name, *self.arguments[name])
+
+    def kill_child(self, name: str, pick: random.Random) -> None:
+        """SIGKILL a process that runs a handler (or waits to) under one consumer."""
+        pids = [pid for server in children(self.processes[name].pid) for pid in children(server)]
+        if pids:
+            pid = pick.choice(pids)
+            self.killed_at[pid] = datetime.now(UTC)
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                return
+            self.kills["child"] += 1
+
+    def stop(self) -> None:
+        """Ask all, then insist."""
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+
+
+def children(pid: int) -> list[int]:
+    """The direct children of a process."""
+    try:
+        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    except OSError:
+        return []
+
+
+def main() -> int:
+    """Run the chosen load under faults, then audit."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser.add_argument("--minutes", type=float, default=0.0, help="run minutely schedules for so long")
+    parser.add_argument("--schedules", type=int, default=200)
+    parser.add_argument("--tasks", type=int, default=0, help="or: a backlog of so many tasks")
+    parser.add_argument("--task-seconds", type=float, default=0.02)
+    parser.add_argument("--kills", type=int, default=20)
+    parser.add_argument("--producers", type=int, default=2)
+    parser.add_argument("--consumers", type=int, default=2)
+    parser.add_argument("--concurrency", type=int, default=2)
+    parser.add_argument("--restart-broker", default="", help="a shell command, run twice")
+    parser.add_argument("--seed", type=int, default=None)
+    options = parser.parse_args()
+    seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
+    print(f"seed {seed}", flush=True)
+    with tempfile.TemporaryDirectory(prefix="chaos-") as name:
+        return run(options, random.Random(seed), Path(name))
+
+
+def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> int:
+    """One whole trial in a folder of its own."""
+    marks = directory / "marks"
+    marks.mkdir()
+    os.environ.setdefault("DATABASE_URL", f"sqlite:///{directory / 'db.sqlite3'}")
+    os.environ.setdefault("CRON_RETRY_DELAY_MS", "1000")
+    os.environ.update(
+        DATA_DIR=str(directory),
+        SECRET_KEY="chaos",
+        EXTRA_APPS="tests.handlers",
+        DJANGO_SETTINGS_MODULE="cronsite.settings",
+        LOG_LEVEL="WARN",
+        CRON_MAX_RETRIES="19",
+    )
+    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
+    import django
+
+    django.setup()
+    from benchmarks.audit import audit
+    from scheduling.models import Scheduler, Worker
+
+    Scheduler.objects.update(status=False)
+    worker = Worker.objects.get(name="tests.mark")
+    params = {"directory": str(marks), "seconds": options.task_seconds}
+    fleet = Fleet(directory)
+    try:
+        begin = prepare(options, worker, params)
+        for number in range(options.producers):
+            fleet.start(f"producer-{number}", "run_scheduler")
+        for number in range(options.consumers):
+            fleet.start(f"consumer-{number}", "run_worker", "--concurrency", str(options.concurrency))
+        end = begin + timedelta(minutes=options.minutes)
+        faults(options, fleet, pick, end)
+        Scheduler.objects.filter(worker=worker).update(status=False)
+        finished = drain(options)
+        audit_end = datetime.now(UTC) if options.minutes else end
+    finally:
+        fleet.stop()
+    print("faults: " + ", ".join(f"{count} {kind}" for kind, count in sorted(fleet.kills.items())), flush=True)
+    return audit(options, marks, begin, min(end, audit_end) if options.minutes else end, fleet.killed_at, finished)
+
+
+def prepare(options: argparse.Namespace, worker: object, params: dict[str, object]) -> datetime:
+    """Make the load; returns the first instant at which it counts."""
+    from scheduling.broker import get_broker
+    from scheduling.dispatch import run_now
+    from scheduling.models import Scheduler
+
+    now = datetime.now(UTC)
+    begin = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
+    columns = {"worker": worker, "params": params, "max_retries": 19, "retry_delay_ms": 1000, "retry_multiplier": 1.0}
+    if options.minutes:
+        for number in range(options.schedules):
+            Scheduler.objects.create(schedule="* * * * *", description=f"chaos {number}", **columns)
+        return begin
+    row = Scheduler.objects.create(schedule="0 0 1 1 *", description="chaos", **columns)
+    broker = get_broker()
+    for _ in range(options.tasks):
+        run_now(row, broker)
+    broker.close()
+    return now
+
+
+def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: datetime) -> None:
+    """Spread the kills over the time; without a time, over the drain of the backlog."""
+    from scheduling.models import SchedulerExecution
+
+    slots = options.consumers * options.concurrency
+    span = options.minutes * 60 - 20 if options.minutes else options.tasks * (options.task_seconds + 0.005) / slots
+    start = time.monotonic()
+    plan = sorted((pick.uniform(1, max(span, 3)), pick.choice("ppcckk"), pick.random()) for _ in range(options.kills))
+    restarts = [span * 0.33, span * 0.66] if options.restart_broker else []
+    while plan or restarts:
+        elapsed = time.monotonic() - start
+        if restarts and elapsed >= restarts[0]:
+            restarts.pop(0)
+            subprocess.run(options.restart_broker, shell=True, check=False)
+            fleet.kills["broker restart"] += 1
+        if plan and elapsed >= plan[0][0]:
+            _, kind, which = plan.pop(0)
+            if kind == "p":
+                fleet.kill(f"producer-{int(which * options.producers)}")
+            elif kind == "c":
+                fleet.kill(f"consumer-{int(which * options.consumers)}")
+            else:
+                fleet.kill_child(f"consumer-{int(which * options.consumers)}", pick)
+        if options.tasks and not SchedulerExecution.objects.exclude(state="succeeded").exists():
+            break
+        time.sleep(0.1)
+    while options.minutes and datetime.now(UTC) < end:
+        time.sleep(0.2)
+
+
+def drain(options: argparse.Namespace) -> bool:
+    """Wait until nothing waits or runs any more."""
+    from scheduling.models import SchedulerExecution
+
+    deadline = time.monotonic() + (120 if options.minutes else 60 + options.tasks * options.task_seconds)
+    waiting = ["claimed", "queued", "retrying", "running"]
+    while SchedulerExecution.objects.filter(state__in=waiting).exists():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.5)
+    return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

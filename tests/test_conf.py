@@ -1,0 +1,77 @@
+"""Settings: read once, bounded, and refused with a sentence that names them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.checks import run_checks
+from django.test import override_settings
+
+from scheduling.conf import ConfError, get_conf, problems
+from scheduling.core.retry import RetryPolicy
+
+
+def test_defaults() -> None:
+    conf = get_conf()
+    assert conf.retry == RetryPolicy(3, 30_000, 2.0, 3_600_000, False)
+    assert (conf.broker_url, conf.timezone, conf.catch_up_seconds, conf.lease_seconds) == (
+        "database://",
+        "UTC",
+        86_400,
+        15,
+    )
+
+
+def test_the_seeds_names_hold() -> None:
+    with override_settings(CRON_MAX_RETRIES="5", CRON_RETRY_DELAY_MS="10000", CRON_RETRY_DELAY_MULTIPLIER="1.5"):
+        assert get_conf().retry == RetryPolicy(5, 10_000, 1.5)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("CRON_MAX_RETRIES", "-1"),
+        ("CRON_MAX_RETRIES", "three"),
+        ("CRON_RETRY_DELAY_MS", "0"),
+        ("CRON_RETRY_DELAY_MULTIPLIER", "nan"),
+        ("CRON_RETRY_MAX_DELAY_MS", "1000"),
+        ("CRON_RETRY_JITTER", "maybe"),
+        ("CRON_TIMEZONE", "Europe/Atlantis"),
+        ("CRON_CATCH_UP_SECONDS", "-5"),
+        ("CRON_LEASE_SECONDS", "1"),
+        ("CRON_OUTPUT_MAX_BYTES", "1"),
+        ("BROKER_URL", "ftp://nowhere"),
+    ],
+)
+def test_an_unusable_value_is_refused_by_name(setting: str, value: Any) -> None:
+    with override_settings(**{setting: value}):
+        with pytest.raises(ConfError) as caught:
+            get_conf()
+        named = setting if setting != "CRON_RETRY_MAX_DELAY_MS" else "CRON_RETRY_"
+        assert named in str(caught.value)
+        assert [error.id for error in run_checks(tags=["scheduling"])] == ["scheduling.E001"]
+
+
+def test_every_unusable_value_is_named_at_once() -> None:
+    with override_settings(CRON_MAX_RETRIES="x", CRON_TIMEZONE="y"):
+        assert len(problems()) == 2
+
+
+def test_a_password_in_the_broker_url_is_never_repeated() -> None:
+    with override_settings(BROKER_URL="redis://user:hunter2@host"):
+        assert "hunter2" not in " ".join(problems())
+
+
+@pytest.mark.parametrize(
+    ("settings", "id_"),
+    [
+        ({"LOG_FORMAT": "xml"}, "scheduling.E002"),
+        ({"LOG_LEVEL": "LOUD"}, "scheduling.E002"),
+        ({"SECRET_KEY": ""}, "scheduling.E003"),
+        ({"CRON_COMMANDS": "clearsessions,format_disk"}, "scheduling.E004"),
+    ],
+)
+def test_checks_have_ids(settings: dict[str, Any], id_: str) -> None:
+    with override_settings(**settings):
+        assert id_ in [message.id for message in run_checks(tags=["scheduling"])]
