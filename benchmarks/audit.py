@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -66,7 +67,7 @@ def audit(
             faults.append(f"execution {row.pk}: one attempt started twice: {starts}")
         if len(starts) > 1:
             doubles += 1
-        for one, following in zip(ended, ended[1:], strict=False):
+        for one, following in itertools.pairwise(ended):
             if one.outcome not in EXPLAINED:
                 faults.append(f"execution {row.pk}: attempt {following.number} follows a {one.outcome} one")
             pid = int(one.consumer.rsplit("-", 2)[1])

@@ -120,7 +120,7 @@ def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> in
     os.environ.setdefault("CRON_RETRY_DELAY_MS", "1000")
     os.environ.update(
         DATA_DIR=str(directory),
-        SECRET_KEY="chaos",
+        SECRET_KEY="chaos",  # noqa: S106 - nobody logs in
         EXTRA_APPS="tests.handlers",
         DJANGO_SETTINGS_MODULE="cronsite.settings",
         LOG_LEVEL="WARN",

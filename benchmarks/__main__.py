@@ -1,0 +1,197 @@
+"""Measure, and print a table: `make bench`, or `python -m benchmarks [--database URL] [--broker URL]`.
+
+Whole commands are timed from outside where that is what a user gets: a consumer's rate is runs
+divided by the time from its first start to its last end, as its own rows tell. Figures move by
+tens of percent on a busy machine: each is the median of `--repeat` runs, with least and most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+Row = tuple[str, str, str]
+
+
+def main() -> int:
+    """Run what was asked for and print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks")
+    parser.add_argument("--database", default="", help="default: SQLite in a folder of its own")
+    parser.add_argument("--broker", default="database://")
+    parser.add_argument("--repeat", type=int, default=3)
+    parser.add_argument("--only", default="", help="a part of a row's name")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        directory = Path(name)
+        os.environ.update(
+            DATABASE_URL=options.database or f"sqlite:///{directory / 'db.sqlite3'}",
+            BROKER_URL=options.broker,
+            DATA_DIR=name,
+            SECRET_KEY="bench",  # noqa: S106 - nobody logs in
+            EXTRA_APPS="tests.handlers",
+            DJANGO_SETTINGS_MODULE="cronsite.settings",
+            LOG_LEVEL="WARN",
+        )
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
+        import django
+
+        django.setup()
+        print(f"{'measured':58} {'median [least-most]':30} to reach", flush=True)
+        for title, goal, measure in MEASURES:
+            if options.only in title:
+                values = sorted(measure() for _ in range(options.repeat))
+                shown = f"{statistics.median(values):.4g} [{values[0]:.4g}-{values[-1]:.4g}]"
+                print(f"{title:58} {shown:30} {goal}", flush=True)
+    return 0
+
+
+def rate(handler: str, concurrency: int, runs: int) -> float:
+    """Runs a second of one consumer, from its first start to its last end."""
+    from scheduling.broker import get_broker
+    from scheduling.dispatch import publish
+    from scheduling.models import Attempt
+    from tests.support import queued, scheduler
+
+    clear()
+    embedded = (broker := get_broker()).embedded
+    row = scheduler(handler)
+    columns = {} if embedded else {"state": "claimed", "published_at": None}
+    publish(queued(row, runs, **columns), broker)
+    broker.close()
+    arguments = ["run_worker", "--concurrency", str(concurrency), "--max-runs", str(runs)]
+    subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, check=True)
+    times = list(Attempt.objects.values_list("started_at", "finished_at"))
+    assert len(times) == runs
+    return runs / (max(end for _, end in times) - min(start for start, _ in times)).total_seconds()
+
+
+def claim_seconds(count: int) -> float:
+    """Seconds from the first claim to the last publish, `count` schedules due at one minute."""
+    from scheduling.broker import get_broker
+    from scheduling.dispatch import claim_due, publish
+    from scheduling.models import Scheduler, SchedulerExecution
+
+    fill(count)
+
+    noon = datetime(2026, 3, 10, 12, tzinfo=UTC)
+    Scheduler.objects.filter(description="bench").update(next_run_at=noon)
+    broker = get_broker()
+    begin = time.perf_counter()
+    while (done := claim_due(noon, embedded=broker.embedded)) and done.claimed:
+        publish(done.claimed, broker)
+    taken = time.perf_counter() - begin
+    broker.close()
+    assert SchedulerExecution.objects.count() == count
+    return taken
+
+
+def clear() -> None:
+    """No history."""
+    from scheduling.models import Attempt, Output, SchedulerExecution
+
+    for model in (Output, Attempt, SchedulerExecution):
+        rows = model._default_manager.all()
+        rows._raw_delete(rows.db)
+
+
+def fill(count: int) -> None:
+    """Exactly `count` schedules, none of them due."""
+    from scheduling.models import Scheduler, Worker
+
+    clear()
+    worker = Worker.objects.get(name="tests.noop")
+    rows = Scheduler.objects.filter(description="bench")
+    if rows.count() != count:
+        rows._raw_delete(rows.db)
+        far = datetime(2199, 1, 1, tzinfo=UTC)
+        plan = {"schedule": "0 12 * * *", "timezone": "", "status": True}
+        planned = {f"planned_{name}": value for name, value in plan.items()}
+        Scheduler.objects.bulk_create(
+            [
+                Scheduler(worker=worker, description="bench", next_run_at=far + timedelta(minutes=n), **plan, **planned)
+                for n in range(count)
+            ],
+            batch_size=1000,
+        )
+    rows.update(next_run_at=datetime(2199, 1, 1, tzinfo=UTC))
+
+
+def idle_tick_ms(count: int) -> float:
+    """Milliseconds of one look with nothing due, sweeps included, beside `count` schedules."""
+    from django.utils import timezone as clock
+
+    from scheduling.broker import get_broker
+    from scheduling.dispatch import next_due
+    from scheduling.reconcile import sweep
+
+    fill(count)
+    broker = get_broker()
+    sweep(broker, clock.now())
+    begin = time.perf_counter()
+    for _ in range(50):
+        next_due()
+        sweep(broker, clock.now())
+    broker.close()
+    return (time.perf_counter() - begin) / 50 * 1000
+
+
+def idle_megabytes(*arguments: str) -> float:
+    """Resident memory of one idle command (not of the children it keeps ready)."""
+    process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL)
+    try:
+        time.sleep(6)
+        for line in Path(f"/proc/{process.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS"):
+                return int(line.split()[1]) / 1024
+        raise AssertionError("no VmRSS")
+    finally:
+        process.terminate()
+        process.wait(30)
+
+
+def next_after_us() -> float:
+    """Microseconds of `next_after` over ten usual expressions in two zones."""
+    from scheduling.core.cron import next_after, parse
+
+    expressions = (
+        "* * * * *|*/5 * * * *|0 * * * *|0 8 * * *|30 2 * * 1-5|"
+        "0 0 1 * *|15 6 L * *|0 9 * * 1#1|0 0 29 2 *|5,35 7-19 * * *"
+    )
+    crons = [parse(text) for text in expressions.split("|")]
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    instants = [at + timedelta(hours=37 * n) for n in range(200)]
+    begin = time.perf_counter()
+    for instant in instants:
+        for cron in crons:
+            next_after(cron, "UTC", instant)
+            next_after(cron, "America/New_York", instant)
+    return (time.perf_counter() - begin) / (len(instants) * len(crons) * 2) * 1e6
+
+
+MEASURES: list[tuple[str, str, Callable[[], float]]] = [
+    ("no-op runs/s with history, concurrency 1", "500 embedded, 900 RabbitMQ", lambda: rate("tests.noop", 1, 2000)),
+    ("no-op runs/s with history, concurrency 2", "500 embedded, 900 RabbitMQ", lambda: rate("tests.noop", 2, 2000)),
+    ("no-op runs/s with history, concurrency 8", "500 embedded, 900 RabbitMQ", lambda: rate("tests.noop", 8, 2000)),
+    ("runs/s in a fresh process each, concurrency 1", "120", lambda: rate("tests.noop_fresh", 1, 600)),
+    ("runs/s in a fresh process each, concurrency 2", "120, 200 RabbitMQ", lambda: rate("tests.noop_fresh", 2, 600)),
+    ("s to claim and publish 1,000 due at one minute", "1", lambda: claim_seconds(1_000)),
+    ("s to claim and publish 10,000 due at one minute", "3", lambda: claim_seconds(10_000)),
+    ("ms of a tick and its sweeps, nothing due, 100,000 rows", "5", lambda: idle_tick_ms(100_000)),
+    ("MB resident, idle producer", "80", lambda: idle_megabytes("run_scheduler")),
+    ("MB resident, idle supervisor", "80", lambda: idle_megabytes("run_worker")),
+    ("us of next_after", "60", next_after_us),
+]
+
+
+if __name__ == "__main__":
+    sys.exit(main())
