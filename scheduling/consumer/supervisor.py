@@ -38,6 +38,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Process
 from scheduling.settlement import Settled, settle_attempt
 from scheduling.stop import Stop
+from scheduling.targets import sync_targets
 
 log = get_logger(__name__)
 
@@ -82,12 +83,12 @@ class Supervisor:
         self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._renew_at = self._look_at = self._store_at = self._poll_at = self._rest_until = 0.0
         self._failures = 0
+        self._arrived = False
         self._grace_until: float | None = None
         self._insisted = False
 
     def run(self) -> None:
         """Work until asked to stop, then drain; returns when everything is settled or given back."""
-        presence.arrive(Process.Kind.CONSUMER, self.now(), self._slots.count)
         self._slots.nursery.start()
         self._selector.register(self.stop, selectors.EVENT_READ, self.stop.clear)
         if (descriptor := self.broker.fileno()) is not None:
@@ -152,6 +153,10 @@ class Supervisor:
         close_old_connections()
         reset_queries()
         slots = self._slots
+        if not self._arrived:
+            sync_targets()  # new code may be deployed without a migration
+            presence.arrive(Process.Kind.CONSUMER, self.now(), slots.count)
+            self._arrived = True
         leases.renew([*slots.running, *slots.over], self.now(), self.conf.lease_seconds)
         presence.beat(self.now(), running=len(slots.running), runs=self.started_total, queue=self.queue)
         self._renew_at = monotonic + self.conf.lease_seconds / 3

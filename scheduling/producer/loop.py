@@ -19,6 +19,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Process
 from scheduling.reconcile import sweep
 from scheduling.stop import Stop
+from scheduling.targets import sync_targets
 
 log = get_logger(__name__)
 
@@ -48,6 +49,7 @@ class Producer:
             delay = LOOK_SECONDS
             try:
                 if not arrived:
+                    sync_targets()  # new code may be deployed without a migration
                     presence.arrive(Process.Kind.PRODUCER, self.now())
                     arrived = True
                 delay = self.turn()

@@ -1,0 +1,112 @@
+"""The commands, killed: nothing is lost, and every second start has a recorded cause."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+from collections import Counter
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone as clock
+
+from scheduling.models import Attempt, Scheduler, SchedulerExecution
+from tests.support import Commands, due, marks, queued, scheduler, wait_for
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+OVER = ("succeeded", "failed", "skipped", "cancelled")
+
+
+def waiting() -> int:
+    return SchedulerExecution.objects.exclude(state__in=OVER).count()
+
+
+def explain(directory: Path, execution: SchedulerExecution) -> None:
+    """One success, attempts without a hole, and no attempt that started twice."""
+    attempts = list(Attempt.objects.filter(execution=execution))
+    assert [each.number for each in attempts] == list(range(1, execution.attempt + 1))
+    assert [each.outcome for each in attempts].count("succeeded") == 1
+    assert attempts[-1].outcome == "succeeded"
+    assert {each.outcome for each in attempts[:-1]} <= {"crashed", "interrupted"}
+    starts = Counter(line.split()[1] for line in marks(directory, execution.pk) if line.startswith("start"))
+    assert set(starts.values()) == {1}, starts
+
+
+def test_a_due_minute_with_two_producers_and_two_consumers_killed_meanwhile(commands: Commands, tmp_path: Path) -> None:
+    Scheduler.objects.all().delete()
+    instant = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1)
+    rows = [
+        scheduler(
+            "tests.mark",
+            schedule="0 0 1 1 *",
+            params={"directory": str(tmp_path), "seconds": 0.05},
+            max_retries=19,
+            retry_delay_ms=1000,
+        )
+        for _ in range(60)
+    ]
+    pick = random.Random(4)
+    environment = {"CRON_LEASE_SECONDS": "3"}
+    fleet = [commands.start(name, **environment) for name in ("run_scheduler",) * 2 + ("run_worker",) * 2]
+    commands.ready(*fleet)
+    for row in rows:
+        due(row, instant)
+    for _ in range(6):
+        target = SchedulerExecution.objects.filter(state="succeeded").count() + 5
+        wait_for(
+            lambda target=target: (
+                SchedulerExecution.objects.filter(state="succeeded").count() >= target or not waiting()
+            ),
+            "some more are done",
+        )
+        index = pick.randrange(4)
+        commands.stop(fleet[index], signal.SIGKILL)
+        fleet[index] = commands.start("run_scheduler" if index < 2 else "run_worker", **environment)
+    wait_for(lambda: SchedulerExecution.objects.count() == 60 and not waiting(), "everything has ended", seconds=60)
+    executions = list(SchedulerExecution.objects.all())
+    assert len({(each.scheduler_id, each.execution_key) for each in executions}) == 60
+    for execution in executions:
+        assert execution.state == "succeeded"
+        explain(tmp_path, execution)
+
+
+def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
+    row = scheduler(
+        "tests.mark", params={"directory": str(tmp_path), "seconds": 0.2}, max_retries=19, retry_delay_ms=1000
+    )
+    executions = queued(row, 30)
+    worker = commands.start("run_worker", "--concurrency", "3")
+    pick = random.Random(5)
+    for _ in range(5):
+        victim = wait_for(
+            lambda: list(SchedulerExecution.objects.filter(state="running").values_list("pk", flat=True)), "some run"
+        )
+        lines = wait_for(lambda victim=victim: marks(tmp_path, victim[0]), "it has marked its start")
+        try:
+            os.kill(int(pick.choice(lines).split()[2]), signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    wait_for(lambda: not waiting(), "everything has ended", seconds=60)
+    for execution in executions:
+        execution.refresh_from_db()
+        explain(tmp_path, execution)
+    assert worker.poll() is None
+
+
+def test_a_producer_killed_between_claim_and_publish_loses_nothing(commands: Commands) -> None:
+    """The embedded claim is one transaction: killed inside it, another producer finds the row still due."""
+    Scheduler.objects.all().delete()
+    instant = clock.now().replace(second=0, microsecond=0)
+    for _ in range(300):
+        due(scheduler(schedule="0 0 1 1 *"), instant)
+    for _ in range(3):
+        producer = commands.start("run_scheduler")
+        commands.ready(producer)
+        commands.stop(producer, signal.SIGKILL)
+    producer = commands.start("run_scheduler")
+    wait_for(lambda: SchedulerExecution.objects.count() == 300, "all are on record")
+    assert set(SchedulerExecution.objects.values_list("state", flat=True)) == {"queued"}
+    assert commands.stop(producer) == 0
