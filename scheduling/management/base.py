@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import Any
 
 from django.conf import settings
@@ -21,7 +22,8 @@ class SchedulingCommand(BaseCommand):
     def handle(self, *args: Any, **options: Any) -> None:
         """Refuse unusable settings with a sentence, then work."""
         try:
-            logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
+            if "CRON_CHILD" not in os.environ:  # inside a run its consumer reads the lines, with their levels
+                logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
             conf = get_conf()
         except (ConfError, ValueError) as error:
             raise CommandError(str(error)) from None

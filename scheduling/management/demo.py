@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 import sys
 
+from django.db.models import Q
+
 from scheduling.models import Scheduler
 
 PREFIX = "demo."
@@ -30,7 +32,8 @@ def choose(demo: bool, again: list[str] | None) -> None:
 
 def switch_off() -> int:
     """Switch the demo's schedules off, as they would only fail without its code; return how many were on."""
-    schedulers = list(Scheduler.objects.filter(status=True, worker__name__startswith=PREFIX))
+    demos = Q(worker__name__startswith=PREFIX) | Q(report__isnull=False, description__startswith="Demo: ")
+    schedulers = list(Scheduler.objects.filter(demos, status=True))
     for scheduler in schedulers:
         scheduler.status = False
         scheduler.save(update_fields=["status"])

@@ -169,7 +169,7 @@ def test_a_third_signal_waits_for_nothing() -> None:
         assert not exists(pid)
 
 
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
 def test_children_end_when_the_foreman_is_killed(number: signal.Signals) -> None:
     with foreman({"polite": POLITE, "deaf": FAMILY + DEAF}, grace=0.2) as running:
         pids = [running.number(rf"\| {name} (\d+)$") for name in ("same", "own")]

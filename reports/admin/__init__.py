@@ -1,0 +1,6 @@
+"""Admin pages, a file each."""
+
+from reports.admin.artefact import ArtefactAdmin
+from reports.admin.report import ReportAdmin
+
+__all__ = ["ArtefactAdmin", "ReportAdmin"]

@@ -1,0 +1,104 @@
+"""Reports, runs and executions for the tests of this folder."""
+
+from __future__ import annotations
+
+import io
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.core.files.base import ContentFile
+
+from reports.controller import ReportController, Row
+from reports.models import ReportArtefact
+from reports.renderers import Renderer
+from scheduling.core.fingerprint import fingerprint
+from scheduling.models import Attempt, SchedulerExecution
+from scheduling.run import Run
+from tests.support import NOON
+
+
+class Numbers(ReportController):
+    """Two columns and two rows."""
+
+    columns = ("name", "total")
+
+    def rows(self, params: Any, run: Run) -> Iterator[Row]:
+        yield "one", 1
+        yield {"total": 2, "name": "two"}
+
+
+def run_of(execution: SchedulerExecution | None = None, **facts: Any) -> Run:
+    """The Run that a handler would get for the execution's present attempt."""
+    values: dict[str, Any] = {
+        "execution_id": execution.pk if execution else 1,
+        "execution_key": execution.execution_key if execution else "manual-1",
+        "attempt": max(1, execution.attempt) if execution else 1,
+        "retry_count": 0,
+        "is_last_attempt": False,
+        "scheduled_at": NOON,
+        "type": "report",
+        "name": "numbers",
+        **facts,
+    }
+    return Run(**values)
+
+
+def execution_of(state: str = "running", **columns: Any) -> SchedulerExecution:
+    """A saved execution of a report."""
+    values: dict[str, Any] = {
+        "execution_key": f"manual-{uuid.uuid4()}",
+        "scheduled_at": NOON,
+        "trigger": "manual",
+        "type": "report",
+        "target_name": "numbers",
+        "executed_at": NOON,
+        "container_id": "test",
+        "state": state,
+        "attempt": 1,
+        **columns,
+    }
+    return SchedulerExecution.objects.create(**values)
+
+
+def failed(at: datetime, error: str = "no route", **columns: Any) -> SchedulerExecution:
+    """An execution whose last attempt failed at an instant, one minute after the first."""
+    values = {
+        "error_class": "ConnectionError",
+        "error_message": error,
+        "fingerprint": fingerprint("ConnectionError", error),
+        "attempt": 2,
+        "finished_at": at,
+        "type": "worker",
+        "target_name": "sync",
+        **columns,
+    }
+    execution = execution_of(values.pop("state", "failed"), **values)
+    for number, end in ((1, at - timedelta(minutes=1)), (2, at)):
+        Attempt.objects.create(
+            execution=execution, number=number, started_at=end, finished_at=end, consumer="test", outcome="failed"
+        )
+    return execution
+
+
+def artefact_of(execution: SchedulerExecution, attempt: int = 1, **columns: Any) -> ReportArtefact:
+    """A stored artefact with a small file."""
+    artefact = ReportArtefact(
+        execution=execution,
+        attempt=attempt,
+        **{"filename": "numbers.csv", "content_type": "text/csv; charset=utf-8", "size": 3, "rows": 1, **columns},
+    )
+    artefact.file.save("numbers.csv", ContentFile(b"a,b"), save=False)
+    artefact.save()
+    return artefact
+
+
+def rendered(kind: type[Renderer], columns: Sequence[str], *rows: Sequence[Any], **options: Any) -> bytes:
+    """The bytes of a file."""
+    file = io.BytesIO()
+    renderer = kind(file, columns, **options)
+    for row in rows:
+        renderer.write(row)
+    renderer.finish()
+    return file.getvalue()

@@ -1,0 +1,210 @@
+"""The admin pages of reports and artefacts: who may see what, and what a download carries."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import Permission, User
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from pydantic import BaseModel, Field
+
+from reports.models import Report, ReportArtefact
+from reports.registry import report
+from scheduling.models import SchedulerExecution
+from tests.reports.support import Numbers, artefact_of, execution_of
+
+pytestmark = pytest.mark.django_db
+
+LIST = "/admin/reports/reportartefact/"
+
+
+def client_with(*codenames: str) -> Client:
+    """A logged-in member of staff with these permissions only."""
+    user = User.objects.create_user(f"staff-{len(codenames)}", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def download(client: Client, artefact: ReportArtefact) -> Any:
+    """The response of the download view."""
+    return client.get(f"{LIST}{artefact.pk}/download/")
+
+
+def body(response: Any) -> bytes:
+    """All of a streamed response; it also closes the file."""
+    content = b"".join(response.streaming_content)
+    response.close()
+    return content
+
+
+def test_whoever_may_view_artefacts_may_download_them() -> None:
+    response = download(client_with("view_reportartefact"), artefact_of(execution_of("succeeded")))
+    assert response.status_code == 200
+    assert body(response) == b"a,b"
+    assert response["Content-Type"] == "text/csv; charset=utf-8"
+    assert response["Content-Disposition"] == 'attachment; filename="numbers.csv"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert "no-store" in response["Cache-Control"]
+    assert response["Content-Length"] == "3"
+
+
+def test_others_may_not() -> None:
+    artefact = artefact_of(execution_of("succeeded"))
+    assert download(client_with("view_schedulerexecution", "view_report"), artefact).status_code == 403
+    assert client_with("view_report").get(LIST).status_code == 403
+    response = download(Client(), artefact)
+    assert response.status_code == 302
+    assert response["Location"].startswith("/admin/login/")
+
+
+def test_a_download_is_only_read(admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"))
+    assert admin_client.post(f"{LIST}{artefact.pk}/download/").status_code == 405
+
+
+def test_what_plain_sql_wrote_into_a_row_is_not_believed(admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"))
+    ReportArtefact.objects.filter(pk=artefact.pk).update(
+        filename='../x"\r\nSet-Cookie: a=b;.html', content_type="text/html"
+    )
+    response = download(admin_client, artefact)
+    assert body(response) == b"a,b"
+    assert response["Content-Type"] == "application/octet-stream"
+    assert response["Content-Disposition"] == 'attachment; filename="xSet-Cookie_ab.bin"'
+    assert "a" not in response.cookies
+
+
+@pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "reports/gone.csv", ""])
+def test_a_file_that_is_not_in_the_storage_is_said_to_be_missing(name: str, admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"))
+    ReportArtefact.objects.filter(pk=artefact.pk).update(file=name)
+    response = admin_client.get(f"{LIST}{artefact.pk}/download/", follow=True)
+    assert response.redirect_chain == [(f"{LIST}{artefact.pk}/change/", 302)]
+    assert "cannot be read from here" in response.content.decode()
+
+
+def test_an_artefact_that_was_pruned_meanwhile_is_named(admin_client: Client) -> None:
+    response = admin_client.get(f"{LIST}12345/download/", follow=True)
+    assert "There is no artefact 12345" in response.content.decode()
+
+
+def test_the_pages_say_what_each_file_is_worth_and_never_show_the_storages_address(
+    admin_client: Client, settings: Any
+) -> None:
+    settings.MEDIA_URL = "/media-of-the-project/"
+    execution = execution_of("succeeded", attempt=2)
+    result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
+    page = admin_client.get(LIST).content.decode()
+    assert f"{LIST}{result.pk}/download/" in page
+    assert "from an attempt that did not finish" in page
+    detail = admin_client.get(f"{LIST}{broken.pk}/change/").content.decode()
+    assert f"{LIST}{broken.pk}/download/" in detail
+    assert "from an attempt that did not finish" in detail
+    assert "media-of-the-project" not in page + detail
+
+
+def test_history_cannot_be_added_changed_or_deleted(admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"))
+    assert admin_client.get(f"{LIST}add/").status_code == 403
+    assert admin_client.post(f"{LIST}{artefact.pk}/change/", {"attempt": 7}).status_code == 403
+    assert admin_client.post(f"{LIST}{artefact.pk}/delete/", {"post": "yes"}).status_code == 403
+    assert ReportArtefact.objects.filter(pk=artefact.pk, attempt=1).exists()
+
+
+def test_the_list_costs_the_same_for_many_and_joins_nothing(admin_client: Client) -> None:
+    def queries() -> list[str]:
+        from django.db import connection
+
+        with CaptureQueriesContext(connection) as captured:
+            assert admin_client.get(LIST).status_code == 200
+        return [query["sql"] for query in captured]
+
+    artefact_of(execution_of("succeeded"))
+    one = queries()
+    for _ in range(5):
+        artefact_of(execution_of("succeeded"))
+    many = queries()
+    assert len(one) == len(many)
+    assert not any("JOIN" in sql and "reports_reportartefact" in sql for sql in many)
+
+
+@pytest.mark.parametrize(
+    ("term", "found"), [("numb", 2), ("NUMB", 2), ("umbers", 0), ("{execution}", 1), ("9" * 18, 0), ("9" * 40, 0)]
+)
+def test_search_by_execution_and_by_name(term: str, found: int, admin_client: Client) -> None:
+    execution = execution_of("succeeded")
+    artefact_of(execution)
+    artefact_of(execution_of("succeeded"))
+    response = admin_client.get(LIST, {"q": term.format(execution=execution.pk)})
+    assert response.context["cl"].result_count == found
+
+
+def test_an_artefact_whose_execution_is_gone_does_not_break_the_list(admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"))
+    SchedulerExecution.objects.all()._raw_delete("default")  # type: ignore[attr-defined]
+    assert "did not finish" in admin_client.get(LIST).content.decode()
+    body(download(admin_client, artefact))
+
+
+class RegionParams(BaseModel):
+    """Typed defaults."""
+
+    region: str = Field(min_length=2, description="Where to look.")
+    days: int = Field(7, ge=1, le=90)
+
+
+@pytest.fixture
+def region_report(own_registry: None) -> Report:
+    """A registered report with a required and an optional parameter."""
+    report("tests.region", params=RegionParams)(Numbers)
+    return Report.objects.create(controller="tests.region", title="Regions")
+
+
+def post(client: Client, row: Report, **fields: str) -> Any:
+    """Save the change form."""
+    data = {"title": row.title, "description": "", "params": "{}", **fields}
+    return client.post(f"/admin/reports/report/{row.pk}/change/", data)
+
+
+def test_a_reports_page_shows_its_code_and_its_parameters(admin_client: Client, region_report: Report) -> None:
+    page = admin_client.get(f"/admin/reports/report/{region_report.pk}/change/").content.decode()
+    assert "registered" in page
+    assert "Where to look." in page
+    assert 'name="controller"' not in page  # read-only once it exists
+    assert "not registered" not in page
+    gone = Report.objects.create(controller="tests.gone")
+    assert "not registered" in admin_client.get(f"/admin/reports/report/{gone.pk}/change/").content.decode()
+
+
+def test_defaults_may_be_incomplete_but_not_wrong(admin_client: Client, region_report: Report) -> None:
+    assert post(admin_client, region_report, params='{"days": 30}').status_code == 302
+    region_report.refresh_from_db()
+    assert region_report.params == {"days": 30}
+    response = post(admin_client, region_report, params='{"days": 300}')
+    assert "less than or equal to 90" in response.content.decode()
+    response = post(admin_client, region_report, params="[1]")
+    assert "Write a JSON object" in response.content.decode()
+    region_report.refresh_from_db()
+    assert region_report.params == {"days": 30}
+
+
+def test_the_controller_cannot_be_changed_by_a_hand_made_post(admin_client: Client, region_report: Report) -> None:
+    assert post(admin_client, region_report, controller="failure_review").status_code == 302
+    region_report.refresh_from_db()
+    assert region_report.controller == "tests.region"
+
+
+def test_the_list_of_reports_has_the_built_in_one(admin_client: Client) -> None:
+    page = admin_client.get("/admin/reports/report/").content.decode()
+    assert "Failure review" in page
+    assert "failure_review" in page
+
+
+def test_the_media_folder_is_the_tests_own(media: Path) -> None:
+    artefact = artefact_of(execution_of())
+    assert Path(artefact.file.path).is_relative_to(media)

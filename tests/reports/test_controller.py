@@ -1,0 +1,122 @@
+"""ReportController and @report: rows of a wrong shape, and classes that cannot make a report."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from reports.controller import ReportController, ReportError
+from reports.registry import report
+from scheduling.registry import RegistryError, find
+from tests.reports.support import Numbers, run_of
+
+
+def one_row(row: Any) -> ReportController:
+    """A report of one row."""
+
+    class OneRow(ReportController):
+        columns = ("a", "b")
+
+        def rows(self, params: Any, run: Any) -> Iterator[Any]:
+            yield row
+
+    return OneRow()
+
+
+def test_rows_come_as_sequences_or_by_name() -> None:
+    assert list(Numbers().table(None, run_of())) == [("one", 1), ("two", 2)]
+
+
+@pytest.mark.parametrize(
+    ("row", "sentence"),
+    [
+        ((1,), "Row 1 of .*OneRow has 1 values, but there are 2 columns: a, b"),
+        ([1, 2, 3], "has 3 values"),
+        ({"a": 1}, "Row 1 of .*OneRow lacks b"),
+        ({"a": 1, "b": 2, "c": 3}, "has 'c', which is no column"),
+        ({"a": 1, "c": 3}, "lacks b and has 'c', which is no column"),
+        ("ab", "is a str: yield a tuple"),
+        (None, "is a NoneType: yield a tuple"),
+        ({1, 2}, "is a set: yield a tuple"),
+    ],
+)
+def test_a_row_of_the_wrong_shape_is_named(row: Any, sentence: str) -> None:
+    with pytest.raises(ReportError, match=sentence):
+        list(one_row(row).table(None, run_of()))
+
+
+def test_rows_that_forget_to_yield_are_named() -> None:
+    class Forgetful(ReportController):
+        columns = ("a",)
+
+        def rows(self, params: Any, run: Any) -> Any:
+            return None
+
+    with pytest.raises(ReportError, match="yield each row"):
+        list(Forgetful().table(None, run_of()))
+
+
+def test_rows_are_made_one_at_a_time() -> None:
+    made: list[int] = []
+
+    class Endless(ReportController):
+        columns = ("n",)
+
+        def rows(self, params: Any, run: Any) -> Iterator[Any]:
+            while True:
+                made.append(len(made))
+                yield (len(made),)
+
+    table = Endless().table(None, run_of())
+    assert [next(table), next(table)] == [(1,), (2,)]
+    assert len(made) == 2
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_registered_report_runs_in_a_process_of_its_own() -> None:
+    report("tests.numbers", title="Numbers", time_limit=5)(Numbers)
+    handler = find("report", "tests.numbers")
+    assert (handler.fresh, handler.title, handler.time_limit) == (True, "Numbers", 5)
+    assert handler.description == "Two columns and two rows."
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_two_reports_of_one_name_are_refused() -> None:
+    class Other(Numbers):
+        pass
+
+    report("tests.numbers")(Numbers)
+    report("tests.numbers")(Numbers)  # the same class again: a module that was imported twice
+    with pytest.raises(RegistryError, match="Two reports"):
+        report("tests.numbers")(Other)
+
+
+@pytest.mark.parametrize(
+    ("attributes", "sentence"),
+    [
+        ({"columns": ()}, "needs columns"),
+        ({"columns": "abc"}, "needs columns"),
+        ({"columns": ("a", "")}, "needs columns"),
+        ({"columns": ("a", "a")}, "a column twice"),
+        ({"formats": ("xlsx",)}, "one or more of csv, jsonl"),
+        ({"formats": ()}, "one or more of csv, jsonl"),
+        ({"formats": "csv"}, "one or more of csv, jsonl"),
+        ({"rows": ReportController.rows}, "needs a method rows"),
+        ({"rows": lambda self, params: iter(())}, "accept \\(self, params, run\\)"),
+        ({"__init__": lambda self, needed: None}, "made without arguments"),
+    ],
+)
+@pytest.mark.usefixtures("own_registry")
+def test_a_class_that_cannot_make_a_report_is_refused(attributes: dict[str, Any], sentence: str) -> None:
+    with pytest.raises(RegistryError, match=sentence):
+        report("tests.unusable")(type("Unusable", (Numbers,), attributes))
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_what_is_no_controller_is_refused() -> None:
+    with pytest.raises(RegistryError, match="subclass of ReportController"):
+        report("tests.unusable")(dict)  # type: ignore[type-var]
+    with pytest.raises(RegistryError, match="pydantic model class"):
+        report("tests.unusable", params=dict)(Numbers)  # type: ignore[arg-type]

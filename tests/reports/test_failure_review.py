@@ -1,0 +1,137 @@
+"""The failure review: which failures, in which rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+from pydantic import ValidationError
+
+from reports import failure_review
+from reports.failure_review import FailureReview, FailureReviewParams
+from reports.models import Report
+from scheduling.registry import find
+from tests.reports.support import execution_of, failed, run_of
+from tests.support import NOON, scheduler
+
+pytestmark = pytest.mark.django_db
+
+
+def review(**params: Any) -> list[dict[str, Any]]:
+    """The rows by column name, for a review that is due at NOON."""
+    controller = FailureReview()
+    rows = controller.table(FailureReviewParams(**params), run_of())
+    return [dict(zip(controller.columns, row, strict=True)) for row in rows]
+
+
+def test_each_failure_tells_what_failed_and_when() -> None:
+    row = scheduler(description="Sync of tokens")
+    execution = failed(NOON - timedelta(hours=1), "no route to 10.1.2.3\nmore", scheduler=row)
+    assert review(group="each") == [
+        {
+            "date": date(2026, 3, 10),
+            "type": "worker",
+            "target": "sync",
+            "scheduler_id": row.pk,
+            "schedule": "Sync of tokens",
+            "error_class": "ConnectionError",
+            "error": "no route to 10.1.2.3",
+            "attempts": 2,
+            "retries": 1,
+            "first_seen": NOON - timedelta(minutes=61),
+            "last_seen": NOON - timedelta(hours=1),
+            "count": 1,
+            "state": "failed",
+            "execution_id": execution.pk,
+        }
+    ]
+
+
+def test_failures_of_one_cause_make_one_row_and_the_most_frequent_comes_first() -> None:
+    rows = [scheduler(description=name) for name in ("a", "b")]
+    failed(NOON - timedelta(days=1), "disk full")
+    for number, row in enumerate(rows):
+        failed(
+            NOON - timedelta(hours=3 - number), f"no route to 10.0.0.{number}", scheduler=row, target_name=f"t{number}"
+        )
+    first, second = review()
+    assert (first["count"], first["attempts"], first["retries"]) == (2, 4, 2)
+    assert (first["target"], first["schedule"], first["scheduler_id"]) == ("2 targets", "2 schedules", None)
+    assert first["error"] == "no route to 10.0.0.1"
+    assert (first["first_seen"], first["last_seen"]) == (NOON - timedelta(minutes=181), NOON - timedelta(hours=2))
+    assert (second["error"], second["count"], second["target"]) == ("disk full", 1, "sync")
+
+
+def test_only_the_window_before_the_due_instant_counts() -> None:
+    inside = failed(NOON - timedelta(days=7), "first instant")
+    failed(NOON - timedelta(days=7, seconds=1), "too old")
+    failed(NOON, "the next review's")
+    assert [row["execution_id"] for row in review(group="each")] == [inside.pk]
+    assert {row["error"] for row in review(days=8, group="each")} == {"first instant", "too old"}
+
+
+def test_only_failures_count_and_the_discarded_on_request() -> None:
+    at = NOON - timedelta(hours=1)
+    for state in ("succeeded", "cancelled", "retrying", "skipped"):
+        execution_of(state, finished_at=at)
+    failed(at)
+    # Discarded today, though it failed long ago; and discarded after the window, though it failed within.
+    long_ago = failed(NOON - timedelta(days=30), state="discarded")
+    inside = failed(at, state="discarded")
+    type(inside).objects.filter(pk=long_ago.pk).update(finished_at=at)
+    type(inside).objects.filter(pk=inside.pk).update(finished_at=NOON + timedelta(days=1))
+    assert [row["state"] for row in review(group="each")] == ["failed"]
+    assert [row["state"] for row in review(group="each", include_discarded=True)] == ["failed", "discarded"]
+    (row,) = review(include_discarded=True)
+    assert (row["count"], row["state"]) == (2, "failed, discarded")
+
+
+def test_a_message_that_never_ran_is_in_it_too() -> None:
+    execution_of(
+        "failed",
+        attempt=0,
+        type="",
+        target_name="",
+        error_class="MessageInvalid",
+        error_message="",
+        finished_at=NOON - timedelta(hours=1),
+    )
+    (row,) = review()
+    assert (row["error_class"], row["error"], row["attempts"], row["retries"]) == ("MessageInvalid", "", 0, 0)
+
+
+def test_it_reads_in_chunks_without_joins(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failure_review, "CHUNK", 2)
+    row = scheduler(description="a")
+    made = [failed(NOON - timedelta(hours=1), scheduler=row).pk for _ in range(5)]
+    with CaptureQueriesContext(
+        connection,
+    ) as queries:
+        assert [each["execution_id"] for each in review(group="each")] == made[::-1]
+    assert len(queries) == 3 * 3
+    assert not any(" JOIN " in query["sql"] for query in queries)
+
+
+def test_rows_of_each_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(failure_review, "CHUNK", 1)
+    for _ in range(3):
+        failed(NOON - timedelta(hours=1))
+    rows: Iterator[Any] = FailureReview().table(FailureReviewParams(group="each"), run_of())
+    with CaptureQueriesContext(connection) as queries:
+        next(rows)
+    assert len(queries) <= 3
+
+
+@pytest.mark.parametrize("params", [{"days": 0}, {"days": 91}, {"group": "colour"}, {"dayz": 3}])
+def test_params_out_of_bounds_are_refused(params: dict[str, Any]) -> None:
+    with pytest.raises(ValidationError):
+        FailureReviewParams(**params)
+
+
+def test_operators_find_it_as_a_row() -> None:
+    assert find("report", "failure_review").fresh
+    assert Report.objects.get(controller="failure_review").title == "Failure review"

@@ -1,0 +1,91 @@
+"""`options_interface`: accepted by every report, forced to be instant, and kept from models that do not ask for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import BaseModel, ConfigDict, Field
+
+from reports.registry import report
+from scheduling.params import ParamsInvalid, validate
+from scheduling.registry import Handler, find
+from tests.reports.support import Numbers
+
+LATER = {"delivery": {"instant": False, "to": "a@example.com"}, "theme": "dark"}
+
+pytestmark = pytest.mark.usefixtures("own_registry")
+
+
+class Strict(BaseModel):
+    """A model that refuses what it does not know."""
+
+    model_config = ConfigDict(extra="forbid")
+    days: int = 1
+
+
+class Declared(Strict):
+    """A model that wants to see how it is delivered."""
+
+    options_interface: dict[str, Any] = Field(default_factory=dict)
+
+
+class Aliased(Strict):
+    """The same under a name of its own."""
+
+    options: dict[str, Any] = Field(default_factory=dict, alias="options_interface")
+
+
+def handler(model: type[BaseModel]) -> Handler:
+    """A report with these params."""
+    report("tests.options", params=model)(Numbers)
+    return find("report", "tests.options")
+
+
+def test_a_strict_model_never_sees_the_options() -> None:
+    assert validate(handler(Strict), {"days": 3, "options_interface": LATER}).model_dump() == {"days": 3}
+
+
+def test_a_handler_without_params_takes_the_options() -> None:
+    report("tests.options")(Numbers)
+    assert validate(find("report", "tests.options"), {"options_interface": LATER}).model_dump() == {}
+
+
+@pytest.mark.parametrize(("model", "name"), [(Declared, "options_interface"), (Aliased, "options")])
+def test_a_model_that_declares_them_gets_an_instant_delivery(model: type[BaseModel], name: str) -> None:
+    params = validate(handler(model), {"options_interface": LATER})
+    assert getattr(params, name) == {"delivery": {"instant": True, "to": "a@example.com"}, "theme": "dark"}
+    assert isinstance(params, model)
+
+
+def test_options_without_a_delivery_are_left_alone() -> None:
+    params = validate(handler(Declared), {"options_interface": {"theme": "dark"}})
+    assert params.model_dump() == {"days": 1, "options_interface": {"theme": "dark"}}
+
+
+def test_no_options_are_no_options() -> None:
+    assert validate(handler(Strict), {"options_interface": None}).model_dump() == {"days": 1}
+    assert validate(handler(Strict), {"options_interface": {"delivery": None}}).model_dump() == {"days": 1}
+
+
+def test_what_is_stored_is_not_changed() -> None:
+    stored = {"options_interface": {"delivery": {"instant": False}}}
+    validate(handler(Declared), stored)
+    assert stored == {"options_interface": {"delivery": {"instant": False}}}
+
+
+def test_other_keys_are_still_refused() -> None:
+    with pytest.raises(ParamsInvalid) as caught:
+        validate(handler(Strict), {"dayz": 3, "options_interface": LATER})
+    assert set(caught.value.errors) == {"dayz"}
+
+
+@pytest.mark.parametrize("options", ["instant", [], {"delivery": "now"}])
+def test_options_of_another_shape_are_refused_with_an_example(options: object) -> None:
+    with pytest.raises(ParamsInvalid, match=r'such as \{"delivery": \{"instant": true\}\}'):
+        validate(handler(Strict), {"options_interface": options})
+
+
+def test_the_model_keeps_its_name_and_its_fields() -> None:
+    schema = handler(Strict).params.model_json_schema()
+    assert (schema["title"], list(schema["properties"])) == ("Strict", ["days"])

@@ -1,0 +1,74 @@
+"""Reports and commands run by the real consumer."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.utils import timezone as clock
+
+from reports.models import Report, ReportArtefact
+from scheduling.broker.database import DatabaseBroker
+from scheduling.dispatch import run_now
+from scheduling.models import Output, Scheduler, SchedulerExecution, Worker
+from scheduling.targets import sync_targets
+from tests.reports.support import execution_of, failed
+from tests.support import Commands, wait_for
+
+pytestmark = pytest.mark.processes
+
+
+def ended(execution: SchedulerExecution) -> SchedulerExecution:
+    """The execution, once it is over."""
+
+    def over() -> bool:
+        execution.refresh_from_db()
+        return execution.finished_at is not None
+
+    wait_for(over, "the end of the run")
+    return execution
+
+
+def run(commands: Commands, row: Scheduler, media: Path) -> SchedulerExecution:
+    """Run a schedule now, in a consumer of its own."""
+    commands.start("run_worker", MEDIA_ROOT=str(media))
+    execution = ended(run_now(row, DatabaseBroker(), by="test"))
+    assert execution.state == "succeeded", (execution.error_class, execution.error_message)
+    return execution
+
+
+def test_the_failure_review_ends_as_a_file_to_download(
+    commands: Commands, embedded: DatabaseBroker, media: Path, admin_client: Client
+) -> None:
+    sync_targets()  # the flush of the test before took the rows
+    failed(clock.now().replace(microsecond=0), error="=cmd|' /C calc'!A0")
+    row = Scheduler.objects.create(
+        report=Report.objects.get(controller="failure_review"),
+        schedule="0 6 * * 1",
+        params={"days": 3, "options_interface": {"delivery": {"instant": False}}},
+    )
+    execution = run(commands, row, media)
+    artefacts = list(ReportArtefact.objects.of([execution.pk]).results())
+    assert sorted(each.filename.rsplit(".", 1)[1] for each in artefacts) == ["csv", "jsonl"]
+    csv = next(each for each in artefacts if each.filename.endswith(".csv"))
+    response = admin_client.get(f"/admin/reports/reportartefact/{csv.pk}/download/")
+    lines = b"".join(response.streaming_content).decode("utf-8-sig").splitlines()
+    response.close()
+    assert lines[0].startswith("date,type,target,scheduler_id")
+    assert "'=cmd|' /C calc'!A0" in lines[1]
+
+
+def test_the_cleanup_runs_as_a_schedule_and_takes_the_files_with_it(commands: Commands, media: Path) -> None:
+    sync_targets()
+    execution_of("succeeded", finished_at=clock.now() - timedelta(days=40))
+    row = Scheduler.objects.create(
+        worker=Worker.objects.get(name="run_command"),
+        schedule="0 3 * * *",
+        params={"command": "cleanup_executions", "args": ["--days", "30"]},
+    )
+    execution = run(commands, row, media)
+    text = "".join(Output.objects.filter(execution=execution).order_by("sequence").values_list("text", flat=True))
+    assert "manage.py cleanup_executions --days 30" in text
+    assert "Deleted 1 execution records older than 30 days" in text

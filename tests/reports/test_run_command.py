@@ -1,0 +1,131 @@
+"""The built-in worker that runs a management command, and the 3 AM row that uses it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.management import CommandError
+
+from scheduling import builtins
+from scheduling.builtins import CommandParams, run_command
+from scheduling.contract import problem
+from scheduling.models import Scheduler
+from scheduling.params import ParamsInvalid, validate
+from scheduling.registry import find
+from tests.reports.support import run_of
+
+
+def refusal(**params: Any) -> str:
+    """The sentence with which params are refused."""
+    with pytest.raises(ParamsInvalid) as caught:
+        validate(find("worker", "run_command"), params)
+    return str(caught.value)
+
+
+def test_a_command_that_is_not_allowed_is_refused_with_those_that_are() -> None:
+    assert refusal(command="flush") == (
+        "command: 'flush' may not be run from here. Allowed: check, cleanup_executions, clearsessions, showmigrations. "
+        "The setting CRON_COMMANDS says which."
+    )
+
+
+def test_the_setting_is_read_when_it_is_needed(settings: Any) -> None:
+    settings.CRON_COMMANDS = "flush"
+    params = validate(find("worker", "run_command"), {"command": "flush", "args": ["--noinput"]})
+    assert params.model_dump() == {"command": "flush", "args": ["--noinput"]}
+    assert CommandParams.model_json_schema()["properties"]["command"]["enum"] == ["flush"]
+    settings.CRON_COMMANDS = ""
+    assert "Allowed: none." in refusal(command="check")
+
+
+def test_an_allowed_command_that_does_not_exist_is_refused(settings: Any) -> None:
+    settings.CRON_COMMANDS = "nonsense"
+    assert "There is no management command 'nonsense'" in refusal(command="nonsense")
+
+
+@pytest.mark.parametrize(
+    "argument",
+    ["--settings=evil", "--settings", "--pythonpath=/tmp/x", "--pythonpath", "--set=evil", "--python", "--se"],
+)
+def test_an_argument_that_says_where_code_is_read_from_is_refused(argument: str) -> None:
+    assert "cannot say where code is read from" in refusal(command="check", args=[argument])
+
+
+@pytest.mark.parametrize(
+    ("args", "sentence"),
+    [
+        (["x" * 501], "at most 500 characters"),
+        (["x"] * 51, "at most 50 items"),
+        ("--deploy", "valid list"),
+        ([7], "valid string"),
+        (["--help"], "only prints a text"),
+        (["--dayz", "3"], "check does not take these arguments: unrecognized arguments: --dayz"),
+        (["--fail-level", "LOUD"], "invalid choice: 'LOUD'"),
+    ],
+)
+def test_arguments_that_do_not_fit_are_refused(args: Any, sentence: str) -> None:
+    assert sentence in refusal(command="check", args=args)
+
+
+def test_arguments_that_fit_are_accepted() -> None:
+    validate(find("worker", "run_command"), {"command": "cleanup_executions", "args": ["--days", "30", "--dry-run"]})
+
+
+def test_an_abbreviation_that_the_command_takes_for_settings_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(builtins, "CODE_OPTIONS", ())  # the second look, at what the parser made of it
+    assert "cannot say where code is read from" in refusal(command="check", args=["--setti", "evil"])
+
+
+@pytest.mark.django_db
+def test_it_runs_the_command_and_its_output_goes_where_prints_go(capsys: pytest.CaptureFixture[str]) -> None:
+    run_command(CommandParams(command="showmigrations", args=["reports"]), run_of())
+    assert "[X] 0001_initial" in capsys.readouterr().out
+
+
+def test_a_command_that_fails_fails_the_run_with_its_text() -> None:
+    with pytest.raises(CommandError, match='no system check with the "nowhere" tag'):
+        run_command(CommandParams(command="check", args=["--tag", "nowhere"]), run_of())
+
+
+@pytest.mark.django_db
+def test_a_command_that_really_exits(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(CommandError, match=r"showmigrations exited with code 2\."):
+        run_command(CommandParams(command="showmigrations", args=["nowhere"]), run_of())
+    assert "No installed app with label 'nowhere'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("code", "sentence"),
+    [(3, "check exited with code 3."), ("bad luck", "check exited with 'bad luck'."), (True, "exited")],
+)
+def test_a_command_that_exits_fails_the_run(code: object, sentence: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(*_args: object) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(builtins, "call_command", leave)
+    with pytest.raises(CommandError, match=sentence):
+        run_command(CommandParams(command="check"), run_of())
+
+
+@pytest.mark.parametrize("code", [None, 0])
+def test_a_command_that_exits_without_a_code_succeeds(code: object, monkeypatch: pytest.MonkeyPatch) -> None:
+    def leave(*_args: object) -> None:
+        raise SystemExit(code)
+
+    monkeypatch.setattr(builtins, "call_command", leave)
+    run_command(CommandParams(command="check"), run_of())
+
+
+def test_it_runs_in_a_process_of_its_own() -> None:
+    assert find("worker", "run_command").fresh
+
+
+@pytest.mark.django_db
+def test_the_nightly_cleanup_stands_in_the_table_and_waits_to_be_planned() -> None:
+    row = Scheduler.objects.get(description="Nightly cleanup of old executions")
+    assert (row.schedule, row.status, row.params) == ("0 3 * * *", True, {"command": "cleanup_executions"})
+    assert (row.next_run_at, row.plan_stale) == (None, 1)
+    assert row.worker is not None
+    assert row.worker.name == "run_command"
+    assert problem(row) == ""
