@@ -78,7 +78,8 @@ def rate(handler: str, concurrency: int, runs: int) -> float:
 def claim_seconds(count: int) -> float:
     """Seconds from the first claim to the last publish, `count` schedules due at one minute."""
     from scheduling.broker import get_broker
-    from scheduling.dispatch import claim_due, publish
+    from scheduling.claim import claim_due
+    from scheduling.dispatch import publish
     from scheduling.models import Scheduler, SchedulerExecution
 
     fill(count)
@@ -131,7 +132,7 @@ def idle_tick_ms(count: int) -> float:
     from django.utils import timezone as clock
 
     from scheduling.broker import get_broker
-    from scheduling.dispatch import next_due
+    from scheduling.claim import next_due
     from scheduling.reconcile import sweep
 
     fill(count)

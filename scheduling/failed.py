@@ -8,18 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
-from django.db.models import F
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker
-from scheduling.core.lifecycle import State
-from scheduling.dispatch import publish
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.dispatch import publish, run_again
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
-from scheduling.settlement import CLAIM_GRACE
+from scheduling.parked import read_again, take_out
 
 log = get_logger(__name__)
 
@@ -34,29 +32,29 @@ def republish(ids: Iterable[int], broker: Broker, by: str, now: datetime | None 
         The ids that were republished; another operator may have been faster with the others.
     """
     now = now or clock.now()
-    columns: dict[str, Any] = {"state": State.CLAIMED.value, "wake_at": now + CLAIM_GRACE}
-    if broker.embedded:
-        columns = {"state": State.QUEUED.value, "wake_at": now, "published_at": now}
-    done: list[int] = []
-    for pk in ids:
+    done: list[SchedulerExecution] = []
+    for row in _rows(ids):
+        if not row.type and not read_again(row):
+            continue  # a message that cannot be read cannot be run
         with transaction.atomic():
-            moved = SchedulerExecution.objects.filter(pk=pk, state=State.FAILED.value).update(
-                **columns,
-                retry_base=F("attempt"),
-                reason=f"Republished by {by}.",
-                finished_at=None,
-                cancel_requested_by="",
-            )
-        if moved:
-            done.append(pk)
+            if run_again(row.pk, broker, f"Republished by {by}.", now, attempt=row.attempt):
+                done.append(row)
     if done:
-        publish(list(SchedulerExecution.objects.filter(pk__in=done, state=State.CLAIMED.value)), broker)
+        pks = [row.pk for row in done]
+        publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
         log.info("Republished %s failed executions", len(done), extra={"by": by})
-    return done
+        # Last: until the new message is confirmed, the parked one is what the broker has of it.
+        _take_out(broker, done)
+    return [row.pk for row in done]
 
 
-def discard(ids: Iterable[int], by: str, reason: str, now: datetime | None = None) -> list[int]:
+def discard(
+    ids: Iterable[int], by: str, reason: str, now: datetime | None = None, broker: Broker | None = None
+) -> list[int]:
     """Drop failed executions from the inbox; the rows stay, with the reason, until retention.
+
+    Args:
+        broker: where their messages are parked; without it the next sync pass takes them out.
 
     Raises:
         ValueError: without a reason.
@@ -66,12 +64,23 @@ def discard(ids: Iterable[int], by: str, reason: str, now: datetime | None = Non
     now = now or clock.now()
     text = f"Discarded by {by}: {reason.strip()}"[:2000]
     done = [
-        pk
-        for pk in ids
-        if SchedulerExecution.objects.filter(pk=pk, state=State.FAILED.value).update(
+        row
+        for row in _rows(ids)
+        if SchedulerExecution.objects.filter(pk=row.pk, state=State.FAILED.value).update(
             state=State.DISCARDED.value, reason=text, finished_at=now
         )
     ]
     if done:
         log.info("Discarded %s failed executions", len(done), extra={"by": by})
-    return done
+        if broker is not None:
+            _take_out(broker, done)
+    return [row.pk for row in done]
+
+
+def _rows(ids: Iterable[int]) -> list[SchedulerExecution]:
+    return list(SchedulerExecution.objects.filter(pk__in=list(ids), state=State.FAILED.value).order_by("pk"))
+
+
+def _take_out(broker: Broker, rows: list[SchedulerExecution]) -> None:
+    foreign = [row.execution_key for row in rows if row.trigger == Trigger.MESSAGE.value]
+    take_out(broker, {row.pk: row.attempt for row in rows}, foreign)

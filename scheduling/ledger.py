@@ -43,6 +43,8 @@ class Next:
     uncounted: int = 0
     """1 for an attempt that the retry policy shall not count."""
     published_at: datetime | None = None
+    keeps_published: bool = False
+    """Leave the column as it is: nothing is to be published any more."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,8 @@ def _statements(vendor: str) -> tuple[str, str, str]:
         f"UPDATE {execution} SET {column['state']} = %s, {column['wake_at']} = %s, "  # noqa: S608
         f"{column['finished_at']} = %s, {column['pid']} = %s, {column['error_class']} = %s, "
         f"{column['error_message']} = %s, {column['fingerprint']} = %s, {column['reason']} = %s, "
-        f"{column['retry_base']} = {column['retry_base']} + %s, {column['published_at']} = %s "
+        f"{column['retry_base']} = {column['retry_base']} + %s, "
+        f"{column['published_at']} = CASE WHEN %s = 1 THEN {column['published_at']} ELSE %s END "
         f"WHERE {column['id']} = %s AND {column['attempt']} = %s "
         f"AND {column['state']} = '{State.RUNNING.value}' AND {column['wake_at']} <= %s"
     )
@@ -138,6 +141,7 @@ def settle(ended: Ended, following: Next, entry: Entry, now: datetime, lease_bef
                 following.fingerprint,
                 following.reason,
                 following.uncounted,
+                1 if following.keeps_published else 0,
                 _at(following.published_at),
                 ended.execution_id,
                 ended.attempt,

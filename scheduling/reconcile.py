@@ -7,27 +7,37 @@ producer; every change is a compare-and-set, so any number may sweep at once.
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Q
 
 from scheduling.brief import Briefs
 from scheduling.broker import Broker, BrokerError
+from scheduling.claim import plan_anew
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import Crashed
-from scheduling.dispatch import message_of, plan_anew, publish
+from scheduling.dispatch import message_of, park, publish
 from scheduling.ledger import Ended
 from scheduling.logs import get_logger
+from scheduling.lost import Lost
 from scheduling.models import Process, Scheduler, SchedulerExecution
 from scheduling.settlement import CLAIM_GRACE, Settled, announce, settle_attempt
 
 log = get_logger(__name__)
 
 BATCH = 200
+PUBLISH_BATCH = 1_000
+PUBLISH_SECONDS = 2.0
+"""How long one round may go on publishing what a broker that was away has left behind."""
 
 RETRY_GRACE = timedelta(seconds=10)
-"""How late a retry's message may be before it is published anew."""
+"""How late a retry may be whose message was never confirmed, before it is published anew."""
+
+CONFIRMED_GRACE = timedelta(seconds=30)
+"""The same for a confirmed one: behind a backlog it is late and not lost, and would only become a copy."""
 
 SILENT_AFTER = timedelta(seconds=60)
 """A process that has not renewed its heartbeat for so long is shown as silent."""
@@ -41,16 +51,32 @@ class Swept:
     leases: int = 0
     claims: int = 0
     retries: int = 0
+    lost: int = 0
 
 
-def sweep(broker: Broker, now: datetime, briefs: Briefs | None = None) -> Swept:
-    """One round of every sweep."""
+def sweep(broker: Broker, now: datetime, briefs: Briefs | None = None, lost: Lost | None = None) -> Swept:
+    """One round of every sweep.
+
+    Args:
+        lost: remembers from round to round which rows seem to have no message.
+    """
     return Swept(
         planned=plan_stale(now),
         leases=recover_leases(broker, now, briefs or Briefs(time.monotonic)),
-        claims=publish_claimed(broker, now),
-        retries=publish_retries(broker, now),
+        claims=_while_full(publish_claimed, broker, now),
+        retries=_while_full(publish_retries, broker, now),
+        lost=lost.sweep(broker, now) if lost is not None else 0,
     )
+
+
+def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker, now: datetime) -> int:
+    """Batches until one is not full, for a bounded time: a backlog of an hour is gone in seconds."""
+    count, until = 0, time.monotonic() + PUBLISH_SECONDS
+    while True:
+        done = publish_batch(broker, now)
+        count += done
+        if done < PUBLISH_BATCH or time.monotonic() > until:
+            return count
 
 
 def plan_stale(now: datetime, limit: int = BATCH) -> int:
@@ -95,8 +121,6 @@ def recover_leases(broker: Broker, now: datetime, briefs: Briefs, limit: int = B
 
 
 def _tell_broker(broker: Broker, execution: SchedulerExecution, result: Settled, now: datetime) -> None:
-    from scheduling.core.messages import FailedMessage
-
     if broker.embedded:
         return
     try:
@@ -104,12 +128,12 @@ def _tell_broker(broker: Broker, execution: SchedulerExecution, result: Settled,
             execution.refresh_from_db()
             publish_retry(broker, execution, now)
         elif result.state is State.FAILED:
-            broker.fail(None, FailedMessage(message_of(execution), now, result.error, result.retries), result.error)
+            park(execution, broker, now, result.error, result.retries)
     except BrokerError as error:
         log.warning("The broker was not told and will be later: %s", error, extra={"execution": execution.pk})
 
 
-def publish_claimed(broker: Broker, now: datetime, limit: int = BATCH) -> int:
+def publish_claimed(broker: Broker, now: datetime, limit: int = PUBLISH_BATCH) -> int:
     """Publish what was claimed and never confirmed: its producer died, or the broker was away."""
     with transaction.atomic():
         overdue = list(
@@ -127,23 +151,21 @@ def publish_claimed(broker: Broker, now: datetime, limit: int = BATCH) -> int:
     return publish(overdue, broker)
 
 
-def publish_retries(broker: Broker, now: datetime, limit: int = BATCH) -> int:
+def publish_retries(broker: Broker, now: datetime, limit: int = PUBLISH_BATCH) -> int:
     """Publish retries whose message was never confirmed or did not come back in time."""
     if broker.embedded:
         return 0
-    overdue = list(
-        SchedulerExecution.objects.filter(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE).order_by(
-            "wake_at"
-        )[:limit]
-    )
-    count = 0
-    for execution in overdue:
-        try:
-            count += publish_retry(broker, execution, now)
-        except BrokerError as error:
-            log.warning("Retries cannot be published now: %s", error)
-            break
-    return count
+    late = Q(published_at=None, wake_at__lt=now - RETRY_GRACE) | Q(wake_at__lt=now - CONFIRMED_GRACE)
+    with transaction.atomic():
+        overdue = list(
+            SchedulerExecution.objects.filter(late, state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE)
+            .order_by("wake_at")
+            .select_for_update(skip_locked=True)[:limit]
+        )
+        SchedulerExecution.objects.filter(pk__in=[execution.pk for execution in overdue]).update(
+            state=State.CLAIMED.value, wake_at=now + CLAIM_GRACE
+        )
+    return publish(overdue, broker)
 
 
 def publish_retry(broker: Broker, execution: SchedulerExecution, now: datetime) -> int:

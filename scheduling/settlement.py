@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
@@ -22,6 +23,9 @@ log = get_logger(__name__)
 
 CLAIM_GRACE = timedelta(seconds=10)
 """How long a publish may take before a sweep publishes again."""
+
+Delay = Callable[[int, bool], int]
+"""The delay in milliseconds that the transport keeps for a wanted one; True if that was drawn at random."""
 
 MESSAGE_LIMIT = 4_000
 TRACEBACK_LIMIT = 64_000
@@ -56,13 +60,17 @@ def settle_attempt(
     *,
     embedded: bool,
     lease_before: datetime = FAR,
+    delay: Delay = lambda wanted, _drawn: wanted,
 ) -> Settled:
     """Write the outcome; the caller answers the broker afterwards, and then calls `announce`.
 
     The row is written before the broker is answered: a crash between the two repeats, never loses.
+
+    Args:
+        delay: `Broker.delay`, so that the row and the log say when the retry will come, not when it was wanted.
     """
     if isinstance(outcome, Succeeded):
-        won = settle(ended, Next(State.SUCCEEDED), Entry(outcome.name), now, lease_before)
+        won = settle(ended, Next(State.SUCCEEDED, keeps_published=True), Entry(outcome.name), now, lease_before)
         return Settled(ended, outcome, State.SUCCEEDED if won else None)
     with transaction.atomic():
         row = (
@@ -76,10 +84,14 @@ def settle_attempt(
         retry_base, cancel_by = row
         if cancel_by and not isinstance(outcome, Cancelled | Interrupted):
             # Cancel wins over the retry that would follow.
-            following, retry, retries = Next(State.CANCELLED, reason=f"Cancelled by {cancel_by}."), None, 0
+            following, retry, retries = (
+                Next(State.CANCELLED, reason=f"Cancelled by {cancel_by}.", keeps_published=True),
+                None,
+                0,
+            )
         else:
             retries = max(0, ended.attempt - retry_base - 1)
-            following, retry = _following(outcome, policy, retries, now, embedded)
+            following, retry = _following(outcome, policy, retries, now, embedded, delay)
         message = clean(outcome.message, MESSAGE_LIMIT)
         traceback = clean(outcome.traceback, TRACEBACK_LIMIT)
         error_class = clean(outcome.error_class, 200)
@@ -105,20 +117,23 @@ def _following(
     retries: int,
     now: datetime,
     embedded: bool,
+    delay: Delay,
 ) -> tuple[Next, Retry | None]:
     if isinstance(outcome, Cancelled):
-        return Next(State.CANCELLED, reason=outcome.message), None
+        return Next(State.CANCELLED, reason=outcome.message, keeps_published=True), None
     if isinstance(outcome, Interrupted):
         if embedded:
             return Next(State.QUEUED, wake_at=now, uncounted=1, published_at=now), None
         return Next(State.CLAIMED, wake_at=now, uncounted=1), None
     match decide(policy, retries, outcome, random.random):
-        case Retry() as retry:
+        case Retry() as wanted:
+            named = isinstance(outcome, Failed) and outcome.retry_after_ms is not None
+            retry = replace(wanted, delay_ms=delay(wanted.delay_ms, policy.jitter and not named))
             due = now + timedelta(milliseconds=retry.delay_ms)
             reason = f"Retry {retry.number} of {policy.max_retries}."
             return Next(State.RETRYING, wake_at=due, reason=reason, published_at=now if embedded else None), retry
         case GiveUp(reason):
-            return Next(State.FAILED, reason=reason), None
+            return Next(State.FAILED, reason=reason, keeps_published=embedded), None
 
 
 def announce(settled: Settled, *, type_: str, target_id: int | None, name: str, scheduler_id: int | None) -> None:

@@ -69,9 +69,14 @@ def queued(row: Scheduler, count: int = 1, **columns: Any) -> list[SchedulerExec
         "published_at": now,
         **columns,
     }
-    return SchedulerExecution.objects.bulk_create(
+    rows = SchedulerExecution.objects.bulk_create(
         [SchedulerExecution(execution_key=f"manual-{uuid.uuid4()}", **values) for _ in range(count)]
     )
+    if rows and rows[0].pk is None:  # MySQL returns no keys for a bulk insert
+        keys = [each.execution_key for each in rows]
+        found = {each.execution_key: each for each in SchedulerExecution.objects.filter(execution_key__in=keys)}
+        return [found[key] for key in keys]
+    return rows
 
 
 def database_url() -> str:

@@ -9,8 +9,9 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker.database import DatabaseBroker
+from scheduling.claim import claim_due
 from scheduling.core.messages import TaskMessage
-from scheduling.dispatch import claim_due, publish
+from scheduling.dispatch import publish
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.reconcile import sweep
 from tests.support import NOON, due, queued, scheduler
@@ -24,6 +25,7 @@ class RecordingBroker(DatabaseBroker):
     embedded = False
 
     def __init__(self, confirms: bool = True) -> None:
+        super().__init__()
         self.confirms = confirms
         self.published: list[TaskMessage] = []
 
@@ -67,7 +69,7 @@ def test_a_confirm_marks_it_queued_once() -> None:
 
 def test_a_retry_that_did_not_come_back_is_published() -> None:
     now = clock.now()
-    (row,) = queued(scheduler(), state="retrying", attempt=1, wake_at=now)
+    (row,) = queued(scheduler(), state="retrying", attempt=1, wake_at=now, published_at=None)
     broker = RecordingBroker()
     assert sweep(broker, now + timedelta(seconds=5)).retries == 0
     assert sweep(broker, now + timedelta(seconds=11)).retries == 1

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
 
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError, OperationalError
 
+from scheduling.adopt import adopt
 from scheduling.broker import Broker, BrokerError, Delivery
+from scheduling.consumer.arrivals import Copy, Early
 from scheduling.consumer.running import Running
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage
-from scheduling.dispatch import mark_published
+from scheduling.core.retry import RetryPolicy, delays
+from scheduling.dispatch import mark_parked, mark_published
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.settlement import Settled, announce
@@ -25,13 +30,41 @@ class Answers:
     def __init__(self, broker: Broker) -> None:
         self.broker = broker
 
-    def stale(self, delivery: Delivery) -> None:
-        """A copy: its attempt has been started before."""
-        log.debug("Message ignored: a copy", extra={"execution": delivery.message.execution_id})
-        try:
+    def prepare(self, policy: RetryPolicy) -> None:
+        """A run begins under this policy: its waits may be needed soon."""
+        with suppress(BrokerError):
+            self.broker.declare(delays(policy))
+
+    def not_started(self, arrival: Copy | Early, now: datetime) -> None:
+        """A copy of what was started before is done with; what came back too early waits on."""
+        delivery = arrival.delivery
+        execution = delivery.message.execution_id
+        assert execution is not None  # noqa: S101 - strangers are adopted, not started
+        if isinstance(arrival, Copy):
+            log.debug("Message ignored: a copy", extra={"execution": execution})
             self.broker.acknowledge(delivery)
-        except BrokerError as error:
-            log.warning("The broker was not answered: %s", error)
+            return
+        delay = self.broker.delay(arrival.delay_ms, delivery.tag.queue)
+        if self.broker.retry(delivery, arrival.message, delay, "It came back before its retry was due."):
+            self._retry_published(execution, arrival.message.attempt - 1, now)
+
+    def adopt(self, deliveries: Sequence[Delivery], queue: str, now: datetime) -> None:
+        """Messages that no row stands behind get one.
+
+        Raises:
+            django.db.DatabaseError: the database is away; these will be taken again.
+        """
+        for number, delivery in enumerate(deliveries):
+            try:
+                adopt(delivery, queue, self.broker, now)
+            except (OperationalError, InterfaceError):
+                self.broker.release(deliveries[number:])
+                raise
+            except DatabaseError as error:
+                # The database answers and refuses this one: it must not stop those behind it.
+                log.error("A message cannot be recorded and is parked in the failed queue: %s", error)
+                failed = FailedMessage(delivery.message, now, f"It cannot be recorded: {error}", delivery.earlier)
+                self.broker.fail(delivery, failed, failed.failed_reason)
 
     def settled(self, each: Running, result: Settled, queue: str, now: datetime) -> None:
         """Announce the outcome, then retry, fail, give back or acknowledge the message."""
@@ -54,23 +87,27 @@ class Answers:
 
     def _answer(self, each: Running, result: Settled, queue: str, now: datetime) -> None:
         message = each.delivery.message
-        following = replace(message, attempt=message.attempt + 1, retry_count=result.retries + 1)
         if result.state is State.RETRYING and result.retry is not None:
-            if (
-                self.broker.retry(each.delivery, following, result.retry.delay_ms, result.error)
-                and not self.broker.embedded
-            ):
-                SchedulerExecution.objects.filter(
-                    pk=each.execution_id, attempt=message.attempt, state=State.RETRYING.value
-                ).update(published_at=now)
+            following = replace(message, attempt=message.attempt + 1, retry_count=result.retries + 1)
+            if self.broker.retry(each.delivery, following, result.retry.delay_ms, result.error):
+                self._retry_published(each.execution_id, message.attempt, now)
         elif result.state is State.FAILED:
             failed = FailedMessage(message, now, result.error, result.retries)
-            self.broker.fail(each.delivery, failed, result.error)
+            if self.broker.fail(each.delivery, failed, result.error) and not self.broker.embedded:
+                mark_parked(each.execution_id, message.attempt, now)
         elif result.state is State.CLAIMED:
             # Given back: the next attempt has the next number, so the old message is of no use.
             again = replace(message, attempt=message.attempt + 1)
-            if message.execution_id in self.broker.publish([again], queue):
-                mark_published([message.execution_id], now)
-            self.broker.acknowledge(each.delivery)
+            try:
+                if message.execution_id in self.broker.publish([again], queue):
+                    mark_published([each.execution_id], now)
+            finally:
+                self.broker.acknowledge(each.delivery)
         else:
             self.broker.acknowledge(each.delivery)
+
+    def _retry_published(self, execution_id: int, attempt: int, now: datetime) -> None:
+        if not self.broker.embedded:
+            SchedulerExecution.objects.filter(pk=execution_id, attempt=attempt, state=State.RETRYING.value).update(
+                published_at=now
+            )

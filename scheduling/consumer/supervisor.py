@@ -23,12 +23,14 @@ from django.db import (
 )
 from django.utils import timezone as clock
 
-from scheduling import ledger, presence
+from scheduling import presence
+from scheduling.adopt import is_strange
 from scheduling.brief import Briefs
 from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.answers import Answers
+from scheduling.consumer.arrivals import Arrival, Started, begin
 from scheduling.consumer.running import Running
 from scheduling.consumer.slots import Slots
 from scheduling.consumer.store import mark_stored, store_output
@@ -44,6 +46,9 @@ log = get_logger(__name__)
 
 POLL_SECONDS = 0.1
 """How often a transport that announces nothing is asked while slots are free."""
+
+HUSH_SECONDS = 1.0
+"""The same for one that announces its messages, in case a call was lost."""
 
 STORE_SECONDS = 0.9
 STORE_BYTES = 64 * 1024
@@ -83,7 +88,8 @@ class Supervisor:
         self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._renew_at = self._look_at = self._store_at = self._poll_at = self._rest_until = 0.0
         self._failures = 0
-        self._arrived = False
+        self._arrived = self._dismissed = False
+        self._poll_seconds = POLL_SECONDS
         self._grace_until: float | None = None
         self._insisted = False
 
@@ -91,8 +97,11 @@ class Supervisor:
         """Work until asked to stop, then drain; returns when everything is settled or given back."""
         self._slots.nursery.start()
         self._selector.register(self.stop, selectors.EVENT_READ, self.stop.clear)
+        # As many as there are slots: more would wait here while another consumer is idle.
+        self.broker.consume(self.queue, self._slots.count)
         if (descriptor := self.broker.fileno()) is not None:
             self._selector.register(descriptor, selectors.EVENT_READ, self._called)
+            self._poll_seconds = HUSH_SECONDS
         context = {"concurrency": self._slots.count, "queue": self.queue, "consumer": container_id()}
         log.info("Consumer ready", extra=context)
         try:
@@ -113,13 +122,17 @@ class Supervisor:
         return self.stop.asked > 0 or (self.max_runs is not None and self.started_total >= self.max_runs)
 
     def _called(self) -> None:
-        self._poll_at = 0.0
+        if self.broker.ready(self.queue, self.now()):  # which also silences the call
+            self._poll_at = 0.0
 
     def _turn(self) -> bool:
         for key, _ in self._selector.select(self._patience(time.monotonic())):
             key.data()
         monotonic = time.monotonic()
         self._heed_stop(monotonic)
+        if self.draining and not self._dismissed:
+            self._dismissed = True
+            self.broker.consume(self.queue, 0)
         self._slots.tend(monotonic, self.draining)
         if monotonic >= self._rest_until:
             try:
@@ -188,40 +201,49 @@ class Supervisor:
                 take = min(take, self.max_runs - self.started_total)
             if take and not over and not self.broker.ready(self.queue, now):
                 take = 0
-                self._poll_at = monotonic + POLL_SECONDS
+                self._poll_at = monotonic + self._poll_seconds
         if not over and not take:
             return
-        started: list[Delivery] = []
-        stale: list[Delivery] = []
-        with transaction.atomic():
-            settled = [(each, self._settle(each, now)) for each in over]
-            deliveries = self.broker.take(self.queue, take, now) if take else []
-            for delivery in deliveries:
-                (started if self._start(delivery, now) else stale).append(delivery)
-            # Before the commit: what cannot be launched must not count as started.
-            self._briefs.load([delivery.message for delivery in started])
+        deliveries: list[Delivery] = []
+        try:
+            with transaction.atomic():
+                settled = [(each, self._settle(each, now)) for each in over]
+                deliveries = self.broker.take(self.queue, take, now) if take else []
+                arrivals = [self._begin(delivery, now) for delivery in deliveries if not is_strange(delivery.message)]
+                started = [arrival.delivery for arrival in arrivals if isinstance(arrival, Started)]
+                # Before the commit: what cannot be launched must not count as started.
+                self._briefs.load([delivery.message for delivery in started])
+        except BaseException:
+            self.broker.release(deliveries)
+            raise
         mark_stored(over)
         del slots.over[: len(over)]
         if take and not deliveries:
-            self._poll_at = monotonic + POLL_SECONDS
-        for delivery in stale:
-            self._answers.stale(delivery)
+            self._poll_at = monotonic + self._poll_seconds
         if started:
             self._launch(started, now)
+        for arrival in arrivals:
+            if not isinstance(arrival, Started):
+                self._answers.not_started(arrival, now)
         for each, result in settled:
             self._answers.settled(each, result, self.queue, now)
+        self._answers.adopt([each for each in deliveries if is_strange(each.message)], self.queue, now)
 
     def _settle(self, each: Running, now: datetime) -> Settled:
         assert each.outcome is not None  # noqa: S101 - it is over
         each.unstored += each.output.finish(time.time())
         store_output([each], now)
-        return settle_attempt(each.ended, each.outcome, each.brief.policy, now, embedded=self.broker.embedded)
+        return settle_attempt(
+            each.ended,
+            each.outcome,
+            each.brief.policy,
+            now,
+            embedded=self.broker.embedded,
+            delay=lambda wanted, drawn: self.broker.delay(wanted, self.queue, drawn),
+        )
 
-    def _start(self, delivery: Delivery, now: datetime) -> bool:
-        message = delivery.message
-        assert message.execution_id is not None  # noqa: S101 - foreign messages got a row on arrival
-        lease_until = now + timedelta(seconds=self.conf.lease_seconds)
-        return ledger.start(message.execution_id, message.attempt, container_id(), now, lease_until)
+    def _begin(self, delivery: Delivery, now: datetime) -> Arrival:
+        return begin(delivery, container_id(), now, now + timedelta(seconds=self.conf.lease_seconds))
 
     def _launch(self, started: list[Delivery], now: datetime) -> None:
         monotonic = time.monotonic()
@@ -233,6 +255,7 @@ class Supervisor:
             )
             output = self._slots.output_for(delivery, brief)
             self._slots.launch(Running(delivery, brief, output, now, monotonic, container_id()))
+            self._answers.prepare(brief.policy)
             self.started_total += 1
 
     def _heed_stop(self, monotonic: float) -> None:

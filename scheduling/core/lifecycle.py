@@ -29,12 +29,13 @@ class Trigger(StrEnum):
 
 
 MOVES: dict[State, frozenset[State]] = {
-    State.CLAIMED: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED}),
-    State.QUEUED: frozenset({State.RUNNING, State.CANCELLED, State.CLAIMED}),
+    # What waits becomes failed when the broker itself gives up bringing its message (a delivery limit).
+    State.CLAIMED: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.FAILED}),
+    State.QUEUED: frozenset({State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED}),
     State.RUNNING: frozenset(
         {State.SUCCEEDED, State.FAILED, State.RETRYING, State.CANCELLED, State.QUEUED, State.CLAIMED}
     ),
-    State.RETRYING: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.CLAIMED}),
+    State.RETRYING: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED}),
     State.FAILED: frozenset({State.CLAIMED, State.QUEUED, State.DISCARDED}),
     State.SUCCEEDED: frozenset(),
     State.CANCELLED: frozenset(),

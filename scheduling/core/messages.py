@@ -33,6 +33,7 @@ class TaskMessage:
     Args:
         attempt: the attempt to start; it starts only if the row stands at `attempt - 1`.
         execution_id: None for a foreign message, which gets a row when it arrives.
+        parked: the body is a failed message's: somebody moved it out of the failed queue by hand.
     """
 
     type: str
@@ -45,6 +46,7 @@ class TaskMessage:
     scheduled_at: datetime | None = None
     trigger: str = "message"
     retry_count: int = 0
+    parked: bool = False
 
     def payload(self) -> dict[str, Any]:
         """The fields as they travel."""
@@ -134,8 +136,41 @@ def decode(body: bytes) -> TaskMessage:
         attempt=number("attempt", optional=True) or 1,
         execution_key=key,
         scheduled_at=_instant(data.get("scheduled_at"), body),
-        trigger=data["trigger"] if data.get("trigger") in {"cron", "date", "manual", "message"} else "message",
+        # A tuple: what a stranger sends need not be hashable.
+        trigger=data["trigger"] if data.get("trigger") in ("cron", "date", "manual", "message") else "message",
         retry_count=number("retry_count", optional=True, low=0) or 0,
+        parked=bool(data.get("failed_at")),
+    )
+
+
+def check_storable(message: TaskMessage, body: bytes) -> None:
+    """Refuse a stranger's params that no row can hold: the message would come back for ever.
+
+    Raises:
+        DecodeError: for NUL, which PostgreSQL refuses, and half a surrogate pair, which no encoding has.
+    """
+    text = json.dumps(message.params, ensure_ascii=False)
+    if "\\u0000" in text or text.encode(errors="replace") != text.encode(errors="surrogatepass"):
+        raise DecodeError("'params_scheduler' holds NUL or half a character, which no database stores.", body)
+
+
+def decode_failed(body: bytes) -> FailedMessage:
+    """Read a parked body, the seeds' or ours.
+
+    Raises:
+        DecodeError: also for a task that says nothing of its failure.
+    """
+    task = decode(body)
+    data = json.loads(body)
+    if not task.parked:
+        raise DecodeError("The message does not say when and why it failed.", body)
+    failed_at = _instant(data["failed_at"], body, "failed_at")
+    assert failed_at is not None  # noqa: S101 - `parked` says so
+    return FailedMessage(
+        task=task,
+        failed_at=failed_at,
+        failed_reason=str(data.get("failed_reason") or ""),
+        retry_count=task.retry_count,
     )
 
 
@@ -154,13 +189,13 @@ def _params(value: Any, body: bytes) -> dict[str, Any]:
     return value
 
 
-def _instant(value: Any, body: bytes) -> datetime | None:
+def _instant(value: Any, body: bytes, name: str = "scheduled_at") -> datetime | None:
     if value is None:
         return None
     try:
         instant = datetime.fromisoformat(value)
     except (TypeError, ValueError):
-        raise DecodeError(f"'scheduled_at' must be an ISO date and time, not {value!r:.100}.", body) from None
+        raise DecodeError(f"'{name}' must be an ISO date and time, not {value!r:.100}.", body) from None
     if instant.tzinfo is None:
-        raise DecodeError("'scheduled_at' must say its offset from UTC.", body)
+        raise DecodeError(f"'{name}' must say its offset from UTC.", body)
     return instant.astimezone(UTC)

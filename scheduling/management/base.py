@@ -9,7 +9,9 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling import logs
+from scheduling.broker import Broker, BrokerError, BrokerRefused, TopologyMismatch, get_broker
 from scheduling.conf import Conf, ConfError, get_conf
+from scheduling.delays import known_delays
 
 OK = 0
 FAILED = 1
@@ -32,3 +34,23 @@ class SchedulingCommand(BaseCommand):
     def work(self, conf: Conf, **options: Any) -> None:
         """What the command does."""
         raise NotImplementedError
+
+
+def open_broker(conf: Conf) -> Broker:
+    """The transport with its queues declared. A broker that is away is waited for in the background.
+
+    Raises:
+        CommandError: for what only a person can mend: the URL, the login, queues of another shape.
+    """
+    try:
+        broker = get_broker(conf.broker_url)
+    except ConfError as error:
+        raise CommandError(str(error)) from None
+    try:
+        broker.declare(() if broker.embedded else known_delays())
+    except (BrokerRefused, TopologyMismatch) as error:
+        broker.close()
+        raise CommandError(str(error)) from None
+    except BrokerError:
+        pass  # the transport has said so, and goes on trying
+    return broker

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import DatabaseError, close_old_connections, connection, reset_queries
 from django.utils import timezone as clock
@@ -13,10 +13,13 @@ from django.utils import timezone as clock
 from scheduling import presence
 from scheduling.brief import Briefs
 from scheduling.broker import Broker, BrokerError
-from scheduling.dispatch import claim_due, next_due, publish
+from scheduling.claim import claim_due, next_due
+from scheduling.dispatch import publish
 from scheduling.identity import container_id
 from scheduling.logs import get_logger
+from scheduling.lost import Lost
 from scheduling.models import Process
+from scheduling.parked import sync
 from scheduling.reconcile import sweep
 from scheduling.stop import Stop
 from scheduling.targets import sync_targets
@@ -28,6 +31,9 @@ LOOK_SECONDS = 0.5
 
 SWEEP_SECONDS = 2.0
 BEAT_SECONDS = 5.0
+SYNC_SECONDS = 60.0
+QUIET = timedelta(seconds=3)
+"""The failed queue is only read when nothing falls due for so long: many messages take a second or two."""
 
 
 class Producer:
@@ -36,7 +42,8 @@ class Producer:
     def __init__(self, broker: Broker, stop: Stop, now: Callable[[], datetime] = clock.now) -> None:
         self.broker, self.stop, self.now = broker, stop, now
         self._briefs = Briefs()
-        self._sweep_at = self._beat_at = 0.0
+        self._lost = Lost()
+        self._sweep_at = self._beat_at = self._sync_at = 0.0
         self._failures = 0
         self._claimed = 0
         self._last_dispatch: datetime | None = None
@@ -80,7 +87,15 @@ class Producer:
                 pass
         if monotonic >= self._sweep_at:
             self._sweep_at = monotonic + SWEEP_SECONDS
-            sweep(self.broker, self.now(), self._briefs)
+            sweep(self.broker, self.now(), self._briefs, self._lost)
+        if monotonic >= self._sync_at and (
+            due is None or due - now > QUIET or monotonic > self._sync_at + SYNC_SECONDS
+        ):
+            self._sync_at = monotonic + SYNC_SECONDS
+            try:
+                sync(self.broker, self.now())
+            except BrokerError as error:
+                log.debug("The failed queue cannot be read now: %s", error)
         if due is None or due <= now:
             due = next_due()
         if due is None:

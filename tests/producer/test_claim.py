@@ -9,9 +9,10 @@ import pytest
 from django.db import connection, connections
 from django.utils import timezone as clock
 
-from scheduling import dispatch
+from scheduling import claim
 from scheduling.broker.database import DatabaseBroker
-from scheduling.dispatch import claim_due, next_due, run_now
+from scheduling.claim import claim_due, next_due
+from scheduling.dispatch import run_now
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.support import NOON, due, scheduler
 
@@ -164,19 +165,19 @@ def test_the_unique_key_alone_keeps_racing_claims_apart(times: int, monkeypatch:
     """Two producers that both believe a row is due, as with a restored backup: insert against insert."""
     Scheduler.objects.all().delete()
     row = due(scheduler(schedule="0 12 * * *"), NOON)
-    values = dispatch._Row(*Scheduler.objects.filter(pk=row.pk).values_list(*dispatch._COLUMNS).get())
+    values = claim._Row(*Scheduler.objects.filter(pk=row.pk).values_list(*claim._COLUMNS).get())
     barrier, won = threading.Barrier(times), []
 
-    def claim() -> None:
+    def race() -> None:
         try:
             barrier.wait(10)
-            done = dispatch.Dispatched()
-            dispatch._claim([values], NOON, True, done)
+            done = claim.Dispatched()
+            claim._claim([values], NOON, True, done)
             won.extend(done.claimed)
         finally:
             connections.close_all()
 
-    threads = [threading.Thread(target=claim) for _ in range(times)]
+    threads = [threading.Thread(target=race) for _ in range(times)]
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.core.management.base import CommandError
-
-from scheduling.broker import get_broker
-from scheduling.conf import Conf, ConfError
-from scheduling.management.base import SchedulingCommand
+from scheduling.conf import Conf
+from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.producer.loop import Producer
 from scheduling.stop import Stop
 
@@ -19,8 +16,5 @@ class Command(SchedulingCommand):
     def work(self, conf: Conf, **options: Any) -> None:
         """Run one producer."""
         with Stop() as stop:
-            try:
-                broker = get_broker(conf.broker_url)
-            except ConfError as error:
-                raise CommandError(str(error)) from None
+            broker = open_broker(conf)
             Producer(broker, stop).run()

@@ -6,10 +6,9 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from scheduling.broker import get_broker
-from scheduling.conf import Conf, ConfError
+from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
-from scheduling.management.base import SchedulingCommand
+from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.stop import Stop
 
 MAX_CONCURRENCY = 256
@@ -33,8 +32,5 @@ class Command(SchedulingCommand):
             raise CommandError("--max-runs must be at least 1.")
         queue = "standalone" if options["standalone"] else "main"
         with Stop() as stop:
-            try:
-                broker = get_broker(conf.broker_url)
-            except ConfError as error:
-                raise CommandError(str(error)) from None
+            broker = open_broker(conf)
             Supervisor(broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=options["max_runs"]).run()

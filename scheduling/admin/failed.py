@@ -1,0 +1,169 @@
+"""The failed inbox: what did not succeed and waits for somebody's decision."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import Any
+
+from django.contrib import admin
+from django.db.models import Count, Min, Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import reverse
+from django.utils import timezone as clock
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from scheduling import parked
+from scheduling.admin.executions import SCHEDULER, ExecutionList
+from scheduling.admin.filters import AgeFilter, ErrorClassFilter, TargetFilter, TypeFilter
+from scheduling.admin.inbox_actions import InboxActions
+from scheduling.admin.parts import EMPTY, MEDIA, ago, first_line, relative, shown, stamp
+from scheduling.admin.readonly import ReadOnly
+from scheduling.admin.transport import transport
+from scheduling.broker import Broker, BrokerError
+from scheduling.core.lifecycle import State
+from scheduling.models import FailedExecution
+
+
+class InboxList(ExecutionList):
+    """The list shows the error's first line, so messages are fetched here."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
+        """Without the parameters only."""
+        return super().get_queryset(request, exclude_parameters).defer(None).defer("params", "reason")
+
+
+@admin.register(FailedExecution)
+class FailedAdmin(InboxActions, ReadOnly):
+    """Rows in state failed; a row leads to its execution's page."""
+
+    list_display = ("failed_at", "target", "schedule", "attempts_column", "error", "age")
+    list_display_links = None
+    list_filter = (TypeFilter, TargetFilter, ErrorClassFilter, AgeFilter)
+    list_select_related = ()
+    search_fields = ("error_message", "target_name", "=id")
+    search_help_text = gettext_lazy("An id, or a part of an error's message or of a target's name.")
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    ordering = ("-id",)
+    list_per_page = 50
+    actions = ("republish_selected", "discard_selected")
+
+    @property
+    def media(self) -> Any:
+        """The stock scripts and our style sheet."""
+        return super().media + MEDIA
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[FailedExecution]:
+        """Only what failed, the schedules in a query of their own."""
+        rows = super().get_queryset(request).filter(state=State.FAILED.value)
+        return rows.prefetch_related("scheduler", *SCHEDULER)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ExecutionList]:
+        """With messages, without parameters."""
+        return InboxList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[FailedExecution], search_term: str
+    ) -> tuple[QuerySet[FailedExecution], bool]:
+        """A part of the message or target; a number is an id as well, and an error group is found by itself."""
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        found = Q(error_message__icontains=term) | Q(target_name__icontains=term) | Q(fingerprint=term.lower())
+        if term.isascii() and term.isdecimal() and len(term) < 19:
+            found |= Q(pk=int(term))
+        return queryset.filter(found), False
+
+    @admin.display(description=gettext_lazy("Failed at"), ordering="finished_at")
+    def failed_at(self, row: FailedExecution) -> str:
+        """Leads to the execution."""
+        address = reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
+        return format_html('<a href="{}">{}</a>', address, stamp(row.finished_at))
+
+    @admin.display(description=gettext_lazy("Target"), ordering="target_name")
+    def target(self, row: FailedExecution) -> str:
+        """Name and kind."""
+        name = shown(row.target_name, 80) or EMPTY
+        return format_html('{}<span class="sch-quiet sch-below">{}</span>', name, row.type)
+
+    @admin.display(description=gettext_lazy("Schedule"))
+    def schedule(self, row: FailedExecution) -> str:
+        """Leads to the schedule."""
+        if row.scheduler is None:
+            return EMPTY
+        address = reverse("admin:scheduling_scheduler_change", args=[row.scheduler_id])
+        return format_html('<a href="{}">{}</a>', address, shown(row.scheduler, 60))
+
+    @admin.display(description=gettext_lazy("Attempts"))
+    def attempts_column(self, row: FailedExecution) -> int:
+        """How many there were."""
+        return row.attempt
+
+    @admin.display(description=gettext_lazy("Error"))
+    def error(self, row: FailedExecution) -> str:
+        """Class, and the message's first line."""
+        return format_html(
+            '<span class="sch-error">{}</span><span class="sch-below sch-message">{}</span>',
+            shown(row.error_class, 80),
+            first_line(row.error_message),
+        )
+
+    @admin.display(description=gettext_lazy("Age"))
+    def age(self, row: FailedExecution) -> str:
+        """Since it failed."""
+        return ago(row.finished_at, getattr(row, "looked_at", None))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Above the list: how many, since when, and what the broker holds."""
+        summary: list[str] = []
+        if request.method == "GET" and self.has_view_permission(request):
+            with transport() as broker:
+                _sync(broker)
+                summary = [*self._summary(), *_broker_says(broker)]
+        return super().changelist_view(request, {"summary": summary, **(extra_context or {})})
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """An execution has one page, whichever list led there."""
+        return HttpResponseRedirect(reverse("admin:scheduling_schedulerexecution_change", args=[object_id]))
+
+    def _summary(self) -> list[str]:
+        failed = FailedExecution.objects.filter(state=State.FAILED.value).order_by()
+        facts = failed.aggregate(rows=Count("pk"), oldest=Min("finished_at"))
+        if not facts["rows"]:
+            return [_("Nothing waits here: whatever failed was handled.")]
+        text = ngettext(
+            "%(count)d failed execution waits for a decision.",
+            "%(count)d failed executions wait for a decision.",
+            facts["rows"],
+        )
+        sentences = [text % {"count": facts["rows"]}]
+        if facts["oldest"]:
+            age = relative(facts["oldest"], clock.now())
+            sentences.append(_("The oldest failed %(age)s.") % {"age": age})
+        return sentences
+
+
+def _broker_says(broker: Broker) -> list[str]:
+    """How many messages the broker's failed queue holds; the page works without it, and says so."""
+    if not broker.parks:
+        return []
+    try:
+        count = broker.counts().failed
+    except BrokerError as error:
+        return [_("The broker cannot be asked for its failed queue: %s") % first_line(str(error))]
+    text = ngettext(
+        "The broker's failed queue holds %(count)d message.",
+        "The broker's failed queue holds %(count)d messages.",
+        count or 0,
+    )
+    return [text % {"count": count or 0}]
+
+
+def _sync(broker: Broker) -> None:
+    """Give rows to messages of the failed queue that have none; a refresh only counts them."""
+    with suppress(BrokerError):  # the summary says so
+        parked.sync(broker, clock.now(), only_if_changed=True)

@@ -1,0 +1,134 @@
+"""A handler's params model, shown to operators, and held against what they write."""
+
+from __future__ import annotations
+
+import json
+import types
+import typing
+from enum import Enum
+from typing import Any, Literal, Union
+
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic.fields import FieldInfo
+
+from scheduling.admin.text import shown
+from scheduling.params import ParamsInvalid, validate
+from scheduling.registry import Handler
+
+MASK = "••••••"
+
+
+def params_table(model: type[BaseModel]) -> SafeString:
+    """The model's fields as a table: name, type, default, description."""
+    if not model.model_fields:
+        return format_html('<p class="sch-quiet">{}</p>', _("It takes no parameters."))
+    rows = format_html_join(
+        "",
+        '<tr><th scope="row"><code>{}</code></th><td><code>{}</code></td><td>{}</td><td>{}</td></tr>',
+        (
+            (info.alias or name, type_text(info), _default(info), shown(info.description or "", 500))
+            for name, info in model.model_fields.items()
+        ),
+    )
+    head = format_html_join("", '<th scope="col">{}</th>', ((_(w),) for w in ("Name", "Type", "Default", "Meaning")))
+    return format_html(
+        '<div class="sch-scroll"><table class="sch-table"><caption class="sch-hidden">{}</caption>'
+        "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
+        _("Parameters"),
+        head,
+        rows,
+    )
+
+
+def _default(info: FieldInfo) -> SafeString:
+    if info.is_required():
+        return format_html("<em>{}</em>", _("required"))
+    if _is_secret(info.annotation):
+        return mark_safe(MASK)  # noqa: S308 - a constant
+    if info.default_factory is not None:
+        return format_html("<em>{}</em>", _("made anew"))
+    return format_html("<code>{}</code>", shown(_literal(info.default), 120))
+
+
+def type_text(info: FieldInfo) -> str:
+    """A field's type in words close to JSON, with its bounds: `integer, 1 to 90`, `one of "eu", "us"`."""
+    text = _annotation(info.annotation)
+    bounds = {name: getattr(each, name) for each in info.metadata for name in _BOUNDS if hasattr(each, name)}
+    words = [_BOUNDS[name] % {"value": value} for name, value in bounds.items() if value is not None]
+    return ", ".join([text, *words])
+
+
+_BOUNDS = {
+    "ge": "from %(value)s",
+    "gt": "above %(value)s",
+    "le": "to %(value)s",
+    "lt": "below %(value)s",
+    "min_length": "at least %(value)s long",
+    "max_length": "at most %(value)s long",
+    "multiple_of": "a multiple of %(value)s",
+    "pattern": "like %(value)s",
+}
+
+_NAMES = {int: "integer", str: "text", bool: "true or false", float: "number", dict: "object", list: "list"}
+
+
+def _annotation(annotation: Any) -> str:
+    origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
+    if origin is typing.Annotated:
+        return _annotation(arguments[0])
+    if origin is Literal:
+        return "one of " + ", ".join(_literal(each) for each in arguments)
+    if origin in (Union, types.UnionType):
+        return " or ".join("null" if each is type(None) else _annotation(each) for each in arguments)
+    if origin in (list, tuple, set, frozenset) and arguments:
+        return f"list of {_annotation(arguments[0])}"
+    if origin is dict and len(arguments) == 2:
+        return f"object of {_annotation(arguments[1])}"
+    if isinstance(annotation, type) and issubclass(annotation, Enum):
+        return "one of " + ", ".join(_literal(each.value) for each in annotation)
+    return str(_NAMES.get(annotation) or getattr(annotation, "__name__", annotation))
+
+
+def _literal(value: Any) -> str:
+    if isinstance(value, BaseModel):
+        value = value.model_dump(mode="json")
+    return json.dumps(value.value if isinstance(value, Enum) else value, ensure_ascii=False, default=str)
+
+
+def _is_secret(annotation: Any) -> bool:
+    if annotation in (SecretStr, SecretBytes):
+        return True
+    return any(_is_secret(each) for each in typing.get_args(annotation))
+
+
+def masked(handler: Handler | None, params: Any) -> Any:
+    """Params to look at: the values of fields whose type is secret are hidden."""
+    if handler is None or not isinstance(params, dict):
+        return params
+    secret = {
+        known
+        for name, info in handler.params.model_fields.items()
+        if _is_secret(info.annotation)
+        for known in (name, info.alias)
+    }
+    return {name: MASK if name in secret and value not in (None, "") else value for name, value in params.items()}
+
+
+def default_problems(handler: Handler, params: dict[str, Any]) -> list[str]:
+    """Why defaults of a target row do not fit the handler's model, a sentence each.
+
+    A required parameter may be missing here: each Scheduler can still give it.
+    """
+    try:
+        validate(handler, params)
+    except ParamsInvalid as error:
+        absent = {
+            info.alias or name
+            for name, info in handler.params.model_fields.items()
+            if info.is_required() and not {name, info.alias} & set(params)
+        }
+        return [f"{name}: {text}" if name else text for name, text in error.errors.items() if name not in absent]
+    return []

@@ -1,0 +1,67 @@
+"""Reminders: messages to send on a schedule."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.http import HttpRequest
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.admin.parts import MEDIA, PrettyJSONField, first_line
+from scheduling.admin.text import shown
+from scheduling.admin.trail import edits
+from scheduling.models import Reminder
+
+
+class ReminderForm(forms.ModelForm):
+    """Each line of the recipients is an address."""
+
+    params = PrettyJSONField(label=_("Parameters"), help_text=_("A JSON object."))
+
+    def clean_recipients(self) -> str:
+        """One address a line, without empty lines; what is none is named."""
+        lines = [line.strip() for line in self.cleaned_data["recipients"].splitlines() if line.strip()]
+        wrong = []
+        for line in lines:
+            try:
+                validate_email(line)
+            except ValidationError:
+                wrong.append(line)
+        if wrong:
+            names = ", ".join(f"“{shown(line, 80)}”" for line in wrong[:3])
+            raise ValidationError(_("Not an e-mail address: %(names)s."), code="email", params={"names": names})
+        return "\n".join(lines)
+
+
+@admin.register(Reminder)
+class ReminderAdmin(admin.ModelAdmin):
+    """Subject, text and addressees."""
+
+    form = ReminderForm
+    list_display = ("name", "subject", "to")
+    search_fields = ("name", "subject", "recipients")
+    fieldsets = (
+        (None, {"fields": ("name", "subject", "body", "recipients")}),
+        (_("Parameters"), {"classes": ("collapse",), "fields": ("params",)}),
+    )
+
+    @property
+    def media(self) -> Any:
+        """The stock scripts and our style sheet."""
+        return super().media + MEDIA
+
+    @admin.display(description=_("Recipients"))
+    def to(self, row: Reminder) -> str:
+        """The first of them, and how many."""
+        lines = row.recipients.splitlines()
+        return first_line(row.recipients, 60) + (f" +{len(lines) - 1}" if len(lines) > 1 else "")
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
+        """Old and new values instead of the names of fields."""
+        if add:
+            return super().construct_change_message(request, form, formsets, add)
+        return edits(form) or "Nothing was changed."

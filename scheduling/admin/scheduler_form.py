@@ -1,0 +1,172 @@
+"""The Scheduler's form: every error is a sentence at its field, and nothing is written then."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, date, datetime, time
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.text import capfirst
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.admin.json_field import PrettyJSONField
+from scheduling.admin.scheduler_panels import inherited_policy, params_problem
+from scheduling.conf import get_conf
+from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
+from scheduling.core.retry import DELAY_MS, MULTIPLIER, RetryPolicy, RetryPolicyInvalid
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import TARGETS
+
+RETRY_FIELDS = {
+    "max_retries": "max_retries",
+    "retry_delay_ms": "delay_ms",
+    "retry_multiplier": "multiplier",
+    "retry_max_delay_ms": "max_delay_ms",
+}
+
+
+class DatalistInput(forms.TextInput):
+    """A text input that suggests values as one types; others may be typed too."""
+
+    def __init__(self, options: Iterable[str], attrs: dict[str, Any] | None = None) -> None:
+        super().__init__({"autocomplete": "off", "spellcheck": "false", **(attrs or {})})
+        self.options = options
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        """The input, followed by its list."""
+        list_id = f"{(attrs or {}).get('id') or name}_list"
+        field = super().render(name, value, {**(attrs or {}), "list": list_id}, renderer)
+        options = format_html_join("", '<option value="{}"></option>', ((option,) for option in sorted(self.options)))
+        return format_html('{}<datalist id="{}">{}</datalist>', field, list_id, options)
+
+
+class WallClockField(forms.SplitDateTimeField):
+    """A date and a time as a clock on the wall shows them, without a zone: the schedule's own zone is laid on later.
+
+    Django's field would take them for the site's zone, which is not where the schedule lives.
+    """
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs["widget"] = forms.SplitDateTimeWidget(
+            attrs={"class": "sch-wall"},
+            date_attrs={"type": "date", "aria-label": str(_("Date"))},
+            time_attrs={"type": "time", "step": "1", "aria-label": str(_("Time"))},
+            date_format="%Y-%m-%d",
+            time_format="%H:%M:%S",
+        )
+        super().__init__(**kwargs)
+
+    def compress(self, data_list: Any) -> datetime | None:
+        """Both parts as a naive datetime."""
+        if not data_list or not any(data_list):
+            return None
+        day, hour = data_list
+        if not isinstance(day, date):
+            raise ValidationError(_("Give a date beside the time."), code="invalid_date")
+        if not isinstance(hour, time):
+            raise ValidationError(_("Give a time beside the date."), code="invalid_time")
+        return datetime.combine(day, hour)
+
+
+class SchedulerForm(forms.ModelForm):
+    """Add and edit. `former` holds the values that were stored, for the trail."""
+
+    date_time = WallClockField(
+        required=False,
+        label=_("Date and time"),
+        help_text=_("Instead of a schedule: runs once, at this time of its zone, then switches itself off."),
+    )
+    params = PrettyJSONField(
+        label=_("Parameters"),
+        help_text=_("A JSON object. It is laid over the target's own parameters, and checked against its code."),
+    )
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        row: Scheduler = self.instance
+        self.former = {**self.initial, "date_time": row.date_time}
+        if row.date_time is not None:
+            self.initial["date_time"] = _wall(row)
+        # Somebody who may only look has a form without fields.
+        if "schedule" in self.fields:
+            self._dress(row)
+
+    def _dress(self, row: Scheduler) -> None:
+        schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
+        schedule.widget.attrs |= {"class": "sch-cron vTextField", "placeholder": "0 8 * * 1-5", "spellcheck": "false"}
+        schedule.help_text = _(
+            "Minute, hour, day of month, month, weekday; or @hourly, @daily, @weekly, @monthly, @yearly."
+        )
+        zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
+        zone_field.help_text = _("An IANA name such as Europe/Madrid. Empty: %(zone)s.") % {"zone": get_conf().timezone}
+        languages = [("", _("As the settings say")), *settings.LANGUAGES]
+        if row.language and row.language not in dict(languages):
+            languages.append((row.language, row.language))
+        self.fields["language"] = forms.ChoiceField(
+            choices=languages, required=False, label=capfirst(self.fields["language"].label or "")
+        )
+        self._dress_retry(row)
+
+    def _dress_retry(self, row: Scheduler) -> None:
+        base, _source = inherited_policy(row)
+        for name, attribute in RETRY_FIELDS.items():
+            inherited = _("inherited: %(value)s") % {"value": f"{getattr(base, attribute):.12g}"}
+            self.fields[name].widget.attrs |= {"placeholder": inherited, "class": "sch-amount"}
+        bounds = {"retry_delay_ms": DELAY_MS, "retry_max_delay_ms": DELAY_MS, "retry_multiplier": MULTIPLIER}
+        for name, (low, high) in bounds.items():
+            self.fields[name].help_text = _("%(low)s to %(high)s. Empty: inherited.") % {"low": low, "high": high}
+        jitter = _("Inherited: on") if base.jitter else _("Inherited: off")
+        self.fields["retry_jitter"].widget.choices = [
+            ("unknown", jitter),
+            ("true", _("On")),
+            ("false", _("Off")),
+        ]
+        self.fields["retry_jitter"].help_text = _("Draws each wait from 50 to 100 % of its value.")
+
+    def clean(self) -> dict[str, Any]:
+        """Lay the schedule's zone on its date and time."""
+        data = super().clean() or self.cleaned_data
+        local = data.get("date_time")
+        if isinstance(local, datetime) and local.tzinfo is None:
+            try:
+                data["date_time"] = resolve_wall(local, data.get("timezone") or get_conf().timezone)
+            except ZoneError:
+                data["date_time"] = local.replace(tzinfo=UTC)  # the zone's own error is told at its field
+            except ValueError as error:
+                self.add_error("date_time", ValidationError(str(error), code="range"))
+        return data
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        row: Scheduler = self.instance
+        if "date_time" in self.errors and self.has_error("schedule", code="time"):
+            # There is a date, only a wrong one: that neither is given would be one sentence too many.
+            del self._errors["schedule"]
+        if not {"params", *TARGETS} & set(self.errors) and (found := params_problem(row)):
+            self.add_error("params", ValidationError(found, code="params"))
+        if not {*RETRY_FIELDS, "retry_jitter", *TARGETS} & set(self.errors):
+            # The model holds the policy against the settings; what counts is the target's own.
+            self._check_policy(row, inherited_policy(row)[0])
+
+    def _check_policy(self, row: Scheduler, base: RetryPolicy) -> None:
+        try:
+            row.retry_policy(base)
+        except RetryPolicyInvalid as error:
+            name = error.field if error.field == "max_retries" else f"retry_{error.field}"
+            self.add_error(name, ValidationError(str(error), code=error.code))
+
+
+def _wall(row: Scheduler) -> datetime | None:
+    """The row's instant as the clock of its zone shows it; a zone that plain SQL has spoilt counts as UTC."""
+    if row.date_time is None:
+        return None
+    try:
+        info = zone(row.zone_name)
+    except ZoneError:
+        return row.date_time.astimezone(UTC).replace(tzinfo=None)
+    return row.date_time.astimezone(info).replace(tzinfo=None)

@@ -1,0 +1,132 @@
+"""Schedulers: the page on which operators say what runs, and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.filters import SchedulerTypeFilter
+from scheduling.admin.parts import MEDIA, shown
+from scheduling.admin.run_now import RunNow
+from scheduling.admin.scheduler_form import SchedulerForm
+from scheduling.admin.scheduler_list import SchedulerColumns, last_executions
+from scheduling.admin.scheduler_panels import handler_of, next_runs_panel, retry_panel
+from scheduling.admin.switch import Switch
+from scheduling.admin.trail import edits
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import TARGETS
+
+
+@admin.register(Scheduler)
+class SchedulerAdmin(RunNow, Switch, SchedulerColumns):
+    """List, form, and the actions on, off, run now."""
+
+    form = SchedulerForm
+    list_filter = ("status", SchedulerTypeFilter, "group")
+    search_fields = (
+        "description", "schedule", "worker__name", "worker__title",
+        "report__controller", "report__title", "reminder__name",
+    )  # fmt: skip
+    search_help_text = gettext_lazy("Searches description, expression and target.")
+    actions = ("switch_on", "switch_off", "run_selected")
+    raw_id_fields = ("user",)
+    readonly_fields = ("next_runs", "retry_table")
+    fieldsets = (
+        (None, {"fields": ("description",)}),
+        (
+            gettext_lazy("What"),
+            {
+                "fields": ("worker", "report", "reminder", "params"),
+                "description": gettext_lazy("Choose one of the three."),
+            },
+        ),
+        (
+            gettext_lazy("When"),
+            {
+                "fields": ("schedule", "date_time", "timezone", "status", "next_runs"),
+                "description": gettext_lazy(
+                    "Give a schedule, or one date and time. Where clocks change, a job at fixed hours runs once in a "
+                    "repeated hour and right after a skipped one; a job such as */10 follows real time."
+                ),
+            },
+        ),
+        (
+            gettext_lazy("Retry policy"),
+            {
+                "fields": (
+                    "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
+                    "retry_table",
+                ),
+                "description": gettext_lazy("What is empty is inherited from the target's code or the settings."),
+            },
+        ),
+        (gettext_lazy("Run control"), {"fields": ("time_limit", "stay_alive", "language")}),
+        (gettext_lazy("Who"), {"fields": ("user", "group")}),
+    )  # fmt: skip
+
+    @property
+    def media(self) -> Any:
+        """The stock scripts and our style sheet."""
+        return super().media + MEDIA
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> Any:
+        """The user is found by typing where the project's user admin can search; else by key."""
+        user_admin = self.admin_site._registry.get(get_user_model())
+        return ("user",) if user_admin is not None and user_admin.search_fields else ()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Targets are made by code, not from here: only the way to look at one is kept."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in (*TARGETS, "user", "group"):
+            for ability in ("can_add_related", "can_change_related", "can_delete_related"):
+                setattr(field.widget, ability, False)
+            if db_field.name in TARGETS:
+                field.widget.can_view_related = True
+        return field
+
+    @admin.display(description=gettext_lazy("Next 5 runs"))
+    def next_runs(self, row: Scheduler) -> str:
+        """As the form stands: also when it was refused for something else."""
+        return next_runs_panel(row)
+
+    @admin.display(description=gettext_lazy("Attempts"))
+    def retry_table(self, row: Scheduler) -> str:
+        """As the form stands."""
+        return retry_panel(row)
+
+    def save_model(self, request: HttpRequest, obj: Scheduler, form: ModelForm, change: bool) -> None:
+        """Who adds it is its user, unless the form names one."""
+        if not change and obj.user_id is None:
+            obj.user_id = request.user.pk
+        super().save_model(request, obj, form, change)
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
+        """Old and new values instead of the names of fields."""
+        if add:
+            return super().construct_change_message(request, form, formsets, add)
+        return edits(form, handler_of(form.instance), form.former) or "Nothing was changed."
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Who may do what, for the buttons."""
+        context = {
+            "may_run": self.has_run_permission(request),
+            "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
+            **(extra_context or {}),
+        }
+        return super().change_view(request, object_id, form_url, context)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Above the form: how the stored row stands, whatever the form says."""
+        stored = Scheduler.objects.filter(pk=context["original"].pk).first() if context.get("original") else None
+        if stored is not None:
+            stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
+            context["plan_error"] = shown(stored.plan_error, 500)
+            context["standing"] = self.standing(stored)
+        return super().render_change_form(request, context, *args, **kwargs)

@@ -1,0 +1,59 @@
+"""The trail: a LogEntry for everything an operator does, with old and new values for edits."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import models
+from django.forms import ModelChoiceField, ModelForm
+from django.http import HttpRequest
+
+from scheduling.admin.params_model import masked
+from scheduling.admin.text import shown
+from scheduling.registry import Handler
+
+LIMIT = 200
+"""Characters of one value."""
+
+
+def record(request: HttpRequest, objects: Iterable[models.Model], message: str) -> None:
+    """Write one entry for each object, in one insert."""
+    rows = list(objects)
+    if rows and request.user.pk is not None:
+        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message)
+
+
+def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, Any] | None = None) -> str:
+    """What a valid form changed: `schedule: 0 8 * * * -> 0 9 * * *; active: yes -> no`.
+
+    Fields go by their names in the database, so that entries of all languages read alike. Values
+    of secret parameters are hidden: a trail is read by more people than may edit.
+
+    Args:
+        former: the stored values, where the form shows them otherwise.
+    """
+    changes = []
+    for name in form.changed_data:
+        old, new = (former or form.initial).get(name), form.cleaned_data.get(name)
+        field = form.fields[name]
+        if isinstance(field, ModelChoiceField) and field.queryset is not None and old is not None:
+            old = field.queryset.filter(pk=old).first() or old
+        if name == "params":
+            old, new = masked(handler, old), masked(handler, new)
+        changes.append(f"{name}: {_value(old)} -> {_value(new)}")
+    return "; ".join(changes)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case None | "":
+            return "(empty)"
+        case bool():
+            return "yes" if value else "no"
+        case dict() | list():
+            return shown(json.dumps(value, ensure_ascii=False, default=str), LIMIT)
+        case _:
+            return shown(value, LIMIT)

@@ -1,0 +1,129 @@
+"""Link: one connection that is kept up: reconnected with backoff and jitter until it is closed."""
+
+from __future__ import annotations
+
+import logging
+import random
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import pika
+from pika import exceptions
+
+from scheduling.broker.base import BrokerUnavailable
+from scheduling.broker.rabbitmq.address import Address
+from scheduling.broker.rabbitmq.loop import Loop
+from scheduling.broker.rabbitmq.outage import Outage, explain
+
+# pika logs each failed attempt as errors with stack traces; `Outage` says it once.
+logging.getLogger("pika").setLevel(logging.CRITICAL)
+
+FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
+
+
+class Link:
+    """A connection for one purpose. Everything here happens in the loop's thread.
+
+    Args:
+        role: `publish` or `consume`.
+        on_up: called with each new connection.
+        on_down: called when it is lost, or when an attempt failed.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        address: Address,
+        role: str,
+        outage: Outage,
+        on_up: Callable[[Any], None],
+        on_down: Callable[[BrokerUnavailable], None],
+        patience: float = 5.0,
+    ) -> None:
+        self.loop, self.address, self.role = loop, address, role
+        self._outage, self._on_up, self._on_down, self._patience = outage, on_up, on_down, patience
+        self.connection: Any = None
+        """A pika connection, which may still be opening; None in between."""
+        self.error: BrokerUnavailable | None = None
+        """Why it is down while it waits for the next attempt."""
+        self._failures = 0
+        self._timer: Any = None
+        self._closed = self._started = False
+        loop.on_crash.append(self._crashed)
+
+    @property
+    def up(self) -> bool:
+        """Whether channels can be opened."""
+        return self.connection is not None and bool(self.connection.is_open)
+
+    def start(self) -> None:
+        """Connect, once; further calls do nothing."""
+        if not self._started and not self._closed:
+            self._started = True
+            self._connect()
+
+    def drop(self, error: BrokerUnavailable) -> None:
+        """Give up a connection that does not answer, and make a new one."""
+        former, self.connection = self.connection, None
+        if former is None:
+            return
+        # It may never answer the farewell: its later words are ignored, its heartbeat ends it. After a
+        # crash inside pika it may be in any state, so whatever it raises is suppressed.
+        with suppress(Exception):
+            former.close()
+        self._lost(error)
+
+    def close(self) -> None:
+        """Disconnect for good."""
+        self._closed = True
+        self.loop.cancel(self._timer)
+        if self.connection is not None and not (self.connection.is_closed or self.connection.is_closing):
+            with suppress(exceptions.AMQPError):
+                self.connection.close()
+
+    def _connect(self) -> None:
+        self._timer = None
+        if self._closed:
+            return
+        try:
+            self.connection = pika.SelectConnection(
+                self.address.parameters(self.role, self._patience),
+                on_open_callback=self._opened,
+                on_open_error_callback=self._ended,
+                on_close_callback=self._ended,
+                custom_ioloop=self.loop.selector,
+            )
+        except (exceptions.AMQPError, OSError) as error:
+            self._lost(explain(error, self.address))
+
+    def _opened(self, connection: Any) -> None:
+        if connection is not self.connection:
+            return
+        self._failures, self.error = 0, None
+        self._outage.ends(self.role)
+        self._on_up(connection)
+
+    def _ended(self, connection: Any, error: BaseException) -> None:
+        if connection is self.connection:
+            self.connection = None
+            self._lost(explain(error, self.address))
+
+    def _lost(self, error: BrokerUnavailable) -> None:
+        if self._closed:
+            self._on_down(error)
+            return
+        if self._failures:
+            self.error = error
+            delay = min(FIRST_DELAY * 2.0 ** (self._failures - 1), LONGEST_DELAY)
+            delay *= random.uniform(0.5, 1.5)  # noqa: S311 - so that a crowd does not come back at once
+        else:
+            delay = 0.0  # a connection that worked is made again at once; only if that fails it waits
+        self._failures += 1
+        self._outage.begins(self.role, error)
+        self._timer = self.loop.later(delay, self._connect)
+        self._on_down(error)
+
+    def _crashed(self, error: BaseException) -> None:
+        if self.connection is not None:
+            self.drop(BrokerUnavailable(f"The connection to {self.address} is started anew: {error!r}"))

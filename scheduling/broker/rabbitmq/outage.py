@@ -1,0 +1,104 @@
+"""Outage: what went wrong with the broker in words, and logged once from its beginning to its end."""
+
+from __future__ import annotations
+
+import re
+import socket
+import ssl
+import time
+
+from pika import exceptions
+
+from scheduling.broker.base import BrokerRefused, BrokerUnavailable
+from scheduling.broker.rabbitmq.address import Address
+from scheduling.logs import get_logger
+
+log = get_logger(__name__)
+
+
+def explain(error: BaseException | None, address: Address) -> BrokerUnavailable:
+    """pika's exceptions stop here: what happened as one of ours, with a sentence."""
+    cause = _cause(error)
+    if isinstance(cause, BrokerUnavailable):
+        return cause
+    text = str(cause)
+    if isinstance(cause, exceptions.ProbableAuthenticationError | exceptions.AuthenticationError) or (
+        isinstance(cause, exceptions.ConnectionClosedByBroker) and cause.reply_code == 403
+    ):
+        return BrokerRefused(
+            f"RabbitMQ at {address} refuses the user or the password. Check BROKER_URL; "
+            "note that `guest` may log in from the broker's own machine only."
+        )
+    if isinstance(cause, exceptions.ProbableAccessDeniedError) or (
+        isinstance(cause, exceptions.ConnectionClosedByBroker) and cause.reply_code == 530
+    ):
+        vhost = address.vhost
+        return BrokerRefused(
+            f"RabbitMQ at {address} has no virtual host {vhost!r} for this user. "
+            f"Make it (rabbitmqctl add_vhost {vhost}) and allow it "
+            f"(rabbitmqctl set_permissions --vhost {vhost} USER '.*' '.*' '.*')."
+        )
+    if isinstance(cause, exceptions.IncompatibleProtocolError):
+        return BrokerUnavailable(f"What answers at {address} does not speak AMQP 0-9-1, or speaks TLS on this port.")
+    if isinstance(cause, ssl.SSLCertVerificationError):
+        return BrokerUnavailable(
+            f"The certificate of RabbitMQ at {address} is not accepted: {cause.verify_message}. "
+            "Name the authority's file with ?cafile= in BROKER_URL."
+        )
+    if isinstance(cause, ssl.SSLError):
+        return BrokerUnavailable(f"No TLS with {address}: {cause.reason or text}. Is it the TLS port?")
+    if isinstance(cause, socket.gaierror):
+        return BrokerUnavailable(f"The host name in {address} cannot be resolved: {cause.strerror}.")
+    if isinstance(cause, ConnectionRefusedError):
+        return BrokerUnavailable(f"Nothing listens at {address}.")
+    if isinstance(cause, exceptions.ConnectionClosed | exceptions.ChannelClosed):
+        return BrokerUnavailable(f"RabbitMQ at {address} closed the connection: {cause.reply_code} {cause.reply_text}")
+    return BrokerUnavailable(f"RabbitMQ at {address} cannot be reached: {_short(cause)}")
+
+
+def _cause(error: BaseException | None) -> BaseException | None:
+    """pika wraps what happened two and three levels deep."""
+    seen = 0
+    while error is not None and seen < 8:
+        seen += 1
+        inner = getattr(error, "exceptions", None) or getattr(error, "exception", None)
+        if inner is None and isinstance(error, exceptions.AMQPConnectionError) and error.args:
+            inner = error.args[0]
+        if isinstance(inner, list | tuple):
+            inner = inner[-1] if inner else None
+        if not isinstance(inner, BaseException):
+            break
+        error = inner
+    return error
+
+
+def _short(error: BaseException | None) -> str:
+    text = re.sub(r"\s+", " ", str(error) or type(error).__name__)
+    return text[:300]
+
+
+class Outage:
+    """One WARN when the broker is lost, one INFO when it is back, however many connections and attempts."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._down: set[str] = set()
+        self._since = 0.0
+
+    def begins(self, role: str, error: BrokerUnavailable) -> None:
+        """The connection of this role is lost or cannot be had."""
+        if not self._down:
+            self._since = time.monotonic()
+            if isinstance(error, BrokerRefused):
+                log.error("%s", error)
+            else:
+                log.warning("%s It is tried again until it works.", error)
+        self._down.add(role)
+
+    def ends(self, role: str) -> None:
+        """The connection of this role works."""
+        if role in self._down:
+            self._down.discard(role)
+            if not self._down:
+                seconds = time.monotonic() - self._since
+                log.info("RabbitMQ at %s is back after %.1f s", self._address, seconds)

@@ -1,0 +1,71 @@
+"""Arrivals: what a message that was taken stands for, judged by its row. The row is the truth."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from scheduling import ledger
+from scheduling.broker import Delivery
+from scheduling.core.lifecycle import State
+from scheduling.core.messages import TaskMessage
+from scheduling.models import SchedulerExecution
+
+
+@dataclass(frozen=True)
+class Started:
+    """The attempt of `delivery.message` has begun and is this process's."""
+
+    delivery: Delivery
+
+
+@dataclass(frozen=True)
+class Copy:
+    """There is nothing to do for it any more."""
+
+    delivery: Delivery
+
+
+@dataclass(frozen=True)
+class Early:
+    """It came back raw and its retry is not due for `delay_ms` yet; no message of the retry's own waits."""
+
+    delivery: Delivery
+    message: TaskMessage
+    delay_ms: int
+
+
+Arrival = Started | Copy | Early
+
+
+def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetime) -> Arrival:
+    """Start the attempt a message asks for, or say what it stands for instead.
+
+    A message that was nacked or rejected (the broker took no retry, or the immediate queue) still names
+    the attempt that has failed. If its row waits for a retry that is due, or to be published, it is as
+    good as any other.
+    """
+    message = delivery.message
+    assert message.execution_id is not None  # noqa: S101 - strangers are adopted first
+    if ledger.start(message.execution_id, message.attempt, consumer, now, lease_until):
+        return Started(delivery)
+    row = (
+        SchedulerExecution.objects.filter(
+            pk=message.execution_id,
+            state__in=[State.RETRYING.value, State.CLAIMED.value],
+            attempt__gte=message.attempt,
+        )
+        .values_list("state", "attempt", "retry_base", "wake_at", "published_at")
+        .first()
+    )
+    if row is None:
+        return Copy(delivery)
+    state, attempt, retry_base, wake_at, published_at = row
+    following = replace(message, attempt=attempt + 1, retry_count=max(0, attempt - retry_base))
+    if state == State.CLAIMED.value or wake_at is None or wake_at <= now:
+        if ledger.start(message.execution_id, attempt + 1, consumer, now, lease_until):
+            return Started(replace(delivery, message=following))
+        return Copy(delivery)
+    if published_at is None:
+        return Early(delivery, following, round((wake_at - now).total_seconds() * 1000))
+    return Copy(delivery)

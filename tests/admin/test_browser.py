@@ -1,0 +1,271 @@
+"""The operators' pages in a real browser, under a strict policy, without a word on its console."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.test import override_settings
+from django.urls import reverse
+from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
+
+from scheduling.models import Scheduler, SchedulerExecution, Worker
+from tests.admin.conftest import OPERATE, VIEW
+from tests.factories import (
+    PASSWORD,
+    AttemptFactory,
+    FailedExecutionFactory,
+    OutputFactory,
+    ProcessFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    UserFactory,
+)
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ARGUMENTS = [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
+]  # fmt: skip
+
+
+def chromium_path() -> str | None:
+    """The system's Chromium, or what CHROMIUM names."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _async_unsafe() -> Iterator[None]:
+    # Playwright's loop runs in this thread, and Django would refuse the ORM beside it.
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    """Chromium; where it is missing, a laptop skips and CI fails."""
+    path = chromium_path()
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is missing. Debian: apt install chromium; or name one in CHROMIUM.")
+        pytest.skip("needs Chromium (Debian: apt install chromium), or its path in CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def site(django_db_setup: None) -> Iterator[str]:
+    """A server of our own, since its middleware is chosen when it starts."""
+    middleware = ["tests.admin.csp.StrictPolicy", *settings.MIDDLEWARE]
+    with override_settings(MIDDLEWARE=middleware, ALLOWED_HOSTS=["localhost"]):
+        server = LiveServer("localhost")
+        yield server.url
+        server.stop()
+
+
+Visit = Callable[..., Page]
+
+
+@pytest.fixture
+def visit(browser: Browser, site: str) -> Iterator[Visit]:
+    """Opens a logged-in page; whatever any page said on its console fails the test in the end."""
+    said: list[str] = []
+    contexts = []
+
+    def open_page(user: str, scheme: str = "light", width: int = 1280) -> Page:
+        context = browser.new_context(
+            base_url=site,
+            color_scheme=scheme,  # type: ignore[arg-type]
+            viewport={"width": width, "height": 900},
+            locale="en-US",
+        )
+        contexts.append(context)
+        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        # Violations of the policy come as errors on the console.
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: said.append(f"{page.url}: {message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
+        page.goto("/admin/")
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []
+
+
+def overflow(page: Page) -> int:
+    """How many pixels the page is wider than its window."""
+    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
+
+
+def test_the_policy_is_in_force_and_seen_here(browser: Browser, site: str) -> None:
+    """A page that breaks it must be noticed, or the other tests prove nothing."""
+    said: list[str] = []
+    context = browser.new_context(base_url=site)
+    page = context.new_page()
+    page.on("console", lambda message: said.append(message.text))
+
+    def spoil(route: Route) -> None:
+        answer = route.fetch()
+        route.fulfill(response=answer, body=answer.text().replace("</body>", "<script>window.x = 1</script></body>"))
+
+    page.route("**/login/**", spoil)
+    page.goto("/admin/login/")
+    assert page.evaluate("window.x") is None
+    assert any("Content Security Policy" in text for text in said)
+    context.close()
+
+
+def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
+    UserFactory(username="ada", superuser=True)
+    worker = Worker.objects.get(name="tests.typed")
+    Scheduler.objects.all().delete()
+    page = visit("ada")
+
+    # A schedule with two mistakes: nothing is stored, and each is told at its field.
+    page.goto(reverse("admin:scheduling_scheduler_changelist"))
+    page.get_by_role("link", name="Add schedule").click()
+    page.get_by_label("Description:").fill("Sync tokens")
+    page.get_by_label("Worker:").select_option(str(worker.pk))
+    page.get_by_label("Schedule:", exact=True).fill("61 8 * * 1-5")
+    page.get_by_label("Time zone:").fill("Europe/Madrid")
+    page.get_by_label("Parameters:").fill('{"since_days": 700}')
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".field-schedule .errorlist")).to_have_text("Minute: '61' is outside 0-59.")
+    expect(page.locator(".field-params .errorlist")).to_contain_text("since_days:")
+    assert not Scheduler.objects.exists()
+
+    # Corrected: it is stored, and the next five runs are shown.
+    page.get_by_label("Schedule:", exact=True).fill("0 8 * * 1-5")
+    page.get_by_label("Parameters:").fill('{"since_days": 7}')
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("was added successfully")
+    expect(page.locator(".field-next_runs tbody tr")).to_have_count(5)
+    expect(page.locator(".field-next_runs .sch-words")).to_have_text("At 08:00, Monday through Friday")
+    expect(page.locator(".field-next_runs tbody tr").first).to_contain_text(" CE")
+    assert Scheduler.objects.get().params == {"since_days": 7}
+
+    # Run now, by way of a page that asks.
+    page.get_by_role("link", name="Run now").click()
+    expect(page.locator(".sch-lead")).to_contain_text("will run once, now")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("heading", name=re.compile("Execution"))).to_be_visible()
+    expect(page.locator(".sch-head .sch-chip")).to_have_text("queued")
+    expect(page.locator(".sch-lead")).to_contain_text("No consumer of the queue")
+    execution = SchedulerExecution.objects.get()
+    assert (execution.requested_by, execution.params) == ("ada", {"since_days": 7})
+
+    # The inbox: one failure runs again, another is discarded with a reason.
+    first = FailedExecutionFactory(scheduler=execution.scheduler, error_message="the first problem")
+    second = FailedExecutionFactory(scheduler=execution.scheduler, error_message="the second problem")
+    page.get_by_role("link", name="Failed inbox").first.click()
+    choose(page, "the first problem", "Republish selected: run them again")
+    expect(page.locator(".sch-lead")).to_contain_text("1 failed execution will run again")
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".messagelist .success")).to_have_text("1 was republished.")
+    expect(page.get_by_text("the first problem")).to_have_count(0)
+    first.refresh_from_db()
+    assert first.state == "queued"
+
+    choose(page, "the second problem", "Discard selected, with a reason")
+    page.get_by_label("Reason").fill("known, and fixed in release 7")
+    page.get_by_role("button", name="Discard").click()
+    expect(page.locator(".messagelist .success")).to_have_text("1 was discarded.")
+    expect(page.get_by_text("Nothing waits here")).to_be_visible()
+    second.refresh_from_db()
+    assert (second.state, second.reason) == ("discarded", "Discarded by ada: known, and fixed in release 7")
+
+
+def choose(page: Page, text: str, action: str) -> None:
+    """Tick one row of a list and choose an action for it."""
+    page.get_by_role("row").filter(has_text=text).get_by_role("checkbox").check()
+    page.get_by_label("Action:").select_option(label=action)
+    page.get_by_role("button", name="Go").click()
+
+
+def test_all_that_match_is_chosen_across_pages(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    scheduler = SchedulerFactory()
+    FailedExecutionFactory.create_batch(60, scheduler=scheduler)
+    page = visit("olga")
+    page.goto(reverse("admin:scheduling_failedexecution_changelist"))
+    page.locator("#action-toggle").check()
+    page.get_by_role("button", name="Select all 60 failed inbox").click()
+    page.get_by_label("Action:").select_option("republish_selected")
+    page.get_by_role("button", name="Go").click()
+    expect(page.locator(".sch-lead")).to_contain_text("60 failed executions will run again")
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".messagelist .success")).to_have_text("60 were republished.")
+
+
+def test_executions_are_found_by_their_schedule(visit: Visit) -> None:
+    UserFactory(username="vera", permissions=VIEW)
+    wanted = SchedulerExecutionFactory(scheduler__description="Invoices of the night")
+    SchedulerExecutionFactory.create_batch(2)
+    page = visit("vera")
+    page.goto(reverse("admin:scheduling_schedulerexecution_changelist"))
+    page.locator("#changelist-filter .select2-selection").click()
+    page.locator(".select2-search__field").fill("invoices")
+    page.get_by_role("option", name="Invoices of the night").click()
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#result_list tbody tr")).to_have_count(1)
+    expect(page.locator("#result_list")).to_contain_text(wanted.execution_key)
+    page.get_by_role("link", name="All schedules").click()
+    expect(page.locator("#result_list tbody tr")).to_have_count(3)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 420])
+def test_every_page_fits_its_window_and_breaks_no_rule(visit: Visit, scheme: str, width: int) -> None:
+    UserFactory(username="ada", superuser=True)
+    hostile = "<script>alert(1)</script>" + "wide" * 40
+    scheduler = SchedulerFactory(description=hostile)
+    failed = SchedulerExecutionFactory(
+        scheduler=scheduler, failed=True, error_message=hostile, params={"text": hostile}
+    )
+    AttemptFactory(execution=failed, number=1, error_message=hostile, traceback=hostile, consumer="x" * 120)
+    OutputFactory(execution=failed, attempt=1, text=f"2026-03-10T12:00:00.000Z WARN {hostile}\n" * 50)
+    running = SchedulerExecutionFactory(scheduler=scheduler, running=True)
+    process = ProcessFactory()
+    pages = [
+        *(
+            reverse(f"admin:scheduling_{model}_changelist")
+            for model in ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "process")
+        ),
+        reverse("admin:scheduling_scheduler_add"),
+        reverse("admin:scheduling_scheduler_change", args=[scheduler.pk]),
+        reverse("admin:scheduling_scheduler_run", args=[scheduler.pk]),
+        reverse("admin:scheduling_scheduler_delete", args=[scheduler.pk]),
+        reverse("admin:scheduling_schedulerexecution_change", args=[failed.pk]),
+        reverse("admin:scheduling_schedulerexecution_change", args=[running.pk]),
+        reverse("admin:scheduling_schedulerexecution_rerun", args=[failed.pk]),
+        reverse("admin:scheduling_schedulerexecution_cancel", args=[running.pk]),
+        reverse("admin:scheduling_worker_change", args=[scheduler.worker.pk]),
+        reverse("admin:scheduling_reminder_add"),
+        reverse("admin:scheduling_process_change", args=[process.pk]),
+    ]
+    page = visit("ada", scheme, width)
+    for address in pages:
+        response: Any = page.goto(address)
+        assert response.status == 200, address
+        assert overflow(page) <= 0, address
+        assert page.locator("h1").count() >= 1, address
+    dark = page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 18, 18)"
+    assert dark == (scheme == "dark")

@@ -1,0 +1,442 @@
+"""Executions: the list for a table of millions, the page, its buttons, output as it was printed."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone as clock
+
+from scheduling import artefacts
+from scheduling.admin import paging
+from scheduling.admin.output import tail
+from scheduling.admin.paging import first_since
+from scheduling.core.lifecycle import State
+from scheduling.models import Attempt, Scheduler, SchedulerExecution
+from tests.admin.conftest import said
+from tests.factories import (
+    AttemptFactory,
+    OutputFactory,
+    ProcessFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    WorkerFactory,
+)
+
+LIST = reverse("admin:scheduling_schedulerexecution_changelist")
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'><img src=x onerror=alert(1)>"
+
+
+def page_of(row: SchedulerExecution, name: str = "change") -> str:
+    """The address of a page of the execution."""
+    return reverse(f"admin:scheduling_schedulerexecution_{name}", args=[row.pk])
+
+
+def found(client: Client, query: str) -> set[int]:
+    """The keys that the list shows."""
+    response = client.get(f"{LIST}?{query}")
+    assert response.status_code == 200, query
+    return {row.pk for row in response.context["cl"].result_list}
+
+
+# --- the list ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("state", [state.value for state in State])
+def test_each_state_is_shown_and_found(viewer: Client, state: str) -> None:
+    row = SchedulerExecutionFactory() if state == "queued" else SchedulerExecutionFactory(**{state: True})
+    SchedulerExecutionFactory(state="other")
+    assert found(viewer, f"state={state}") == {row.pk}
+    page = viewer.get(LIST).content.decode()
+    assert row.execution_key in page
+    assert state in page
+
+
+def test_filters(viewer: Client) -> None:
+    now = clock.now()
+    old = SchedulerExecutionFactory(
+        scheduled_at=now - timedelta(days=3), executed_at=now - timedelta(days=3), trigger="manual"
+    )
+    new = SchedulerExecutionFactory(scheduled_at=now - timedelta(minutes=3), executed_at=now - timedelta(minutes=3))
+    report = SchedulerExecutionFactory(
+        scheduler=SchedulerFactory(of_report=True), scheduled_at=now - timedelta(hours=3), executed_at=now
+    )
+    assert found(viewer, "within=1h") == {new.pk}
+    assert found(viewer, "within=24h") == {new.pk, report.pk}
+    assert found(viewer, "within=7d") == {old.pk, new.pk, report.pk}
+    assert found(viewer, "within=nonsense") == {old.pk, new.pk, report.pk}
+    assert found(viewer, "trigger=manual") == {old.pk}
+    assert found(viewer, "type=report") == {report.pk}
+    assert found(viewer, f"scheduler={new.scheduler.pk}") == {new.pk}
+    for nonsense in ("abc", "-1", "9" * 40, "%00", "1 OR 1=1"):
+        assert found(viewer, f"scheduler={nonsense}") == set()
+    assert found(viewer, "state=failed") == set()
+
+
+def test_the_term_decides_which_column_is_searched(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(failed=True, execution_key="cron-2026-3-10-8-0", target_name="sync tokens")
+    other = SchedulerExecutionFactory(execution_key="manual-77", target_name=f"{row.pk} bottles")
+    for term in (row.pk, "cron-2026-3", "sync", "SYNC TOK", row.fingerprint, row.fingerprint.upper()):
+        assert found(viewer, f"q={term}") == {row.pk}, term
+    assert found(viewer, "q=manual-") == {other.pk}
+    for term in ("9" * 30, "tokens", "'; DROP TABLE", "%"):
+        assert found(viewer, f"q={term}") == set(), term
+    assert found(viewer, "q=%20") == {row.pk, other.pk}
+
+
+def test_first_since_finds_the_place_without_an_index(db: None) -> None:
+    now = clock.now()
+    assert first_since(now) <= 1
+    rows = [SchedulerExecutionFactory(executed_at=now - timedelta(hours=20 - number)) for number in range(20)]
+    for number in (3, 4, 11):
+        SchedulerExecution.objects.filter(pk=rows[number].pk).delete()  # retention leaves gaps
+    for hours in (100, 20, 15.5, 9, 8.5, 1, 0.5):
+        since = now - timedelta(hours=hours)
+        first = first_since(since)
+        left_out = SchedulerExecution.objects.filter(pk__lt=first)
+        assert not left_out.filter(executed_at__gte=since).exists()
+        kept = SchedulerExecution.objects.filter(pk__gte=first).order_by("pk").first()
+        assert kept is None or kept.executed_at >= since
+
+
+def test_the_list_asks_little_and_joins_nothing(viewer: Client) -> None:
+    def queries() -> list[str]:
+        with CaptureQueriesContext(connection) as captured:
+            assert viewer.get(LIST).status_code == 200
+        return [query["sql"] for query in captured.captured_queries]
+
+    SchedulerExecutionFactory()
+    few = queries()
+    SchedulerExecutionFactory.create_batch(15, scheduler__description="")
+    SchedulerExecutionFactory.create_batch(5, scheduler=SchedulerFactory(of_report=True, description=""), failed=True)
+    many = queries()
+    assert len(many) <= len(few) + 1  # reports are a kind of target that was not there before
+    assert len(many) <= 12
+    executions = [sql for sql in many if 'FROM "scheduling_schedulerexecution"' in sql or "FROM `scheduling_" in sql]
+    assert executions
+    for sql in executions:
+        assert "JOIN" not in sql
+        assert "error_message" not in sql
+        assert "params" not in sql
+
+
+def test_the_count_stops_at_its_cap(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(paging, "CAP", 60)
+    row = SchedulerExecutionFactory()
+    SchedulerExecutionFactory.create_batch(60, scheduler=row.scheduler)
+    page = viewer.get(LIST).content.decode()
+    assert "more than 60 executions: narrow the filter" in page
+    assert "p=2" in page
+    assert viewer.get(f"{LIST}?p=2").status_code == 200
+    assert viewer.get(f"{LIST}?p=7").status_code == 302  # beyond the cap: back to the first page
+    row.delete()
+    assert "60 executions" in viewer.get(LIST).content.decode()
+
+
+def test_the_list_offers_no_action_and_no_way_to_add(editor: Client) -> None:
+    row = SchedulerExecutionFactory()
+    page = editor.get(LIST).content.decode()
+    assert "action-select" not in page
+    assert 'addlink">' not in page.split("changelist-form")[1]
+    response = editor.post(LIST, {"action": "delete_selected", "_selected_action": [row.pk], "post": "yes"})
+    assert response.status_code in (200, 302)
+    assert SchedulerExecution.objects.filter(pk=row.pk).exists()
+    for name in ("add", "delete"):
+        args = [] if name == "add" else [row.pk]
+        assert editor.get(reverse(f"admin:scheduling_schedulerexecution_{name}", args=args)).status_code == 403
+
+
+# --- the page ---------------------------------------------------------------------------------------
+
+
+def test_the_page_of_a_failure_tells_all_of_it(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(failed=True, params={"order": 4712}, trigger="manual", requested_by="maria")
+    now = clock.now()
+    AttemptFactory(
+        execution=row, number=1, outcome="crashed", signal=9, exit_code=None, traceback="",
+        finished_at=now, retry_at=now + timedelta(seconds=30),
+    )  # fmt: skip
+    AttemptFactory(execution=row, number=2, exit_code=3, traceback="Traceback <module>\nValueError: x", finished_at=now)
+    OutputFactory(execution=row, attempt=1, text="2026-03-10T12:00:00.000Z INFO first\n")
+    OutputFactory(execution=row, attempt=2, text="2026-03-10T12:00:01.000Z WARN second\nnot stamped\n")
+    page = viewer.get(page_of(row)).content.decode()
+    for text in (
+        "Attempt 4 did not succeed. All 3 retries are used. It waits in the failed inbox",
+        "by hand (maria)",
+        "signal SIGKILL",
+        "exit code 3",
+        "<td>30 s</td>",
+        "Error of attempt 2",
+        "Traceback &lt;module&gt;",
+        "&quot;order&quot;: 4712",
+        "host-0-producer",
+        "sch-level-warn",
+        "not stamped",
+    ):
+        assert text in page, text
+    only = viewer.get(f"{page_of(row)}?attempt=1").content.decode()
+    assert "first" in only
+    assert "second" not in only
+    assert "Error of attempt 1" in only
+    assert viewer.get(f"{page_of(row)}?attempt=<b>").status_code == 200
+    assert "Nothing was printed." in viewer.get(f"{page_of(row)}?attempt=77").content.decode()
+
+
+def test_the_running_attempt_stands_first(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(running=True, attempt=2, progress="3/10", consumer="box-7-ffff")
+    AttemptFactory(execution=row, number=1, outcome="timed_out", error_class="TimedOut")
+    response = viewer.get(page_of(row))
+    first, second = response.context["attempts"]
+    assert (first.number, first.consumer, first.pid, first.error) == (2, "box-7-ffff", 4242, "3/10")
+    assert (second.number, "timed out" in second.chip) == (1, True)
+    assert "Attempt 2 runs in box-7-ffff; its lease ends in " in response.content.decode()
+
+
+def test_why_names_what_is_missing(viewer: Client) -> None:
+    row = SchedulerExecutionFactory()
+    page = viewer.get(page_of(row)).content.decode()
+    assert "It waits in the queue “main” for a free consumer since" in page
+    assert "No consumer of the queue “main” is alive: start one with manage.py run_worker." in page
+    assert "It has not started yet." in page
+    ProcessFactory(silent=True)
+    ProcessFactory(stopped=True)
+    ProcessFactory(producer=True)
+    ProcessFactory(info={"queue": "standalone"})
+    assert "No consumer of the queue" in viewer.get(page_of(row)).content.decode()
+    ProcessFactory()
+    assert "No consumer of the queue" not in viewer.get(page_of(row)).content.decode()
+    alone = SchedulerExecutionFactory(queue="standalone")
+    Process = ProcessFactory._meta.model
+    Process.objects.filter(info__queue="standalone").delete()
+    assert "run_worker --standalone" in viewer.get(page_of(alone)).content.decode()
+
+
+@pytest.mark.parametrize(
+    ("columns", "sentence"),
+    [
+        ({"claimed": True}, "It is claimed by host-0-producer and waits for the broker to confirm it."),
+        ({"retrying": True}, "Attempt 1 did not succeed. Retry 1 of 3. It is due in "),
+        ({"succeeded": True}, "Attempt 1 succeeded in 10 s."),
+        ({"skipped": True}, "Missed 3 occurrences: no producer was running."),
+        ({"cancelled": True}, "Cancelled by somebody."),
+        ({"discarded": True}, "Discarded by somebody: it is known."),
+        ({"skipped": True, "reason": ""}, "No reason was recorded."),
+        ({"running": True, "cancel_requested_by": "maria"}, "maria asked to cancel it; its consumer is ending it."),
+        ({"running": True, "wake_at": "past"}, "its lease ended 1 min 40 s ago, and a producer will end it."),
+    ],
+)
+def test_why(viewer: Client, columns: dict[str, Any], sentence: str) -> None:
+    if columns.get("wake_at") == "past":
+        columns = {**columns, "wake_at": clock.now() - timedelta(seconds=100)}
+    assert sentence in viewer.get(page_of(SchedulerExecutionFactory(**columns))).content.decode()
+
+
+def test_hostile_text_is_only_ever_text(editor: Client) -> None:
+    row = SchedulerExecutionFactory(
+        failed=True, target_name=HOSTILE, requested_by=HOSTILE, container_id=HOSTILE[:60], consumer=HOSTILE[:60],
+        error_class=HOSTILE, error_message=HOSTILE * 20, reason=HOSTILE, execution_key=HOSTILE[:64],
+        params={HOSTILE: [HOSTILE]}, scheduler__description=HOSTILE,
+    )  # fmt: skip
+    AttemptFactory(
+        execution=row, consumer=HOSTILE, error_class=HOSTILE, error_message=HOSTILE, traceback=HOSTILE, outcome="<b>"
+    )
+    OutputFactory(execution=row, attempt=1, text=f"{HOSTILE}\n2026-03-10T12:00:00.000Z INFO {HOSTILE}\n")
+    running = SchedulerExecutionFactory(running=True, scheduler=row.scheduler, progress=HOSTILE[:60])
+    for address in (
+        LIST,
+        page_of(row),
+        page_of(running),
+        page_of(row, "rerun"),
+        page_of(running, "cancel"),
+        reverse("admin:scheduling_failedexecution_changelist"),
+        reverse("admin:scheduling_scheduler_changelist"),
+        reverse("admin:scheduling_scheduler_change", args=[row.scheduler.pk]),
+        reverse("admin:scheduling_scheduler_run", args=[row.scheduler.pk]),
+        reverse("admin:scheduling_scheduler_history", args=[row.scheduler.pk]),
+    ):
+        response = editor.get(address)
+        assert response.status_code == 200, address
+        page = response.content.decode()
+        assert "<script>alert" not in page, address
+        assert "<img src=x" not in page, address
+        # Escaping leaves these two as they are; our own pages show them. (The label of the stock
+        # checkbox is the row's bare name.)
+        body = re.sub(r'aria-label="[^"]*"', "", page.split('id="content-main"')[1])
+        if "/scheduler/" not in address:
+            assert "\x1b" not in body, address
+            assert "\u202e" not in body, address
+
+
+def test_megabytes_are_cut(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(failed=True, params={"a": "x" * 900_000}, error_message="y" * 900_000)
+    AttemptFactory(execution=row, traceback="z" * 900_000, error_message="y" * 900_000)
+    OutputFactory(execution=row, attempt=1, text="o" * 1_000_000 + "\n")
+    page = viewer.get(page_of(row))
+    assert page.status_code == 200
+    assert len(page.content) < 400_000
+
+
+def test_files_that_a_run_left_behind_are_linked(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(artefacts, "_providers", [lambda pk: [("<b>.csv", f"/files/{pk}")]])
+    row = SchedulerExecutionFactory(succeeded=True)
+    page = viewer.get(page_of(row)).content.decode()
+    assert f'<a href="/files/{row.pk}">&lt;b&gt;.csv</a>' in page
+
+
+def test_secret_parameters_are_hidden(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    from pydantic import BaseModel, SecretStr
+
+    from scheduling import registry
+    from tests.handlers.workers import noop
+
+    class Secretive(BaseModel):
+        """Holds a secret."""
+
+        token: SecretStr
+
+    handler = registry.Handler("worker", "tests.secret", noop, params=Secretive)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.secret"), handler)
+    row = SchedulerExecutionFactory(target_name="tests.secret", params={"token": "hunter2"})
+    page = viewer.get(page_of(row)).content.decode()
+    assert "hunter2" not in page
+    assert "••••••" in page
+
+
+def test_the_page_takes_no_post_and_survives_wrong_keys(editor: Client) -> None:
+    row = SchedulerExecutionFactory()
+    assert editor.post(page_of(row), {"state": "succeeded"}).status_code == 405
+    row.refresh_from_db()
+    assert row.state == "queued"
+    for name in ("change", "cancel", "rerun", "output"):
+        for key in ("999999", "abc", "9" * 30):
+            address = reverse(f"admin:scheduling_schedulerexecution_{name}", args=[key])
+            assert "exist" in said(editor.get(address, follow=True))[0]
+
+
+def test_the_page_asks_a_bounded_number_of_queries(viewer: Client, django_assert_max_num_queries: Any) -> None:
+    row = SchedulerExecutionFactory(failed=True)
+    for number in range(1, 15):
+        AttemptFactory(execution=row, number=number)
+        OutputFactory(execution=row, attempt=number)
+    with django_assert_max_num_queries(12):
+        viewer.get(page_of(row))
+
+
+# --- output -----------------------------------------------------------------------------------------
+
+
+def test_the_page_shows_the_last_lines_and_the_download_all(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True)
+    for chunk in range(5):
+        lines = "".join(f"2026-03-10T12:00:00.000Z OUT line {chunk * 600 + n}.\n" for n in range(600))
+        OutputFactory(execution=row, attempt=1, sequence=chunk, text=lines)
+    page = viewer.get(page_of(row)).content.decode()
+    assert "Only the last 2000 lines are shown here" in page
+    assert "line 999." not in page
+    assert "line 1000." in page
+    assert "line 2999." in page
+    assert page.index("line 1000.") < page.index("line 2999.")
+    response = viewer.get(page_of(row, "output"))
+    text = b"".join(response.streaming_content).decode()  # type: ignore[attr-defined]
+    assert response["Content-Type"] == "text/plain; charset=utf-8"
+    assert response["Content-Disposition"] == f'attachment; filename="execution-{row.pk}.txt"'
+    assert response["X-Content-Type-Options"] == "nosniff"
+    assert text.startswith("--- attempt 1 ---\n2026-03-10T12:00:00.000Z OUT line 0.\n")
+    assert text.count("\n") == 3001
+
+
+def test_the_download_of_one_attempt(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True)
+    OutputFactory(execution=row, attempt=1, text="one\n")
+    OutputFactory(execution=row, attempt=2, text="two 😀\n")
+    response = viewer.get(page_of(row, "output") + "?attempt=1")
+    assert b"".join(response.streaming_content) == b"--- attempt 1 ---\none\n"  # type: ignore[attr-defined]
+    assert f"execution-{row.pk}-1.txt" in response["Content-Disposition"]
+
+
+def test_lines_are_split_where_they_were_printed_and_nowhere_else(db: None) -> None:
+    row = SchedulerExecutionFactory(succeeded=True)
+    OutputFactory(execution=row, attempt=1, text="2026-03-10T12:00:00.000Z INFO a\x0cb\u2028c\rd\n")
+    found = tail(row.pk)
+    assert found.lines == 1
+    assert "a\\x0cb\\u2028c\\rd" in found.groups[0][1]
+
+
+# --- cancel -----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("columns", "state", "word"),
+    [
+        ({}, "cancelled", "It is cancelled, and does not run."),
+        ({"retrying": True}, "cancelled", "It is cancelled, and does not run."),
+        ({"running": True}, "running", "Its consumer was asked to end it"),
+        ({"succeeded": True}, "succeeded", "It was over already"),
+    ],
+)
+def test_cancel(operator: Client, columns: dict[str, Any], state: str, word: str) -> None:
+    row = SchedulerExecutionFactory(**columns)
+    page = operator.get(page_of(row, "cancel")).content.decode()
+    assert ("there is nothing to cancel" in page) == (state == "succeeded")
+    row.refresh_from_db()
+    assert (row.state, row.cancel_requested_by) == (next(iter(columns), "queued"), "")
+    response = operator.post(page_of(row, "cancel"), follow=True)
+    assert word in said(response)[0]
+    assert response.redirect_chain[-1][0] == page_of(row)
+    row.refresh_from_db()
+    assert row.state == state
+    assert row.cancel_requested_by == ("operator" if state == "running" else "")
+    assert LogEntry.objects.count() == (0 if state == "succeeded" else 1)
+
+
+# --- run again --------------------------------------------------------------------------------------
+
+
+def test_run_again_takes_the_executions_own_params(operator: Client) -> None:
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
+    row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 30})
+    page = operator.get(page_of(row, "rerun"))
+    assert "&quot;since_days&quot;: 30" in page.content.decode()
+    key = dict(page.context["c"].hidden)
+    for _ in range(2):
+        response = operator.post(page_of(row, "rerun"), key, follow=True)
+    made = SchedulerExecution.objects.exclude(pk=row.pk).get()
+    assert response.redirect_chain[-1][0] == page_of(made)
+    assert (made.params, made.trigger, made.requested_by) == ({"since_days": 30}, "manual", "operator")
+    messages = [entry.change_message for entry in LogEntry.objects.order_by("id")]
+    assert messages == [f"run again: execution {made.pk}", f"run now: execution {made.pk}, again as {row.pk}"]
+
+
+def test_run_again_is_refused_where_it_cannot_work(operator: Client) -> None:
+    gone = SchedulerExecutionFactory(scheduler=None, succeeded=True)
+    assert "Its schedule is deleted" in operator.get(page_of(gone, "rerun")).content.decode()
+    assert "/rerun/" not in operator.get(page_of(gone)).content.decode()
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
+    wrong = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 999})
+    assert "do not fit its code any more: since_days: " in operator.get(page_of(wrong, "rerun")).content.decode()
+    for row in (gone, wrong):
+        operator.post(page_of(row, "rerun"), {"key": str(uuid.uuid4())})
+    assert SchedulerExecution.objects.count() == 2
+
+
+def test_run_again_says_that_the_target_is_another_one_by_now(operator: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True)
+    Scheduler.objects.filter(pk=row.scheduler.pk).update(worker=WorkerFactory(name="tests.fail"))
+    assert "has another target by now: tests.fail" in operator.get(page_of(row, "rerun")).content.decode()
+
+
+def test_an_attempt_of_an_unknown_kind_is_shown(viewer: Client) -> None:
+    attempt = AttemptFactory(signal=99, exit_code=None)
+    Attempt.objects.filter(pk=attempt.pk).update(outcome="melted")
+    page = viewer.get(page_of(attempt.execution)).content.decode()
+    assert "melted" in page
+    assert "signal 99" in page

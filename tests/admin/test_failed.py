@@ -1,0 +1,328 @@
+"""The failed inbox: what is shown, republish and discard, for some and for all that match."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone as clock
+
+from scheduling.admin import failed as page_module
+from scheduling.admin import inbox_actions, selection
+from scheduling.broker import BrokerUnavailable, Counts
+from scheduling.broker.database import DatabaseBroker
+from scheduling.models import SchedulerExecution
+from tests.admin.conftest import said
+from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+
+LIST = reverse("admin:scheduling_failedexecution_changelist")
+
+
+def ask(client: Client, action: str, rows: list[Any], address: str = LIST, across: bool = False) -> Any:
+    """Choose an action on the list, as its form does; the answer is the page in between."""
+    data = {
+        "action": action,
+        "_selected_action": [row.pk for row in rows],
+        "index": "0",
+        "select_across": str(int(across)),
+    }
+    return client.post(address, data, follow=True)
+
+
+def confirm(client: Client, page: Any, address: str = LIST, **more: Any) -> Any:
+    """Press the button of the page in between."""
+    data: dict[str, Any] = {}
+    for name, value in page.context["c"].hidden:
+        data.setdefault(name, []).append(value)
+    return client.post(address, {**data, **more}, follow=True)
+
+
+def states(*rows: Any) -> list[str]:
+    """The rows' states now."""
+    found = dict(SchedulerExecution.objects.values_list("pk", "state"))
+    return [found[row.pk] for row in rows]
+
+
+def shown_rows(client: Client, query: str = "") -> set[int]:
+    """The keys that the list shows."""
+    return {row.pk for row in client.get(f"{LIST}?{query}").context["cl"].result_list}
+
+
+def fill(count: int, **columns: Any) -> list[int]:
+    """Many failures of one schedule, in one insert."""
+    first = FailedExecutionFactory(**columns)
+    rows = [
+        SchedulerExecution(
+            scheduler=first.scheduler, execution_key=f"bulk-{first.pk}-{number}", scheduled_at=first.scheduled_at,
+            trigger="cron", type=first.type, target_id=first.target_id, target_name=first.target_name,
+            executed_at=first.executed_at, container_id="x", state="failed", attempt=4, error_class=first.error_class,
+            error_message=first.error_message, fingerprint=first.fingerprint, finished_at=first.finished_at,
+        )
+        for number in range(count - 1)
+    ]  # fmt: skip
+    SchedulerExecution.objects.bulk_create(rows, batch_size=500)
+    return list(SchedulerExecution.objects.filter(target_name=first.target_name).values_list("pk", flat=True))
+
+
+# --- the list ---------------------------------------------------------------------------------------
+
+
+def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
+    row = FailedExecutionFactory(error_message="first <line>\nsecond line", scheduler__description="Invoices")
+    for state in ("succeeded", "discarded", "cancelled", "running", "retrying"):
+        SchedulerExecutionFactory(**{state: True})
+    assert shown_rows(viewer) == {row.pk}
+    page = viewer.get(LIST).content.decode()
+    for text in ("ValueError", "first &lt;line&gt;", "Invoices", "tests.noop", "30 s ago", "1 failed execution waits"):
+        assert text in page, text
+    assert "second line" not in page
+    assert reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]) in page
+    detail = viewer.get(reverse("admin:scheduling_failedexecution_change", args=[row.pk]))
+    assert detail.headers["Location"] == reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
+
+
+def test_an_empty_inbox_says_so(viewer: Client) -> None:
+    assert "Nothing waits here" in viewer.get(LIST).content.decode()
+
+
+def test_filters_and_search(viewer: Client) -> None:
+    now = clock.now()
+    a = FailedExecutionFactory(error_class="KeyError", error_message="Order 7 has no total")
+    b = FailedExecutionFactory(
+        scheduler=SchedulerFactory(worker=WorkerFactory(name="tests.fail")), finished_at=now - timedelta(days=3)
+    )
+    c = FailedExecutionFactory(scheduler=SchedulerFactory(of_report=True), finished_at=now - timedelta(days=40))
+    for query, keys in {
+        "": {a, b, c},
+        "error_class=KeyError": {a},
+        "target_name=tests.fail": {b},
+        "type=report": {c},
+        "age=1h": {a},
+        "age=7d": {a, b},
+        "age=old": {c},
+        "q=NO TOTAL": {a, b, c},
+        "q=order 7": {a},
+        "q=tests.fai": {b},
+        f"q={c.pk}": {c},
+        f"q={a.fingerprint}": {a},
+        "q=nothing like it": set(),
+        "error_class=Unknown": set(),
+    }.items():
+        assert shown_rows(viewer, query) == {row.pk for row in keys}, query
+    page = viewer.get(LIST).content.decode()
+    assert "KeyError (1)" in page
+    assert "ValueError (2)" in page
+
+
+def test_the_queries_do_not_grow_with_the_rows(operator: Client) -> None:
+    def queries() -> list[str]:
+        with CaptureQueriesContext(connection) as captured:
+            assert operator.get(LIST).status_code == 200
+        return [query["sql"] for query in captured.captured_queries]
+
+    FailedExecutionFactory(scheduler__description="")
+    few = queries()
+    for _ in range(10):
+        FailedExecutionFactory(scheduler__description="")
+    assert len(queries()) == len(few) <= 16
+
+
+# --- republish --------------------------------------------------------------------------------------
+
+
+def test_republish_asks_and_then_runs_them_again(operator: Client) -> None:
+    first, second, other = FailedExecutionFactory.create_batch(3)
+    page = ask(operator, "republish_selected", [first, second])
+    text = page.content.decode()
+    assert "2 failed executions will run again, with their retries at zero." in text
+    assert "tests.noop (worker)" in text
+    assert "the invoice has no total" in text
+    assert states(first, second, other) == ["failed"] * 3
+    response = confirm(operator, page)
+    assert said(response) == ["2 were republished."]
+    assert states(first, second, other) == ["queued", "queued", "failed"]
+    row = SchedulerExecution.objects.get(pk=first.pk)
+    assert (row.retry_count, row.reason) == (0, "Republished by operator.")
+    entries = LogEntry.objects.all()
+    assert {entry.object_id for entry in entries} == {str(first.pk), str(second.pk)}
+    assert {entry.change_message for entry in entries} == {"republish"}
+    # On the execution, so that its page's history has it after it has left the inbox.
+    assert {entry.content_type for entry in entries} == {ContentType.objects.get_for_model(SchedulerExecution)}
+
+
+def test_a_second_click_does_nothing(operator: Client) -> None:
+    row = FailedExecutionFactory()
+    page = ask(operator, "republish_selected", [row])
+    confirm(operator, page)
+    assert said(confirm(operator, page)) == ["0 were republished. Handled already by somebody else: 1."]
+    assert LogEntry.objects.count() == 1
+    late = ask(operator, "republish_selected", [row])
+    assert said(late) == ["Nothing of what you chose is in the inbox any more: somebody was faster."]
+
+
+def test_what_somebody_else_handled_meanwhile_is_counted(operator: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(3)
+    page = ask(operator, "republish_selected", rows)
+    SchedulerExecution.objects.filter(pk=rows[1].pk).update(state="discarded")
+    assert said(confirm(operator, page)) == ["2 were republished. Handled already by somebody else: 1."]
+    assert states(*rows) == ["queued", "discarded", "queued"]
+
+
+def test_all_that_match_are_republished_by_running_the_filter_again(operator: Client) -> None:
+    ids = fill(1_200, error_class="KeyError")
+    others = FailedExecutionFactory.create_batch(
+        2, scheduler=SchedulerFactory(worker=WorkerFactory(name="tests.fail")), error_class="OSError"
+    )
+    address = f"{LIST}?error_class=KeyError&q=invoice"
+    shown = SchedulerExecution.objects.get(pk=ids[-1])
+    page = ask(operator, "republish_selected", [shown], address, across=True)
+    text = page.content.decode()
+    assert "1200 failed executions will run again" in text
+    assert "everything that matches the filter" in text
+    assert text.count("_selected_action") == 1
+    assert len(page.content) < 30_000
+    late = FailedExecutionFactory(error_class="KeyError", finished_at=clock.now() + timedelta(seconds=1))
+    with CaptureQueriesContext(connection) as captured:
+        response = confirm(operator, page, address)
+    assert said(response) == ["1200 were republished."]
+    assert not SchedulerExecution.objects.filter(pk__in=ids, state="failed").exists()
+    assert states(*others, late) == ["failed"] * 3  # what failed after the page was made was not on it
+    assert LogEntry.objects.count() == 1_200
+    selects = [query for query in captured.captured_queries if query["sql"].startswith("SELECT")]
+    assert len(selects) < 60
+    assert response.redirect_chain[-1][0] == address
+
+
+def test_a_request_has_only_so_much_time(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_actions, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
+    rows = FailedExecutionFactory.create_batch(5)
+    response = confirm(operator, ask(operator, "republish_selected", rows))
+    assert said(response) == ["2 were republished. Left over: 3, as one request has only so much time. Do it again."]
+
+
+def test_a_message_that_cannot_be_read_stays_and_says_why(operator: Client) -> None:
+    unreadable = SchedulerExecutionFactory(
+        scheduler=None, failed=True, type="", target_name="", params={"body": "<b>no json</b>"}, trigger="message"
+    )
+    fine = FailedExecutionFactory()
+    page = ask(operator, "republish_selected", [unreadable, fine])
+    assert "messages that cannot be read" in page.content.decode()
+    assert said(confirm(operator, page)) == [
+        "1 was republished. Not possible: 1, whose message cannot be read. Discard them."
+    ]
+    assert states(unreadable, fine) == ["failed", "queued"]
+    detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[unreadable.pk]))
+    assert "unreadable message" in detail.content.decode()
+    assert "&lt;b&gt;no json" in detail.content.decode()
+
+
+def test_the_execution_page_leads_to_the_same_pages(operator: Client) -> None:
+    row = FailedExecutionFactory()
+    detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])).content.decode()
+    assert 'value="republish_selected"' in detail
+    page = operator.post(LIST, {"_selected_action": row.pk, "select_across": "0", "action": "republish_selected"})
+    assert said(confirm(operator, page)) == ["1 was republished."]
+    assert (
+        'value="republish_selected"'
+        not in operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])).content.decode()
+    )
+
+
+# --- discard ----------------------------------------------------------------------------------------
+
+
+def test_discard_wants_a_reason(operator: Client) -> None:
+    row = FailedExecutionFactory()
+    page = ask(operator, "discard_selected", [row])
+    for reason in ("", "   \n"):
+        again = confirm(operator, page, reason=reason)
+        assert "Say why: without a reason nothing is discarded." in again.content.decode()
+    assert states(row) == ["failed"]
+    assert not LogEntry.objects.exists()
+    response = confirm(operator, again, reason="known, <b>fixed</b> in release 7")
+    assert said(response) == ["1 was discarded."]
+    stored = SchedulerExecution.objects.get(pk=row.pk)
+    assert (stored.state, stored.reason) == (
+        "discarded",
+        "Discarded by operator: known, <b>fixed</b> in release 7",
+    )
+    assert LogEntry.objects.get().change_message == "discard: known, <b>fixed</b> in release 7"
+    history = operator.get(reverse("admin:scheduling_schedulerexecution_history", args=[row.pk])).content.decode()
+    assert "&lt;b&gt;fixed" in history
+    assert said(confirm(operator, again, reason="again")) == ["0 were discarded. Handled already by somebody else: 1."]
+
+
+def test_all_that_match_are_discarded(operator: Client) -> None:
+    ids = fill(600, error_class="KeyError")
+    page = ask(
+        operator, "discard_selected", [SchedulerExecution(pk=ids[0])], f"{LIST}?error_class=KeyError", across=True
+    )
+    response = confirm(operator, page, f"{LIST}?error_class=KeyError", reason="noise")
+    assert said(response) == ["600 were discarded."]
+    assert LogEntry.objects.count() == 600
+
+
+# --- POST only --------------------------------------------------------------------------------------
+
+
+def test_nothing_happens_on_get(operator: Client) -> None:
+    row = FailedExecutionFactory()
+    for action in ("republish_selected", "discard_selected"):
+        operator.get(LIST, {"action": action, "_selected_action": row.pk, "post": "yes", "reason": "x"})
+    assert states(row) == ["failed"]
+
+
+# --- the broker -------------------------------------------------------------------------------------
+
+
+class Parking(DatabaseBroker):
+    """A broker that keeps failed messages, or is away."""
+
+    parks = True
+
+    def __init__(self, failed: int | None) -> None:
+        self.failed = failed
+
+    def counts(self) -> Counts:
+        """Says how many, or fails."""
+        if self.failed is None:
+            raise BrokerUnavailable("connection <refused>")
+        return Counts(ready={}, failed=self.failed)
+
+
+@pytest.mark.parametrize(
+    ("failed", "sentence"),
+    [(0, "failed queue holds 0 messages."), (None, "cannot be asked for its failed queue: connection &lt;refused&gt;")],
+)
+def test_the_page_says_what_the_broker_holds_and_works_without_it(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch, failed: int | None, sentence: str
+) -> None:
+    @contextmanager
+    def transport() -> Iterator[Parking]:
+        yield Parking(failed)
+
+    monkeypatch.setattr(page_module, "transport", transport)
+    row = FailedExecutionFactory()
+    response = viewer.get(LIST)
+    assert sentence in response.content.decode()
+    assert {each.pk for each in response.context["cl"].result_list} == {row.pk}
+
+
+def test_a_broker_that_cannot_be_used_changes_nothing(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse() -> Any:
+        raise BrokerUnavailable("away")
+
+    row = FailedExecutionFactory()
+    page = ask(operator, "republish_selected", [row])
+    monkeypatch.setattr(inbox_actions, "transport", refuse)
+    assert said(confirm(operator, page)) == ["The broker cannot be used: away"]
+    assert states(row) == ["failed"]

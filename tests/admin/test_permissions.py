@@ -1,0 +1,215 @@
+"""Who may do what: held in the views, not by hiding buttons; and everything that changes is a POST."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.conftest import MODELS, OPERATE, VIEW, logged_in
+from tests.factories import (
+    FailedExecutionFactory,
+    OutputFactory,
+    ProcessFactory,
+    ReminderFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    UserFactory,
+    WorkerFactory,
+)
+
+
+@pytest.fixture
+def rows(db: None) -> dict[str, Any]:
+    """One of each."""
+    execution = SchedulerExecutionFactory()
+    OutputFactory(execution=execution)
+    return {
+        "scheduler": execution.scheduler,
+        "schedulerexecution": execution,
+        "failedexecution": FailedExecutionFactory(),
+        "worker": WorkerFactory(),
+        "reminder": ReminderFactory(),
+        "process": ProcessFactory(),
+    }
+
+
+def address(model: str, name: str, row: Any = None) -> str:
+    """An admin address."""
+    return reverse(f"admin:scheduling_{model}_{name}", args=[] if row is None else [row.pk])
+
+
+def pages(rows: dict[str, Any]) -> list[str]:
+    """Everything that can be looked at."""
+    return [
+        *(address(model, "changelist") for model in MODELS),
+        *(address(model, "change", rows[model]) for model in MODELS if model != "failedexecution"),
+        *(address(model, "history", rows[model]) for model in MODELS),
+        address("schedulerexecution", "output", rows["schedulerexecution"]),
+    ]
+
+
+def world() -> tuple[Any, ...]:
+    """What an action would change."""
+    return (
+        sorted(Scheduler.objects.values_list("pk", "status", "description")),
+        sorted(SchedulerExecution.objects.values_list("pk", "state", "cancel_requested_by")),
+        LogEntry.objects.count(),
+    )
+
+
+def posts(rows: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Every POST that changes something, and the permission it needs."""
+    schedule, execution, failed = rows["scheduler"].pk, rows["schedulerexecution"], rows["failedexecution"].pk
+
+    def act(model: str, action: str, pk: int, **more: str) -> tuple[str, dict[str, Any]]:
+        data = {"action": action, "_selected_action": [pk], "select_across": "0", "post": "yes", **more}
+        return address(model, "changelist"), data
+
+    return {
+        "run_scheduler": (address("scheduler", "run", rows["scheduler"]), {}),
+        "run_scheduler, in the list": act("scheduler", "run_selected", schedule),
+        "pause_scheduler": act("scheduler", "switch_off", schedule),
+        "cancel_execution": (address("schedulerexecution", "cancel", execution), {}),
+        "rerun_execution": (address("schedulerexecution", "rerun", execution), {}),
+        "republish_failedexecution": act("failedexecution", "republish_selected", failed),
+        "discard_failedexecution": act("failedexecution", "discard_selected", failed, reason="known"),
+    }
+
+
+def test_somebody_without_rights_sees_nothing(nobody: Client, rows: dict[str, Any]) -> None:
+    for page in pages(rows):
+        assert nobody.get(page).status_code == 403, page
+
+
+def test_a_stranger_is_sent_to_the_login(db: None, rows: dict[str, Any]) -> None:
+    for page in pages(rows):
+        response = Client().get(page)
+        assert response.status_code == 302, page
+        assert "/login/" in response["Location"]
+
+
+@pytest.mark.parametrize("who", ["viewer", "operator", "editor"])
+def test_all_pages_are_there_for_those_who_may_look(
+    who: str, rows: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    client = request.getfixturevalue(who)
+    for page in pages(rows):
+        assert client.get(page).status_code == 200, page
+
+
+def test_a_viewer_finds_no_button(viewer: Client, rows: dict[str, Any]) -> None:
+    for page in pages(rows):
+        response = viewer.get(page)
+        if response.streaming:
+            continue
+        body = response.content.decode().split('id="content-main"')[1]
+        for button in ('name="_save"', "/run/", "/cancel/", "/rerun/", "republish_selected", "action-select", "/add/"):
+            assert button not in body, (page, button)
+
+
+@pytest.mark.parametrize("who", ["nobody", "viewer"])
+def test_who_may_not_changes_nothing_by_address(who: str, rows: dict[str, Any], request: pytest.FixtureRequest) -> None:
+    client, before = request.getfixturevalue(who), world()
+    for name, (target, data) in posts(rows).items():
+        response = client.post(target, data)
+        # The list ignores an action that is not offered and shows itself again; a view refuses.
+        assert response.status_code in (200, 302, 403), name
+        assert world() == before, name
+    for model in MODELS:
+        assert client.post(address(model, "change", rows[model]), {"description": "x"}).status_code in (302, 403, 405)
+        assert client.post(address(model, "delete", rows[model]), {"post": "yes"}).status_code == 403
+        assert client.post(address(model, "add"), {"description": "x"}).status_code == 403
+    assert world() == before
+
+
+def test_each_permission_opens_its_own_action_only(rows: dict[str, Any]) -> None:
+    for permission in OPERATE:
+        client, own = logged_in(UserFactory(permissions=[*VIEW, permission])), permission.removeprefix("scheduling.")
+        for name, (target, data) in posts(rows).items():
+            if name.split(",")[0] == own:
+                continue
+            before = world()
+            assert client.post(target, data).status_code in (200, 302, 403), (permission, name)
+            assert world() == before, (permission, name)
+
+
+def test_an_operator_may_do_each_of_them(operator: Client, rows: dict[str, Any]) -> None:
+    for name, (target, data) in posts(rows).items():
+        if name == "cancel_execution":
+            SchedulerExecution.objects.filter(pk=rows["schedulerexecution"].pk).update(state="queued")
+        if name == "discard_failedexecution":
+            SchedulerExecution.objects.filter(pk=rows["failedexecution"].pk).update(state="failed")
+        before = world()
+        assert operator.post(target, data).status_code == 302, name
+        assert world() != before, name
+
+
+def test_a_right_to_act_is_no_right_to_look(rows: dict[str, Any]) -> None:
+    client, before = logged_in(UserFactory(permissions=OPERATE)), world()
+    for name, (target, data) in posts(rows).items():
+        assert client.post(target, data).status_code == 403, name
+        assert client.get(target).status_code == 403, name
+    assert world() == before
+
+
+def test_nothing_changes_on_get(editor: Client, rows: dict[str, Any]) -> None:
+    before = world()
+    for name, (target, data) in posts(rows).items():
+        assert editor.get(target, data).status_code in (200, 302), name
+        assert world() == before, name
+
+
+def test_every_post_is_guarded_against_forgery(rows: dict[str, Any]) -> None:
+    client, before = Client(enforce_csrf_checks=True), world()
+    client.force_login(UserFactory(superuser=True))
+    for name, (target, data) in posts(rows).items():
+        assert client.post(target, data).status_code == 403, name
+    assert world() == before
+
+
+def test_an_editor_may_switch_without_the_pause_permission(rows: dict[str, Any]) -> None:
+    client = logged_in(UserFactory(permissions=[*VIEW, "scheduling.change_scheduler"]))
+    target, data = posts(rows)["pause_scheduler"]
+    client.post(target, data)
+    rows["scheduler"].refresh_from_db()
+    assert not rows["scheduler"].status
+
+
+def test_history_is_changed_by_nobody(editor: Client, rows: dict[str, Any]) -> None:
+    for model in ("schedulerexecution", "failedexecution", "process"):
+        for name, row in (("add", None), ("delete", rows[model])):
+            for method in (editor.get, editor.post):
+                assert method(address(model, name, row)).status_code == 403, (model, name)
+    assert editor.post(address("process", "change", rows["process"]), {"pid": "1"}).status_code == 403
+
+
+def test_links_lead_only_where_one_may_go(db: None, rows: dict[str, Any]) -> None:
+    client = logged_in(UserFactory(permissions=["scheduling.view_schedulerexecution"]))
+    page = client.get(address("schedulerexecution", "change", rows["schedulerexecution"])).content.decode()
+    assert "/admin/scheduling/scheduler/" not in page
+    assert "/admin/scheduling/worker/" not in page
+
+
+def test_a_name_in_an_address_cannot_reach_other_rows(viewer: Client, rows: dict[str, Any]) -> None:
+    lookups: list[Callable[[], Any]] = [
+        lambda: viewer.get(address("schedulerexecution", "changelist") + "?scheduler__user__password__startswith=a"),
+        lambda: viewer.get(address("scheduler", "changelist") + "?user__password__startswith=a"),
+    ]
+    for lookup in lookups:
+        assert lookup().status_code == 400
+
+
+def test_a_hostile_user_name_is_text(rows: dict[str, Any]) -> None:
+    client = logged_in(UserFactory(username="<b>x</b>", superuser=True))
+    client.post(address("scheduler", "run", rows["scheduler"]))
+    execution = SchedulerExecution.objects.latest("id")
+    page = client.get(address("schedulerexecution", "change", execution)).content.decode()
+    assert "&lt;b&gt;x&lt;/b&gt;" in page
+    assert "<b>x</b>" not in page
+    SchedulerFactory()

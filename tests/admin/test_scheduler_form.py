@@ -1,0 +1,316 @@
+"""The Scheduler's form: errors at their fields, the preview, the zone of its date, the trail."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+import time_machine
+from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone as clock
+
+from scheduling import registry
+from scheduling.admin.scheduler_panels import next_runs_panel
+from scheduling.models import Scheduler, Worker
+from scheduling.registry import Handler, RetryPolicy
+from tests.factories import ReportFactory, SchedulerFactory, UserFactory, WorkerFactory
+from tests.handlers.workers import noop
+
+ADD = reverse("admin:scheduling_scheduler_add")
+
+
+def form(**values: Any) -> dict[str, Any]:
+    """What a browser posts from the form."""
+    blank = {
+        "description": "Nightly",
+        "worker": "",
+        "report": "",
+        "reminder": "",
+        "params": "{}",
+        "schedule": "0 8 * * *",
+        "date_time_0": "",
+        "date_time_1": "",
+        "timezone": "",
+        "status": "on",
+        "max_retries": "",
+        "retry_delay_ms": "",
+        "retry_multiplier": "",
+        "retry_max_delay_ms": "",
+        "retry_jitter": "unknown",
+        "time_limit": "",
+        "language": "",
+        "user": "",
+        "group": "",
+    }
+    return {**blank, **values}
+
+
+def worker(name: str = "tests.noop") -> int:
+    """The key of a registered worker's row."""
+    return Worker.objects.get(name=name).pk
+
+
+def change(scheduler: Scheduler) -> str:
+    """The address of the form."""
+    return reverse("admin:scheduling_scheduler_change", args=[scheduler.pk])
+
+
+def errors(response: Any) -> dict[str, list[str]]:
+    """Sentences by field."""
+    return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
+
+
+def test_adding_plans_the_next_run_and_makes_the_creator_its_user(editor: Client) -> None:
+    response = editor.post(ADD, form(worker=worker(), schedule="0 8 * * 1-5", timezone="Europe/Madrid"))
+    assert response.status_code == 302
+    row = Scheduler.objects.get(description="Nightly")
+    assert row.next_run_at is not None
+    assert row.next_run_at > clock.now()
+    assert row.user == User.objects.get(username="editor")
+
+
+def test_a_user_that_is_named_stays(editor: Client) -> None:
+    other = UserFactory()
+    editor.post(ADD, form(worker=worker(), user=other.pk))
+    assert Scheduler.objects.get(description="Nightly").user == other
+
+
+@pytest.mark.parametrize(
+    ("values", "field", "sentence"),
+    [
+        ({"schedule": "61 8 * * *"}, "schedule", "Minute: '61' is outside 0-59."),
+        ({"schedule": "0 0 31 2 *"}, "schedule", "would never fire"),
+        ({"schedule": "0 8 * *"}, "schedule", "five fields"),
+        ({"schedule": "x" * 300}, "schedule", "255 characters"),
+        ({"schedule": ""}, "schedule", "Give either a cron schedule or one date and time."),
+        (
+            {"date_time_0": "2099-01-01", "date_time_1": "08:00"},
+            "schedule",
+            "Give either a cron schedule or one date and time.",
+        ),
+        (
+            {"schedule": "", "date_time_0": "2001-01-01", "date_time_1": "08:00"},
+            "date_time",
+            "This instant has passed.",
+        ),
+        ({"schedule": "", "date_time_0": "2099-01-01"}, "date_time", "Give a time beside the date."),
+        ({"schedule": "", "date_time_1": "08:00"}, "date_time", "Give a date beside the time."),
+        ({"schedule": "", "date_time_0": "tomorrow", "date_time_1": "08:00"}, "date_time", "Enter a valid date."),
+        ({"timezone": "Europe/Madird"}, "timezone", "did you mean 'Europe/Madrid'?"),
+        ({"timezone": "../../etc/passwd"}, "timezone", "is not an IANA time zone"),
+        ({"worker": ""}, "worker", "Choose exactly one target"),
+        ({"max_retries": "20"}, "max_retries", "Retries must be from 0 to 19, not 20."),
+        ({"max_retries": "many"}, "max_retries", "Enter a whole number."),
+        ({"retry_delay_ms": "10"}, "retry_delay_ms", "must be from 1000 to 3600000"),
+        ({"retry_multiplier": "0.5"}, "retry_multiplier", "must be from 1.0 to 10.0"),
+        ({"retry_multiplier": "NaN"}, "retry_multiplier", "Enter a number."),
+        ({"retry_delay_ms": "5000", "retry_max_delay_ms": "2000"}, "retry_max_delay_ms", "must be at least"),
+        ({"params": '{"a": '}, "params", "This is not JSON"),
+        ({"params": "[1]"}, "params", "Write a JSON object"),
+        ({"params": '{"nonsense": 1}'}, "params", "nonsense: Extra inputs are not permitted"),
+        ({"language": "tlh"}, "language", "is not one of the available choices"),
+    ],
+)
+def test_each_error_is_a_sentence_at_its_field_and_nothing_is_written(
+    editor: Client, values: dict[str, Any], field: str, sentence: str
+) -> None:
+    before = Scheduler.objects.count()
+    response = editor.post(ADD, form(**{"worker": worker(), **values}))
+    assert response.status_code == 200
+    found = errors(response)
+    assert sentence in " ".join(found[field])
+    assert set(found) == {field}
+    assert Scheduler.objects.count() == before
+    assert not LogEntry.objects.exists()
+
+
+def test_two_targets_are_refused(editor: Client) -> None:
+    response = editor.post(ADD, form(worker=worker(), report=ReportFactory().pk))
+    assert "Choose exactly one target" in errors(response)["worker"][0]
+
+
+def test_several_errors_are_told_at_once(editor: Client) -> None:
+    response = editor.post(ADD, form(schedule="61 * * * *", timezone="Nowhere", params="{", max_retries="99"))
+    assert set(errors(response)) == {"schedule", "timezone", "params", "max_retries", "worker"}
+
+
+def test_the_policy_is_held_against_the_targets_own_code(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = Handler("worker", "tests.patient", noop, retry=RetryPolicy(delay_ms=60_000))
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.patient"), handler)
+    # A ceiling of 40 s fits the settings' first delay of 30 s, and not the 60 s of the code.
+    response = editor.post(ADD, form(worker=WorkerFactory(name="tests.patient").pk, retry_max_delay_ms="40000"))
+    assert "must be at least the first delay (60000 ms)" in errors(response)["retry_max_delay_ms"][0]
+
+
+def test_params_are_held_against_the_handlers_model(editor: Client) -> None:
+    response = editor.post(ADD, form(worker=worker("tests.typed"), params='{"since_days": 0}'))
+    assert errors(response)["params"][0].startswith("since_days: ")
+    response = editor.post(ADD, form(worker=worker("tests.typed"), params='{"since_days": 7}'))
+    assert response.status_code == 302
+
+
+def test_a_target_whose_own_params_are_nonsense_is_an_error_and_no_crash(editor: Client) -> None:
+    Worker.objects.filter(name="tests.typed").update(params=["no", "object"])
+    response = editor.post(ADD, form(worker=worker("tests.typed")))
+    assert "not a JSON object; mend them first" in errors(response)["params"][0]
+
+
+def test_code_that_is_not_registered_here_is_no_error(editor: Client) -> None:
+    absent = WorkerFactory(name="tests.absent")
+    assert editor.post(ADD, form(worker=absent.pk)).status_code == 302
+
+
+# --- the date is on the clock of the schedule's zone ------------------------------------------------
+
+
+def test_a_date_is_read_and_shown_in_the_schedules_zone(editor: Client) -> None:
+    values = form(worker=worker(), schedule="", date_time_0="2099-07-01", date_time_1="08:00", timezone="Europe/Madrid")
+    assert editor.post(ADD, values).status_code == 302
+    row = Scheduler.objects.get(description="Nightly")
+    assert row.date_time == datetime(2099, 7, 1, 6, 0, tzinfo=UTC)
+    page = editor.get(change(row)).content.decode()
+    assert 'value="2099-07-01"' in page
+    assert 'value="08:00:00"' in page
+    # Saving it as it is moves nothing, and a new zone takes the clock's reading along.
+    again = {**values, "date_time_1": "08:00:00", "user": row.user_id}
+    editor.post(change(row), again)
+    row.refresh_from_db()
+    assert row.date_time == datetime(2099, 7, 1, 6, 0, tzinfo=UTC)
+    assert LogEntry.objects.latest("id").change_message == "Nothing was changed."
+    editor.post(change(row), {**again, "timezone": "Asia/Tokyo"})
+    row.refresh_from_db()
+    assert row.date_time == datetime(2099, 6, 30, 23, 0, tzinfo=UTC)
+
+
+@time_machine.travel(datetime(2026, 1, 1, tzinfo=UTC), tick=False)
+def test_a_time_that_a_clock_change_skips_means_the_end_of_the_gap(editor: Client) -> None:
+    editor.post(
+        ADD,
+        form(worker=worker(), schedule="", date_time_0="2026-03-29", date_time_1="02:30", timezone="Europe/Madrid"),
+    )
+    assert Scheduler.objects.get(description="Nightly").date_time == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
+
+
+# --- the preview ------------------------------------------------------------------------------------
+
+
+@time_machine.travel(datetime(2026, 3, 26, 12, 0, tzinfo=UTC), tick=False)
+def test_the_next_five_runs_in_zone_utc_and_from_now(editor: Client) -> None:
+    row = SchedulerFactory(schedule="0 9 * * *", timezone="Europe/Madrid")
+    page = editor.get(change(row)).content.decode()
+    assert "At 09:00" in page
+    for text in (
+        "Fri 2026-03-27 09:00:00 CET",
+        "2026-03-27 08:00:00",
+        "in 20 h",
+        "Sun 2026-03-29 09:00:00 CEST",
+        "2026-03-29 07:00:00",
+        "Tue 2026-03-31 09:00:00 CEST",
+    ):
+        assert text in page, text
+    assert "2026-04-01 09:00:00" not in page
+
+
+def test_the_preview_of_a_form_that_was_refused_for_something_else(editor: Client) -> None:
+    response = editor.post(ADD, form(worker="", schedule="0 0 * * 1"))
+    assert set(errors(response)) == {"worker"}
+    assert "At 00:00, only on Monday" in response.content.decode()
+    assert len(response.content.decode().split("<tr><td>Mon ")) == 6
+
+
+def test_an_expression_with_few_runs_left_shows_those() -> None:
+    panel = next_runs_panel(Scheduler(schedule="0 12 31 12 *"), datetime(9998, 12, 30, tzinfo=UTC))
+    assert panel.count("<tr><td>") == 2
+    assert "9999-12-31 12:00:00" in panel
+    assert "It has no run to come." in next_runs_panel(Scheduler(date_time=clock.now() - timedelta(days=1)))
+
+
+def test_a_schedule_that_is_off_says_that_these_would_be_its_runs(editor: Client) -> None:
+    assert "these would be its runs" in editor.get(change(SchedulerFactory(off=True))).content.decode()
+
+
+def test_the_form_of_a_new_schedule_has_no_preview_yet(editor: Client) -> None:
+    page = editor.get(ADD).content.decode()
+    assert "They are shown once there is a schedule." in page
+    assert '<datalist id="id_timezone_list">' in page
+    assert '<option value="Europe/Madrid">' in page
+
+
+def test_the_table_of_retries(editor: Client) -> None:
+    row = SchedulerFactory(max_retries=2, retry_delay_ms=10_000, retry_multiplier=3.0, retry_jitter=True)
+    page = editor.get(change(row)).content.decode()
+    assert "own policy over that of the settings." in page
+    assert "3 attempts at most." in page
+    assert "<tr><td>2</td><td>10 s</td><td>10 s</td></tr>" in page
+    assert "<tr><td>3</td><td>30 s</td><td>40 s</td></tr>" in page
+    assert "Jitter: each wait" in page
+    inherited = editor.get(change(SchedulerFactory(worker=WorkerFactory(name="tests.fail")))).content.decode()
+    assert "Inherited from the target&#x27;s code." in inherited
+    assert 'placeholder="inherited: 1000"' in inherited
+
+
+def test_a_row_that_plain_sql_has_spoilt_is_shown_with_its_error(editor: Client) -> None:
+    row = SchedulerFactory()
+    Scheduler.objects.filter(pk=row.pk).update(
+        schedule="99 * * * *", timezone="Mars/Olympus", plan_error="Minute: '99' <b>is</b> outside 0-59."
+    )
+    page = editor.get(change(row)).content.decode()
+    assert "It cannot be planned, and does not run:" in page
+    assert "&lt;b&gt;is&lt;/b&gt;" in page
+    assert editor.get(reverse("admin:scheduling_scheduler_changelist")).status_code == 200
+    assert errors(editor.post(change(row), form(worker=worker(), schedule="99 * * * *")))["schedule"]
+
+
+# --- the trail --------------------------------------------------------------------------------------
+
+
+def test_an_edit_is_recorded_with_old_and_new_values(editor: Client) -> None:
+    row = SchedulerFactory(
+        description="Nightly", schedule="0 8 * * *", params={}, worker=WorkerFactory(name="tests.typed")
+    )
+    values = form(
+        worker=worker("tests.typed"), schedule="0 9 * * *", params='{"since_days": 3}', timezone="UTC", max_retries="5"
+    )
+    del values["status"]
+    assert editor.post(change(row), values).status_code == 302
+    entry = LogEntry.objects.latest("id")
+    assert entry.get_change_message() == (
+        'params: {} -> {"since_days": 3}; schedule: 0 8 * * * -> 0 9 * * *; timezone: (empty) -> UTC; '
+        "status: yes -> no; max_retries: (empty) -> 5"
+    )
+    assert (
+        "0 8 * * * -&gt; 0 9 * * *"
+        in editor.get(reverse("admin:scheduling_scheduler_history", args=[row.pk])).content.decode()
+    )
+
+
+def test_targets_are_recorded_by_their_names(editor: Client) -> None:
+    row = SchedulerFactory(description="Nightly")
+    editor.post(change(row), form(worker=worker("tests.fail")))
+    assert LogEntry.objects.latest("id").change_message == "worker: tests.noop -> tests.fail"
+
+
+def test_saving_does_not_write_back_what_a_producer_moved_meanwhile(editor: Client) -> None:
+    row = SchedulerFactory(description="Nightly")
+    moved = clock.now() + timedelta(days=9)
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=moved)
+    editor.post(change(row), form(worker=worker(), description="Renamed"))
+    row.refresh_from_db()
+    assert (row.description, row.next_run_at) == ("Renamed", moved)
+
+
+def test_deleting_keeps_the_history_and_says_so(editor: Client) -> None:
+    from tests.factories import SchedulerExecutionFactory
+
+    execution = SchedulerExecutionFactory(succeeded=True)
+    address = reverse("admin:scheduling_scheduler_delete", args=[execution.scheduler.pk])
+    assert "Its past executions stay on record" in editor.get(address).content.decode()
+    assert editor.post(address, {"post": "yes"}).status_code == 302
+    execution.refresh_from_db()
+    assert execution.scheduler_id is None
+    page = editor.get(reverse("admin:scheduling_schedulerexecution_change", args=[execution.pk]))
+    assert "its schedule is deleted" in page.content.decode()

@@ -1,0 +1,265 @@
+"""The list of Schedulers and its actions: on, off, run now."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone as clock
+
+from scheduling.admin import selection, switch
+from scheduling.core.lifecycle import State
+from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.conftest import said
+from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+
+LIST = reverse("admin:scheduling_scheduler_changelist")
+
+
+@pytest.fixture(autouse=True)
+def _empty(db: None) -> None:
+    # The nightly cleanup is a schedule of its own, made by a migration.
+    Scheduler.objects.all().delete()
+
+
+def act(client: Client, action: str, rows: list[Scheduler], address: str = LIST, **more: Any) -> Any:
+    """Post an action of the list as its form does, and follow to the answer."""
+    data = {"action": action, "_selected_action": [row.pk for row in rows], "index": "0", "select_across": "0", **more}
+    return client.post(address, data, follow=True)
+
+
+def run_address(row: Scheduler) -> str:
+    """The page between the button and the run."""
+    return reverse("admin:scheduling_scheduler_run", args=[row.pk])
+
+
+# --- the list ---------------------------------------------------------------------------------------
+
+
+def test_the_list_shows_words_zone_next_run_and_last_result(viewer: Client) -> None:
+    row = SchedulerFactory(description="Invoices", schedule="0 2 * * 1-5", timezone="Europe/Madrid")
+    SchedulerExecutionFactory(scheduler=row, succeeded=True)
+    last = SchedulerExecutionFactory(scheduler=row, failed=True)
+    page = viewer.get(LIST).content.decode()
+    for text in (
+        "Invoices",
+        "At 02:00, Monday through Friday",
+        "0 2 * * 1-5",
+        "Europe/<wbr>Madrid",
+        "tests.noop",
+        " CE",
+    ):
+        assert text in page, text
+    assert reverse("admin:scheduling_schedulerexecution_change", args=[last.pk]) in page
+    assert "sch-bad" in page
+    assert "sch-good" in page  # switched on
+
+
+def test_what_cannot_run_is_seen_in_the_list(viewer: Client) -> None:
+    late = SchedulerFactory(worker=WorkerFactory(name="tests.absent"))
+    Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(minutes=5))
+    broken = SchedulerFactory()
+    Scheduler.objects.filter(pk=broken.pk).update(plan_error="Minute: <b>", next_run_at=None, schedule="<i>")
+    page = viewer.get(LIST).content.decode()
+    for text in ("overdue", "Is manage.py run_scheduler running?", "not registered", "cannot be planned", "&lt;b&gt;"):
+        assert text in page, text
+    assert "<i>" not in page
+
+
+def test_the_queries_do_not_grow_with_the_rows(viewer: Client) -> None:
+    def fill(count: int) -> None:
+        for _ in range(count):
+            row = SchedulerFactory(description="")
+            SchedulerExecutionFactory.create_batch(2, scheduler=row, succeeded=True)
+            SchedulerFactory(of_report=True, description="")
+            SchedulerFactory(of_reminder=True, description="")
+
+    def queries() -> list[dict[str, str]]:
+        with CaptureQueriesContext(
+            connection,
+        ) as captured:
+            assert viewer.get(LIST).status_code == 200
+        return captured.captured_queries
+
+    fill(1)
+    few = queries()
+    fill(12)
+    many = queries()
+    assert len(many) <= len(few)
+    assert len(many) <= 14
+    joined = [query["sql"] for query in many if " JOIN " in query["sql"] and "scheduling_scheduler" in query["sql"]]
+    assert joined == []
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("", {"plain", "report", "off"}),
+        ("status__exact=0", {"off"}),
+        ("type=report", {"report"}),
+        ("type=nonsense", set()),
+        ("q=repo", {"report"}),
+        ("q=5 5 5", {"off"}),
+        ("q=tests.noop", {"plain", "off"}),
+    ],
+)
+def test_filters_and_search(viewer: Client, query: str, names: set[str]) -> None:
+    SchedulerFactory(description="plain")
+    SchedulerFactory(description="report", of_report=True)
+    SchedulerFactory(description="off", off=True, schedule="5 5 5 5 *")
+    assert {row.description for row in viewer.get(f"{LIST}?{query}").context["cl"].result_list} == names
+
+
+def test_filter_by_group(viewer: Client) -> None:
+    group = GroupFactory()
+    SchedulerFactory(description="mine", group=group)
+    SchedulerFactory()
+    assert [row.description for row in viewer.get(f"{LIST}?group__id__exact={group.pk}").context["cl"].result_list] == [
+        "mine"
+    ]
+
+
+# --- on and off -----------------------------------------------------------------------------------
+
+
+def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
+    on, off = SchedulerFactory(), SchedulerFactory(off=True)
+    response = act(operator, "switch_off", [on, off])
+    assert said(response) == ["1 schedule was switched off."]
+    on.refresh_from_db()
+    assert (on.status, on.next_run_at) == (False, None)
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.change_message) == (str(on.pk), "status: yes -> no")
+    act(operator, "switch_on", [on, off])
+    for row in (on, off):
+        row.refresh_from_db()
+        assert row.status
+        assert row.next_run_at is not None
+    assert LogEntry.objects.count() == 3
+
+
+def test_switching_again_changes_nothing(operator: Client) -> None:
+    row = SchedulerFactory(off=True)
+    assert said(act(operator, "switch_off", [row])) == ["0 schedules were switched off."]
+    assert not LogEntry.objects.exists()
+
+
+def test_what_cannot_be_switched_on_is_named_and_stops_no_other(operator: Client) -> None:
+    past = SchedulerFactory(once=True, description="Past", off=True)
+    Scheduler.objects.filter(pk=past.pk).update(
+        date_time=clock.now() - timedelta(days=1), planned_date_time=clock.now() - timedelta(days=1)
+    )
+    fine = SchedulerFactory(off=True)
+    first, second = said(act(operator, "switch_on", [past, fine]))
+    assert first == "1 schedule was switched on."
+    assert second == "Not changed: Past: This instant has passed. Choose one in the future."
+    fine.refresh_from_db()
+    assert fine.status
+
+
+def test_all_that_match_are_switched_and_not_only_the_page(operator: Client) -> None:
+    SchedulerFactory.create_batch(60, timezone="Europe/Madrid")
+    other = SchedulerFactory()
+    first = Scheduler.objects.filter(timezone="Europe/Madrid")[0]
+    response = act(operator, "switch_off", [first], f"{LIST}?timezone__exact=Europe/Madrid", select_across="1")
+    if response.status_code == 200 and not Scheduler.objects.filter(status=False).exists():
+        pytest.fail(f"nothing was switched: {said(response)}")
+    assert Scheduler.objects.filter(status=False).count() == 60
+    other.refresh_from_db()
+    assert other.status
+
+
+def test_a_request_has_only_so_much_time_and_says_what_is_left(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(switch, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
+    rows = SchedulerFactory.create_batch(5)
+    assert said(act(operator, "switch_off", rows)) == ["2 schedules were switched off.", "3 are left; do it again."]
+
+
+# --- run now ----------------------------------------------------------------------------------------
+
+
+def test_run_now_asks_first_and_then_leads_to_the_execution(operator: Client) -> None:
+    row = SchedulerFactory(description="Invoices", off=True)
+    page = operator.get(run_address(row))
+    assert "It is switched off. Running it by hand" in page.content.decode()
+    assert not SchedulerExecution.objects.exists()
+    (hidden,) = page.context["c"].hidden
+    response = operator.post(run_address(row), dict([hidden]), follow=True)
+    execution = SchedulerExecution.objects.get()
+    assert response.redirect_chain[-1][0] == reverse("admin:scheduling_schedulerexecution_change", args=[execution.pk])
+    assert (execution.state, execution.trigger, execution.requested_by) == ("queued", "manual", "operator")
+    assert f"execution {execution.pk}" in said(response)[0]
+    entry = LogEntry.objects.get()
+    assert (entry.object_id, entry.change_message) == (str(row.pk), "run now")
+    row.refresh_from_db()
+    assert not row.status
+
+
+def test_a_second_click_runs_nothing_twice(operator: Client) -> None:
+    row = SchedulerFactory()
+    key = {"key": str(uuid.uuid4())}
+    for _ in range(2):
+        operator.post(run_address(row), key)
+    assert SchedulerExecution.objects.count() == 1
+    assert LogEntry.objects.count() == 1
+    operator.post(run_address(row), {"key": "no key"})
+    assert SchedulerExecution.objects.count() == 2
+
+
+def test_params_that_do_not_fit_are_refused_before_the_run(operator: Client) -> None:
+    row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
+    Scheduler.objects.filter(pk=row.pk).update(params={"since_days": 999})
+    page = operator.get(run_address(row)).content.decode()
+    assert "It cannot run: its parameters do not fit its code. since_days: " in page
+    assert '<form method="post" class' not in page
+    operator.post(run_address(row))
+    assert not SchedulerExecution.objects.exists()
+
+
+def test_the_lists_action_runs_several(operator: Client) -> None:
+    rows = SchedulerFactory.create_batch(7, worker=WorkerFactory(name="tests.typed"))
+    Scheduler.objects.filter(pk=rows[0].pk).update(params=["nonsense"])
+    page = act(operator, "run_selected", rows)
+    assert "7 schedules will run once, now" in page.content.decode()
+    assert not SchedulerExecution.objects.exists()
+    response = operator.post(LIST, _hidden(page), follow=True)
+    assert SchedulerExecution.objects.filter(state=State.QUEUED.value).count() == 6
+    refused, done = said(response)
+    assert "Parameters are a JSON object." in refused
+    assert "6 runs are on their way:" in done
+    assert "and 1 more" in done
+    assert LogEntry.objects.count() == 6
+    operator.post(LIST, _hidden(page))
+    assert SchedulerExecution.objects.count() == 6
+
+
+def test_too_many_at_once_are_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduling.admin.run_now.MOST", 3)
+    rows = SchedulerFactory.create_batch(4)
+    page = act(operator, "run_selected", rows)
+    assert "At most 3 can be run at once." in page.content.decode()
+    assert "At most 3 can be run at once." in operator.post(LIST, _hidden(page)).content.decode()
+    assert not SchedulerExecution.objects.exists()
+
+
+def _hidden(page: Any) -> dict[str, Any]:
+    """What the page in between sends along."""
+    data: dict[str, Any] = {}
+    for name, value in page.context["c"].hidden:
+        data.setdefault(name, []).append(value)
+    return data
+
+
+def test_a_schedule_that_does_not_exist(operator: Client) -> None:
+    for key in ("999999", "abc", "0"):
+        response = operator.get(reverse("admin:scheduling_scheduler_run", args=[key]), follow=True)
+        assert "exist" in said(response)[0]

@@ -1,0 +1,124 @@
+"""Workers, reminders and processes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+
+from scheduling.models import Reminder, Worker
+from tests.factories import ProcessFactory, SchedulerFactory, WorkerFactory
+
+WORKERS = reverse("admin:scheduling_worker_changelist")
+PROCESSES = reverse("admin:scheduling_process_changelist")
+
+
+def change(row: Worker) -> str:
+    """The address of a worker's form."""
+    return reverse("admin:scheduling_worker_change", args=[row.pk])
+
+
+def form_errors(response: Any) -> dict[str, list[str]]:
+    """Sentences by field."""
+    return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
+
+
+def test_the_list_says_which_code_is_here(viewer: Client) -> None:
+    WorkerFactory(name="tests.absent")
+    page = viewer.get(f"{WORKERS}?q=tests").content.decode()
+    assert page.count("not registered") == 1
+    assert "Does nothing." in page
+
+
+def test_the_form_shows_the_code_its_words_and_its_parameters(editor: Client) -> None:
+    page = editor.get(change(Worker.objects.get(name="tests.typed"))).content.decode()
+    for text in ("registered", "Needs params that fit.", "<code>since_days</code>", "integer, from 1, to 90"):
+        assert text in page, text
+    absent = editor.get(change(WorkerFactory(name="tests.absent"))).content.decode()
+    assert "until code of this name is deployed" in absent
+
+
+def test_the_name_is_chosen_once(editor: Client) -> None:
+    row = Worker.objects.get(name="tests.typed")
+    values = {"name": "tests.noop2", "title": "Typed", "description": "", "params": '{"since_days": 7}'}
+    assert editor.post(change(row), values).status_code == 302
+    row.refresh_from_db()
+    assert (row.name, row.title, row.params) == ("tests.typed", "Typed", {"since_days": 7})
+    message = LogEntry.objects.get().change_message
+    assert 'params: {} -> {"since_days": 7}' in message
+    assert "title: (empty) -> Typed" in message
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [('{"since_days": 91}', "since_days: "), ("{", "This is not JSON"), ('{"x": NaN}', "no number NaN")],
+)
+def test_defaults_must_fit_the_code(editor: Client, params: str, sentence: str) -> None:
+    row = Worker.objects.get(name="tests.typed")
+    response = editor.post(change(row), {"title": "", "description": "", "params": params})
+    assert sentence in form_errors(response)["params"][0]
+    row.refresh_from_db()
+    assert row.params == {}
+
+
+def test_a_required_parameter_may_be_left_to_the_schedules(editor: Client) -> None:
+    row = Worker.objects.get(name="run_command")
+    assert editor.post(change(row), {"title": "", "description": "", "params": "{}"}).status_code == 302
+
+
+def test_a_worker_is_added_with_a_suggested_or_another_name(editor: Client) -> None:
+    address = reverse("admin:scheduling_worker_add")
+    assert '<option value="tests.typed">' in editor.get(address).content.decode()
+    values = {"name": "tests.later", "title": "", "description": "", "params": "{}"}
+    assert editor.post(address, values).status_code == 302
+    assert "already exists" in form_errors(editor.post(address, values))["name"][0]
+
+
+def test_a_worker_with_schedules_cannot_be_deleted(editor: Client) -> None:
+    row = SchedulerFactory().worker
+    address = reverse("admin:scheduling_worker_delete", args=[row.pk])
+    assert "Cannot delete worker" in editor.get(address).content.decode()
+    editor.post(address, {"post": "yes"})
+    assert Worker.objects.filter(pk=row.pk).exists()
+
+
+def test_a_reminders_recipients_are_addresses(editor: Client) -> None:
+    address = reverse("admin:scheduling_reminder_add")
+    values = {"name": "stand-up", "subject": "Now", "body": "", "params": "", "recipients": "a@example.com\n<b>\n"}
+    assert form_errors(editor.post(address, values)) == {"recipients": ["Not an e-mail address: “<b>”."]}
+    values["recipients"] = " a@example.com \r\n\r\nb@example.com\r\n"
+    assert editor.post(address, values).status_code == 302
+    row = Reminder.objects.get()
+    assert (row.recipients, row.params) == ("a@example.com\nb@example.com", {})
+    assert "a@example.com +1" in editor.get(reverse("admin:scheduling_reminder_changelist")).content.decode()
+    editor.post(reverse("admin:scheduling_reminder_change", args=[row.pk]), {**values, "subject": "Soon"})
+    assert "subject: Now -> Soon" in LogEntry.objects.latest("id").change_message
+
+
+def test_processes_are_alive_silent_or_stopped(viewer: Client) -> None:
+    rows = {
+        "alive": ProcessFactory(info={"queue": "main", "runs": 7}),
+        "silent": ProcessFactory(silent=True),
+        "stopped": ProcessFactory(stopped=True, producer=True),
+    }
+    page = viewer.get(PROCESSES).content.decode()
+    assert "queue main, runs 7" in page
+    for presence, row in rows.items():
+        listed = viewer.get(f"{PROCESSES}?presence={presence}")
+        assert [each.pk for each in listed.context["cl"].result_list] == [row.pk]
+        detail = viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])).content.decode()
+        assert presence in detail
+    assert [each.pk for each in viewer.get(f"{PROCESSES}?kind=producer").context["cl"].result_list] == [
+        rows["stopped"].pk
+    ]
+
+
+def test_a_process_that_says_nonsense_is_shown(viewer: Client) -> None:
+    row = ProcessFactory(info=["<script>"], host="<b>")
+    for address in (PROCESSES, reverse("admin:scheduling_process_change", args=[row.pk])):
+        page = viewer.get(address).content.decode()
+        assert "<script>&quot;" not in page
+        assert "&lt;b&gt;" in page

@@ -1,0 +1,82 @@
+"""A network between us and a server, which a test can cut, close and freeze."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from contextlib import suppress
+
+
+class Proxy:
+    """Forwards TCP connections to `host:port`, on a port of its own."""
+
+    def __init__(self, host: str, port: int) -> None:
+        self._target = (host, port)
+        self._pairs: list[tuple[socket.socket, socket.socket]] = []
+        self._flowing = threading.Event()
+        self._flowing.set()
+        self._open = True
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        self.port = int(self._listener.getsockname()[1])
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def cut(self) -> None:
+        """End the connections there are; new ones are welcome."""
+        pairs, self._pairs = self._pairs, []
+        for pair in pairs:
+            for end in pair:
+                with suppress(OSError):
+                    end.shutdown(socket.SHUT_RDWR)
+                end.close()
+
+    def shut(self) -> None:
+        """End the connections and let nobody in."""
+        self._open = False
+        self.cut()
+
+    def reopen(self) -> None:
+        """Let everybody in again."""
+        self._open = True
+
+    def freeze(self) -> None:
+        """Connections stay, and nothing passes: a cable that was pulled."""
+        self._flowing.clear()
+
+    def thaw(self) -> None:
+        """Let what was held back pass."""
+        self._flowing.set()
+
+    def close(self) -> None:
+        """End everything."""
+        self.thaw()
+        self._listener.close()
+        self.cut()
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                client, _ = self._listener.accept()
+            except OSError:
+                return
+            if not self._open:
+                client.close()
+                continue
+            try:
+                server = socket.create_connection(self._target, timeout=10)
+            except OSError:
+                client.close()
+                continue
+            server.settimeout(None)
+            self._pairs.append((client, server))
+            for source, sink in ((client, server), (server, client)):
+                threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
+
+    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                self._flowing.wait()
+                sink.sendall(data)
+        for end in (source, sink):
+            with suppress(OSError):
+                end.shutdown(socket.SHUT_RDWR)
+            end.close()

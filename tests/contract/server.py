@@ -1,0 +1,121 @@
+"""The RabbitMQ server of the tests, and a stranger's view of it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import struct
+from functools import lru_cache
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import pika
+import pytest
+
+from scheduling.broker.topology import LADDER, WORK, Topology
+from tests.support import wait_for
+
+URL = os.environ.get("TEST_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672/")
+
+
+@lru_cache(maxsize=1)
+def _problem() -> str:
+    try:
+        pika.BlockingConnection(pika.URLParameters(URL)).close()
+    except Exception as error:
+        return f"no RabbitMQ answers at TEST_BROKER_URL ({urlsplit(URL).hostname}): {error!r}"
+    return ""
+
+
+def require() -> None:
+    """Skip on a laptop, fail in CI."""
+    if problem := _problem():
+        if os.environ.get("CI"):
+            pytest.fail(problem)
+        pytest.skip(problem)
+
+
+class Server:
+    """One test's part of the server: everything behind a prefix of its own, removed at the end."""
+
+    def __init__(self) -> None:
+        self.prefix = f"t{secrets.token_hex(4)}_"
+        self.topology = Topology(self.prefix)
+        self._connection = pika.BlockingConnection(pika.URLParameters(URL))
+        self.channel = self._connection.channel()
+
+    def url(self, port: int | None = None) -> str:
+        """For our transport, past a proxy's port if there is one."""
+        parts = urlsplit(URL)
+        if port is not None:
+            login = parts.netloc.rpartition("@")[0]
+            parts = parts._replace(netloc=f"{login}@127.0.0.1:{port}" if login else f"127.0.0.1:{port}")
+        return urlunsplit(parts._replace(query=f"prefix={self.prefix}"))
+
+    @property
+    def address(self) -> tuple[str, int]:
+        """Host and port."""
+        parts = urlsplit(URL)
+        return parts.hostname or "localhost", parts.port or 5672
+
+    def name(self, queue: str) -> str:
+        """The broker's name of one of our work queues."""
+        return self.topology.work(queue)
+
+    def publish(self, body: bytes, queue: str | None = None, **properties: Any) -> None:
+        """As any AMQP client does; to the main queue unless told."""
+        self.channel.basic_publish("", queue or self.name("main"), body, pika.BasicProperties(**properties))
+
+    def publish_with_float(self, body: bytes, name: str, number: float, **properties: Any) -> None:
+        """With a header that is a float: other clients send those, pika does not know how."""
+        headers = {**properties.pop("headers", {}), name: 2**62}
+        method = pika.spec.Basic.Publish(exchange="", routing_key=self.name("main"))
+        header = pika.frame.Header(
+            self.channel.channel_number, len(body), pika.BasicProperties(headers=headers, **properties)
+        ).marshal()
+        as_integer, as_float = b"l" + struct.pack(">q", 2**62), b"d" + struct.pack(">d", number)
+        assert header.count(as_integer) == 1
+        frames = [
+            pika.frame.Method(self.channel.channel_number, method).marshal(),
+            header.replace(as_integer, as_float),
+            pika.frame.Body(self.channel.channel_number, body).marshal(),
+        ]
+        self._connection._impl._output_marshaled_frames(frames)
+        self._connection.process_data_events(0)
+
+    def count(self, queue: str) -> int:
+        """Ready messages; 0 for a queue that is not there."""
+        try:
+            return int(self.channel.queue_declare(queue, passive=True).method.message_count)
+        except pika.exceptions.ChannelClosedByBroker:
+            self.channel = self._connection.channel()
+            return 0
+
+    def wait_count(self, queue: str, count: int) -> None:
+        """Wait until a queue holds so many ready messages."""
+        wait_for(lambda: self.count(queue) == count, f"{queue} holds {count}")
+
+    def pull(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
+        """Take everything out, as somebody does by hand."""
+        found = []
+        while True:
+            method, properties, body = self.channel.basic_get(queue, auto_ack=True)
+            if method is None:
+                return found
+            found.append((properties, body))
+
+    def delete(self, queue: str) -> None:
+        """Remove a queue with all it holds."""
+        self.channel.queue_delete(queue)
+        self.channel = self._connection.channel()  # 3.10 crashes a channel that used a deleted queue
+
+    def close(self, seconds: set[int] | None = None) -> None:
+        """Remove what the test made."""
+        if self._connection.is_closed:
+            self._connection = pika.BlockingConnection(pika.URLParameters(URL))
+        self.channel = self._connection.channel()
+        names = [each.name for each in (*self.topology.base(), *self.topology.rungs(seconds or LADDER))]
+        for name in {*names, *map(self.topology.work, WORK)}:
+            self.channel.queue_delete(name)
+        self.channel.exchange_delete(self.topology.exchange)
+        self._connection.close()

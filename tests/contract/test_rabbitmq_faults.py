@@ -1,0 +1,299 @@
+"""What can happen to connections, channels and queues, and that nothing is lost by it."""
+
+from __future__ import annotations
+
+import logging
+from datetime import timedelta
+from itertools import count
+
+import pytest
+from django.utils import timezone as clock
+
+from scheduling.broker import BrokerRefused, BrokerUnavailable, get_broker
+from scheduling.broker.rabbitmq import RabbitBroker
+from scheduling.conf import ConfError
+from scheduling.core.messages import TaskMessage
+from scheduling.core.outcome import Failed
+from scheduling.dispatch import publish, run_now
+from scheduling.lost import Lost
+from scheduling.models import Attempt, SchedulerExecution
+from scheduling.reconcile import sweep
+from tests.contract.conftest import Rabbit
+from tests.contract.desk import ERROR, Desk
+from tests.contract.proxy import Proxy
+from tests.contract.server import Server
+from tests.support import queued, scheduler, wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def state(execution: SchedulerExecution) -> str:
+    execution.refresh_from_db()
+    return execution.state
+
+
+def claimed(**columns: object) -> SchedulerExecution:
+    (execution,) = queued(scheduler("tests.noop"), state="claimed", published_at=None, **columns)
+    return execution
+
+
+def test_while_the_broker_is_away_rows_stay_claimed_and_a_sweep_publishes(rabbit: Rabbit, proxy: Proxy) -> None:
+    broker = rabbit(proxy.port, patience=2.0)
+    proxy.shut()
+    execution = claimed()
+    assert publish([execution], broker) == 0
+    assert state(execution) == "claimed"
+    proxy.reopen()
+    minutes = count(1)  # each sweep puts it off by some seconds
+    wait_for(lambda: sweep(broker, clock.now() + timedelta(minutes=next(minutes))).claims == 1, "a sweep publishes it")
+    assert state(execution) == "queued"
+    Desk(broker).run()
+    assert state(execution) == "succeeded"
+
+
+def test_a_cut_connection_is_made_again_at_once(rabbit: Rabbit, proxy: Proxy, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.INFO, "scheduling")
+    broker = rabbit(proxy.port)
+    desk = Desk(broker)
+    for _ in range(3):
+        proxy.cut()
+        execution = claimed()
+        assert publish([execution], broker) == 1  # waits for the new connection
+        desk.run()
+        assert state(execution) == "succeeded"
+    lost = [record for record in caplog.records if "tried again until" in record.getMessage()]
+    back = [record for record in caplog.records if "is back after" in record.getMessage()]
+    assert len(lost) == len(back) <= 6  # one each an outage, whatever the connections and attempts
+    assert "guest:" not in caplog.text
+
+
+def test_a_run_outlives_its_connection_and_is_not_started_twice(rabbit: Rabbit, proxy: Proxy, server: Server) -> None:
+    broker = rabbit(proxy.port)
+    desk = Desk(broker)
+    execution = run_now(scheduler("tests.noop"), broker)
+    delivery = desk.start()
+    proxy.cut()
+    # It is brought again, on the new channel, and answered without disturbing the run.
+    other = claimed()
+    wait_for(lambda: publish([other], broker), "the connection is back")
+    desk.run()
+    desk.end(delivery)
+    assert (state(execution), state(other)) == ("succeeded", "succeeded")
+    assert desk.starts_nothing()
+    assert Attempt.objects.count() == 2
+
+
+def test_a_frozen_network_raises_and_is_left_behind(rabbit: Rabbit, proxy: Proxy) -> None:
+    broker = rabbit(proxy.port, patience=0.5)
+    proxy.freeze()
+    with pytest.raises(BrokerUnavailable):
+        broker.publish([TaskMessage("worker", 1, execution_id=1)])
+    with pytest.raises(BrokerUnavailable):
+        broker.counts()
+    proxy.thaw()
+    execution = claimed()
+    wait_for(lambda: publish([execution], broker), "it works again")
+
+
+def test_a_channel_that_the_broker_closed_is_opened_again(rabbit: Rabbit) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    run_now(scheduler("tests.noop"), broker)
+    desk.run()
+    subscription = broker._running().subscription
+    # An unknown delivery tag is a 406, as is an acknowledgement that came too late.
+    broker._running().loop.call(lambda: subscription._channel.basic_ack(4711))
+    execution = run_now(scheduler("tests.noop"), broker)
+    desk.run()
+    assert state(execution) == "succeeded"
+    assert desk.starts_nothing()
+
+
+def test_an_answer_from_before_is_not_given_to_another_message(rabbit: Rabbit, proxy: Proxy) -> None:
+    """Tags count from 1 on each channel: the old tag 1 must not acknowledge the new tag 1."""
+    broker = rabbit(proxy.port)
+    desk = Desk(broker, slots=2)
+    first = run_now(scheduler("tests.noop"), broker)
+    delivery = desk.start()
+    proxy.cut()
+    second = claimed()
+    wait_for(lambda: publish([second], broker), "the connection is back")
+    wait_for(lambda: broker.ready("main", clock.now()), "the second is brought")
+    desk.end(delivery)  # a tag of the old channel
+    broker.close()
+    heir = Desk(rabbit())
+    heir.run()
+    assert (state(first), state(second)) == ("succeeded", "succeeded")
+
+
+def test_a_queue_deleted_under_its_consumer_comes_back(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    run_now(scheduler("tests.noop"), broker)
+    desk.run()
+    server.delete(server.name("main"))
+    execution = claimed()
+    wait_for(lambda: publish([execution], broker), "it is published")
+    desk.run()
+    assert state(execution) == "succeeded"
+
+
+def test_a_missing_queue_is_declared_by_publishing(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    server.delete(server.name("main"))
+    execution = run_now(scheduler("tests.noop"), broker)
+    assert state(execution) == "queued"
+    assert server.count(server.name("main")) == 1
+
+
+def test_a_process_that_declares_nothing_can_publish(rabbit: Rabbit, server: Server) -> None:
+    """The admin's process: its first message finds nothing there."""
+    broker = rabbit(declare=False)
+    execution = run_now(scheduler("tests.noop"), broker)
+    assert state(execution) == "queued"
+
+
+def test_a_deleted_wait_queue_is_declared_and_nothing_lost(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    execution = run_now(scheduler("tests.noop"), broker)
+    delivery = desk.start()
+    server.delete(f"{server.name('main')}_retry.1")
+    desk.end(delivery, ERROR)
+    assert execution.pk == desk.start().message.execution_id
+    assert state(execution) == "running"
+
+
+def test_a_deleted_exchange_is_declared_and_nothing_lost(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    execution = run_now(scheduler("tests.noop"), broker)
+    delivery = desk.start()
+    server.channel.exchange_delete(server.topology.exchange)
+    desk.end(delivery, ERROR)
+    assert desk.start().message.attempt == 2
+    assert state(execution) == "running"
+
+
+def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    schedule = scheduler("tests.noop")
+    desk = Desk(broker)
+    retrying = run_now(schedule, broker)
+    desk.run(ERROR)
+    waiting = [run_now(schedule, broker) for _ in range(20)]
+    broker.consume("main", 0)
+    for queue in (*server.topology.base(), *server.topology.rungs([1, 2, 3, 5, 10])):
+        server.delete(queue.name)
+    lost = Lost()
+    later = clock.now() + timedelta(seconds=60)
+    assert sweep(broker, later, lost=lost).lost == 0  # suspected
+    assert sweep(broker, later, lost=lost).lost >= 20  # and again: published
+    heir = Desk(rabbit())
+    for _ in (*waiting, retrying):
+        heir.run()
+    assert set(SchedulerExecution.objects.values_list("state", flat=True)) == {"succeeded"}
+    assert heir.starts_nothing()
+
+
+def test_a_backlog_is_not_taken_for_a_loss(rabbit: Rabbit) -> None:
+    broker = rabbit()
+    schedule = scheduler("tests.noop")
+    for _ in range(10):
+        run_now(schedule, broker)
+    lost, later = Lost(), clock.now() + timedelta(seconds=60)
+    assert [lost.sweep(broker, later) for _ in range(3)] == [0, 0, 0]
+    assert broker.counts().ready["main"] == 10
+
+
+def test_without_a_confirm_the_retry_comes_back_raw(rabbit: Rabbit, proxy: Proxy, server: Server) -> None:
+    """The publisher is stopped (an alarm), the consumer is not: the message goes the seeds' way, by nack."""
+    broker = RabbitBroker(server.url(), ladder=(1,), retry_delay_ms=1000)
+    try:
+        broker.declare([])
+        desk = Desk(broker)
+        execution = run_now(scheduler("tests.noop"), broker)
+        delivery = desk.start()
+        broker._running().publisher.blocked = "low on memory"
+        desk.end(delivery, ERROR)
+        execution.refresh_from_db()
+        assert (execution.state, execution.published_at) == ("retrying", None)
+        again = desk.start()
+        assert (again.message.attempt, again.message.retry_count) == (2, 1)
+        desk.end(again)
+        assert state(execution) == "succeeded"
+    finally:
+        broker.close()
+
+
+def test_what_comes_back_before_its_time_waits_on(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    execution = run_now(scheduler("tests.noop"), broker)
+    delivery = desk.start()
+    broker._running().publisher.blocked = "low on memory"
+    desk.end(delivery, Failed("Busy", "busy", retry_after_ms=3000))
+    broker._running().publisher.blocked = ""
+    execution.refresh_from_db()
+    due = execution.wake_at
+    assert due is not None
+    # Half a minute of raw waiting, made short: somebody moves it by hand.
+    server.wait_count(f"{server.name('main')}_retry", 1)
+    ((properties, body),) = server.pull(f"{server.name('main')}_retry")
+    server.channel.basic_publish("", server.name("main"), body, properties)
+    again = desk.start()
+    assert clock.now() >= due
+    assert again.message.attempt == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "error", "words"),
+    [
+        ({"guest:guest@": "guest:hunter2@"}, BrokerRefused, "refuses the user or the password"),
+        ({"/?": "/no_such_vhost?"}, BrokerRefused, "has no virtual host 'no_such_vhost'"),
+        ({"@127.0.0.1": "@no-such-host.invalid"}, BrokerUnavailable, "cannot be resolved"),
+        ({"amqp:": "amqps:"}, BrokerUnavailable, "TLS"),
+    ],
+)
+def test_what_only_a_person_can_mend_is_a_sentence(
+    server: Server, change: dict[str, str], error: type[Exception], words: str
+) -> None:
+    url = server.url()
+    for old, new in change.items():
+        url = url.replace(old, new, 1)
+        if url == server.url():
+            pytest.skip("TEST_BROKER_URL is of another shape")
+    if url.startswith("amqps"):
+        url = url.replace("127.0.0.1/", "127.0.0.1:5672/")
+    broker = RabbitBroker(url, patience=3.0)
+    try:
+        with pytest.raises(error, match=words) as caught:
+            broker.counts()
+        assert "hunter2" not in str(caught.value)
+    finally:
+        broker.close()
+
+
+def test_nothing_listening_is_a_sentence() -> None:
+    broker = RabbitBroker("amqp://ann:hunter2@127.0.0.1:1/", patience=3.0)
+    try:
+        with pytest.raises(BrokerUnavailable, match=r"Nothing listens at amqp://ann@127\.0\.0\.1:1\."):
+            broker.publish([TaskMessage("worker", 1, execution_id=1)])
+    finally:
+        broker.close()
+
+
+@pytest.mark.parametrize(
+    ("url", "words"),
+    [
+        ("amqp://ann:hunter2@host:port/", "percent-encoded"),
+        ("amqp://ann:hunter2@host/?prefix=a b", "prefix="),
+        ("amqp://ann:hunter2@host/?heartbeat=never", "heartbeat="),
+        ("amqp://ann:hunter2@host/?lazy=1", "unknown parameter 'lazy'"),
+        ("amqps://ann:hunter2@host/?cafile=/no/such/file", "certificate files"),
+    ],
+)
+def test_an_unusable_url_is_a_sentence_without_the_password(url: str, words: str) -> None:
+    with pytest.raises(ConfError, match=words) as caught:
+        get_broker(url)
+    assert "hunter2" not in str(caught.value)

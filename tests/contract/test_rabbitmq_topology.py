@@ -1,0 +1,95 @@
+"""The queues on a real server: declared once, kept, and never in the way of a changed setting."""
+
+from __future__ import annotations
+
+import pytest
+
+from scheduling.broker import TopologyMismatch
+from scheduling.broker.rabbitmq import RabbitBroker
+from scheduling.broker.topology import LADDER
+from tests.contract.conftest import RUNGS, Rabbit
+from tests.contract.server import Server
+
+pytestmark = pytest.mark.django_db
+
+
+def test_the_whole_ladder_is_declared_and_declaring_again_is_free(server: Server) -> None:
+    broker = RabbitBroker(server.url())
+    try:
+        broker.declare([4500, 7000])
+        broker.declare([4500, 7000])
+        names = [f"{server.name(queue)}_retry.{seconds}" for queue in ("main", "standalone") for seconds in LADDER]
+        for name in names:
+            server.channel.queue_declare(name, passive=True)
+        assert broker.delay(6500, "main") == 7000
+    finally:
+        broker.close()
+        server.close(set(LADDER) | {7})
+        server.__init__()  # type: ignore[misc]
+
+
+def test_a_wait_that_is_new_is_declared_ahead_of_use(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    broker.declare([4000, 7000])
+    assert broker.delay(3500, "main") == 4000
+    server.wait_count(f"{server.name('standalone')}_retry.7", 0)
+
+
+def test_another_prefix_is_another_world(server: Server) -> None:
+    assert all(each.name.startswith(server.prefix) for each in server.topology.base())
+
+
+def test_changed_delays_start_without_a_conflict(server: Server) -> None:
+    for delay in (30_000, 45_000, 1_000):
+        broker = RabbitBroker(server.url(), retry_delay_ms=delay, ladder=RUNGS)
+        try:
+            broker.declare([delay])
+        finally:
+            broker.close()
+
+
+def test_a_raw_wait_queue_in_use_keeps_its_delay(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+    first = RabbitBroker(server.url(), retry_delay_ms=60_000, ladder=RUNGS)
+    first.declare([])
+    first.close()
+    server.publish(b"waits", f"{server.name('main')}_retry")
+    second = RabbitBroker(server.url(), retry_delay_ms=30_000, ladder=RUNGS)
+    try:
+        second.declare([])
+        assert "still waits '60000' ms" in caplog.text
+        assert server.count(f"{server.name('main')}_retry") == 1
+    finally:
+        second.close()
+
+
+def test_a_queue_of_another_shape_is_a_sentence_with_the_way_out(server: Server) -> None:
+    server.channel.queue_declare(server.name("main"), durable=True, arguments={"x-dead-letter-exchange": "elsewhere"})
+    broker = RabbitBroker(server.url(), ladder=RUNGS)
+    try:
+        with pytest.raises(TopologyMismatch) as caught:
+            broker.declare([])
+    finally:
+        broker.close()
+    text = str(caught.value)
+    for words in (server.name("main"), "x-dead-letter-exchange", "'elsewhere'", server.topology.exchange, "?prefix="):
+        assert words in text
+
+
+def test_the_seeds_own_declarations_agree_with_ours(rabbit: Rabbit, server: Server) -> None:
+    """Their worker and ours can share the queues while one replaces the other."""
+    rabbit()
+    channel = server.channel
+    channel.exchange_declare(server.topology.exchange, "direct", durable=True)
+    main = {
+        "x-message-deduplication": True,
+        "x-dead-letter-exchange": server.topology.exchange,
+        "x-dead-letter-routing-key": "retry",
+    }
+    channel.queue_declare(server.name("main"), durable=True, arguments=main)
+    retry = {
+        "x-dead-letter-exchange": "",
+        "x-dead-letter-routing-key": server.name("main"),
+        "x-message-ttl": 30000,
+    }
+    channel.queue_declare(f"{server.name('main')}_retry", durable=True, arguments=retry)
+    channel.queue_declare(server.topology.failed, durable=True)

@@ -1,0 +1,248 @@
+"""The contract: what every transport does, seen from dispatch, consumer and inbox."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from django.db import transaction
+from django.utils import timezone as clock
+
+from scheduling.broker import Broker
+from scheduling.cancel import cancel
+from scheduling.core.outcome import Failed, Interrupted
+from scheduling.core.retry import RetryPolicy
+from scheduling.dispatch import message_of, publish, run_now
+from scheduling.failed import discard, republish
+from scheduling.models import Attempt, SchedulerExecution
+from tests.contract.conftest import Connect
+from tests.contract.desk import ERROR, Desk
+from tests.support import queued, scheduler, wait_for
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NEVER = RetryPolicy(max_retries=0)
+
+
+def row(execution: SchedulerExecution) -> SchedulerExecution:
+    execution.refresh_from_db()
+    return execution
+
+
+def published(broker: Broker, **columns: object) -> SchedulerExecution:
+    execution = run_now(scheduler("tests.noop", params={}, **columns), broker)
+    assert row(execution).state == "queued"
+    assert execution.published_at is not None
+    return execution
+
+
+def test_what_is_published_starts_once_and_is_gone_when_acknowledged(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    assert broker.counts().ready["main"] == 1
+    desk = Desk(broker)
+    delivery = desk.start()
+    message = delivery.message
+    assert (message.execution_id, message.attempt, message.execution_key) == (
+        execution.pk,
+        1,
+        execution.execution_key,
+    )
+    assert (message.type, message.id, message.scheduler_id) == ("worker", execution.target_id, execution.scheduler_id)
+    assert message.scheduled_at is not None
+    assert abs(message.scheduled_at - execution.scheduled_at) < timedelta(milliseconds=1)
+    assert row(execution).state == "running"
+    desk.end(delivery)
+    assert row(execution).state == "succeeded"
+    assert desk.starts_nothing()
+
+
+def test_many_are_confirmed_and_come_in_order(connect: Connect) -> None:
+    broker = connect()
+    schedule = scheduler("tests.noop")
+    executions = [run_now(schedule, broker) for _ in range(30)]
+    desk = Desk(broker, slots=7)
+    seen = []
+    for _ in executions:
+        delivery = desk.start()
+        seen.append(delivery.message.execution_id)
+        desk.end(delivery)
+    assert seen == [execution.pk for execution in executions]
+
+
+def test_a_copy_is_ignored(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    broker.publish([message_of(execution)])
+    broker.publish([message_of(execution)])
+    desk = Desk(broker)
+    desk.run()
+    assert desk.starts_nothing()
+    assert Attempt.objects.count() == 1
+
+
+def test_a_message_may_be_faster_than_its_confirm(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    SchedulerExecution.objects.update(state="claimed" if not broker.embedded else "queued", published_at=None)
+    delivery = Desk(broker).start()
+    assert delivery.message.execution_id == execution.pk
+    publish([execution], broker)  # the confirm that comes late
+    assert row(execution).state == "running"
+
+
+def test_a_retry_comes_after_its_delay_with_the_next_number(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    desk = Desk(broker)
+    desk.run(ERROR)
+    assert (row(execution).state, execution.attempt) == ("retrying", 1)
+    assert execution.published_at is not None
+    due = execution.wake_at
+    assert due is not None
+    delivery = desk.start()
+    assert clock.now() >= due
+    assert (delivery.message.attempt, delivery.message.retry_count) == (2, 1)
+    assert (row(execution).state, execution.attempt) == ("running", 2)
+    desk.end(delivery)
+    assert [each.outcome for each in Attempt.objects.order_by("number")] == ["failed", "succeeded"]
+
+
+def test_a_delay_of_nothing_comes_at_once(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    desk = Desk(broker)
+    desk.run(Failed("Busy", "busy", retry_after_ms=0))
+    assert desk.start().message.attempt == 2
+    assert row(execution).state == "running"
+
+
+def test_a_delay_is_never_shortened_unless_it_was_drawn(connect: Connect) -> None:
+    broker = connect()
+    for wanted in (1, 999, 1000, 1001, 3600, 4999):
+        assert broker.delay(wanted, "main") >= wanted
+    assert broker.delay(0, "main") == 0
+    drawn = [broker.delay(4000, "main", True) for _ in range(400)]
+    assert 3600 < sum(drawn) / len(drawn) < 4400
+
+
+def test_a_failure_is_parked_and_counted(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    Desk(broker).run(ERROR, NEVER)
+    assert row(execution).state == "failed"
+    counts = broker.counts()
+    assert (counts.failed, counts.ready["main"]) == (1, 0)
+    assert broker.embedded or execution.published_at is not None
+
+
+def test_republish_runs_it_again_and_empties_the_inbox(connect: Connect) -> None:
+    broker = connect()
+    execution, other = published(broker), published(broker)
+    desk = Desk(broker)
+    desk.run(ERROR, NEVER)
+    desk.run(ERROR, NEVER)
+    assert republish([execution.pk], broker, "ann") == [execution.pk]
+    assert republish([execution.pk], broker, "bob") == []  # the second click
+    assert broker.counts().failed == 1
+    delivery = desk.start()
+    assert (delivery.message.execution_id, delivery.message.attempt, delivery.message.retry_count) == (
+        execution.pk,
+        2,
+        0,
+    )
+    desk.end(delivery)
+    assert (row(execution).state, row(other).state) == ("succeeded", "failed")
+
+
+def test_discard_empties_the_inbox(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    Desk(broker).run(ERROR, NEVER)
+    assert discard([execution.pk], "ann", "it is known", broker=broker) == [execution.pk]
+    assert broker.counts().failed == 0
+
+
+def test_what_could_not_be_started_is_taken_again(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    desk = Desk(broker)
+
+    def taken_and_released() -> list[int | None]:
+        with transaction.atomic():  # what the supervisor does when the database refuses
+            deliveries = broker.take("main", 1, clock.now())
+            broker.release(deliveries)
+            return [each.message.execution_id for each in deliveries]
+
+    assert wait_for(taken_and_released, "it is taken") == [execution.pk]
+    assert wait_for(taken_and_released, "it is taken again") == [execution.pk]
+    desk.run()
+    assert desk.starts_nothing()
+
+
+def test_what_one_consumer_leaves_another_gets(connect: Connect) -> None:
+    first, second = connect(), connect()
+    leaving = Desk(first, name="leaving")
+    executions = [published(second) for _ in range(3)]
+    leaving.broker.consume("main", 0)
+    staying = Desk(second, name="staying")
+    for _ in executions:
+        staying.run()
+    assert SchedulerExecution.objects.filter(state="succeeded", consumer="staying").count() == 3
+
+
+def test_a_run_given_back_does_not_count(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    desk = Desk(broker)
+    desk.run(Interrupted())
+    assert (row(execution).state, execution.attempt, execution.retry_base) == ("queued", 1, 1)
+    delivery = desk.start()
+    assert (delivery.message.attempt, delivery.message.retry_count) == (2, 0)
+    desk.end(delivery)
+    assert desk.starts_nothing()
+
+
+def test_cancelled_wins_over_the_retry_that_waits(connect: Connect) -> None:
+    broker = connect()
+    execution = published(broker)
+    desk = Desk(broker)
+    desk.run(ERROR)
+    assert cancel(execution.pk, "ann") == "cancelled"
+    other = published(broker)  # shows that the queue is still served
+    late = clock.now() + timedelta(seconds=1.2)
+    wait_for(lambda: clock.now() > late and desk.look() is not None, "the retry's time has come")
+    assert row(execution).state == "cancelled"
+    assert row(other).state == "running"
+    assert Attempt.objects.count() == 1
+
+
+def test_standalone_runs_stay_apart_also_when_they_are_retried(connect: Connect) -> None:
+    broker, alone = connect(), connect()
+    execution = published(broker, stay_alive=True)
+    ordinary = published(broker)
+    standalone, main = Desk(alone, "standalone"), Desk(broker)
+    assert standalone.run(ERROR).ended.execution_id == execution.pk
+    assert main.run().ended.execution_id == ordinary.pk
+    again = standalone.start()
+    assert (again.message.execution_id, again.message.attempt) == (execution.pk, 2)
+    assert main.starts_nothing()
+
+
+def test_the_immediate_queue_retries_without_a_delay(connect: Connect) -> None:
+    broker = connect()
+    state = "queued" if broker.embedded else "claimed"
+    (execution,) = queued(scheduler("tests.noop"), queue="immediate", state=state)
+    publish([execution], broker)
+    desk = Desk(broker, "immediate")
+    for attempt in (1, 2):
+        delivery = desk.start()
+        assert row(execution).attempt == attempt
+        settled = desk.end(delivery, ERROR)
+        assert settled.retry is not None
+        assert settled.retry.delay_ms == 0
+    last = desk.start()
+    assert last.message.retry_count == 2
+    desk.end(last, ERROR)
+    assert row(execution).state == "failed"
+    assert broker.counts().failed == 1
