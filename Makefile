@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Options of `up`, say: make run UP="--port 9000 --no-demo"
 UP ?=
 
-.PHONY: run test lint bench clean
+.PHONY: run test test-database compose-native lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -14,6 +14,8 @@ help:
 	@echo "make run    start everything on this machine (UP=\"--port 9000\" for its options)"
 	@echo "make test   lint, types, import rules, migrations, tests"
 	@echo "make lint   the same without the tests"
+	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
+	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -23,6 +25,16 @@ run: $(VENV)/.installed
 
 test: lint
 	$(BIN)/pytest
+
+# TEST_DATABASE_URL reaches the tests through the environment. Drivers: pip install -e '.[mysql,postgres]'
+test-database: $(VENV)/.installed-dev
+	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
+	$(BIN)/pytest --create-db tests/contract tests/models tests/producer \
+		tests/consumer tests/management/test_doctor.py tests/management/test_health.py tests/test_*.py
+
+# Needs a database server (TEST_DATABASE_URLS, with its driver) and RabbitMQ (TEST_BROKER_URL).
+compose-native: $(VENV)/.installed-dev
+	$(BIN)/pytest tests/e2e/test_compose_native.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -14,6 +14,9 @@ DATABASES = {"default": database(os.environ.get("TEST_DATABASE_URL", f"sqlite://
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
     # A file, not memory: the tests' children and threads are other connections.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
+elif "mysql" in DATABASES["default"]["ENGINE"]:
+    # Not the server's own default, which may be latin1.
+    DATABASES["default"]["TEST"] = {"CHARSET": "utf8mb4"}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]

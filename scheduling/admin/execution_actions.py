@@ -13,9 +13,10 @@ from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
 
 from scheduling.admin.confirm import Confirmation, key_of, new_key, page
+from scheduling.admin.params_model import masked
 from scheduling.admin.parts import EMPTY, json_block, shown, state_chip
 from scheduling.admin.run_now import execution_link
-from scheduling.admin.scheduler_panels import params_problem
+from scheduling.admin.scheduler_panels import handler_of_execution, params_problem
 from scheduling.admin.trail import record
 from scheduling.admin.transport import transport
 from scheduling.broker import BrokerError
@@ -106,7 +107,7 @@ class ExecutionActions(admin.ModelAdmin):
                 lead=_("Its schedule will run once more, now, with the parameters of this execution."),
                 submit=_("Run again"),
                 back=back,
-                facts=[*_facts(row), (_("Parameters"), json_block(row.params))],
+                facts=[*_facts(row), (_("Parameters"), json_block(masked(handler_of_execution(row), row.params)))],
                 warnings=warnings,
                 hidden=[("key", new_key())],
                 blocked=bool(problem),

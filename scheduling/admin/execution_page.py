@@ -24,7 +24,7 @@ from scheduling.admin.parts import (
     took,
     when,
 )
-from scheduling.admin.scheduler_panels import handler_named
+from scheduling.admin.scheduler_panels import handler_of_execution
 from scheduling.admin.why import NEEDS_CONSUMER, consumers_alive, why
 from scheduling.artefacts import links_for
 from scheduling.core.lifecycle import CANCELLABLE, State
@@ -117,7 +117,7 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
     """Everything the template shows."""
     attempt = chosen_attempt(request)
     consumers = consumers_alive(row.queue, now) if row.state in NEEDS_CONSUMER else None
-    handler = handler_named(row.type, "send" if row.type == "reminder" else row.target_name)
+    handler = handler_of_execution(row)
     rows = attempt_rows(row, now)
     return {
         "row": row,

@@ -61,7 +61,8 @@ class ExecutionList(ChangeList):
         """One "now" for all rows, so that they can be compared."""
         super().get_results(request)
         now = clock.now()
-        self.result_list = list(self.result_list)
+        few: list[int] | None = getattr(self.paginator, "few", None)
+        self.result_list = list(self.result_list if few is None else self.queryset.filter(pk__in=few))
         for row in self.result_list:
             row.looked_at = now
 

@@ -30,11 +30,22 @@ class CappedPaginator(Paginator):
         return self._counted > CAP
 
     @cached_property
+    def few(self) -> list[int] | None:
+        """The keys of all rows, if they fit on one page; else None.
+
+        A filter that matches little reads the whole table to say so. It must do that once, and not
+        once to count and once to fetch.
+        """
+        assert isinstance(self.object_list, models.QuerySet)  # noqa: S101 - asked of querysets only
+        keys = list(self.object_list.values_list("pk", flat=True)[: self.per_page + 1])
+        return keys if len(keys) <= self.per_page else None
+
+    @cached_property
     def _counted(self) -> int:
         rows = self.object_list
-        if isinstance(rows, models.QuerySet):
-            return rows[: CAP + 1].count()
-        return len(rows)
+        if not isinstance(rows, models.QuerySet):
+            return len(rows)
+        return rows[: CAP + 1].count() if self.few is None else len(self.few)
 
 
 def first_since(instant: datetime) -> int:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import types
 import typing
+from collections.abc import Iterable
 from enum import Enum
 from typing import Any, Literal, Union
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
@@ -57,22 +59,29 @@ def type_text(info: FieldInfo) -> str:
     """A field's type in words close to JSON, with its bounds: `integer, 1 to 90`, `one of "eu", "us"`."""
     text = _annotation(info.annotation)
     bounds = {name: getattr(each, name) for each in info.metadata for name in _BOUNDS if hasattr(each, name)}
-    words = [_BOUNDS[name] % {"value": value} for name, value in bounds.items() if value is not None]
+    words = [str(_BOUNDS[name]) % {"value": value} for name, value in bounds.items() if value is not None]
     return ", ".join([text, *words])
 
 
 _BOUNDS = {
-    "ge": "from %(value)s",
-    "gt": "above %(value)s",
-    "le": "to %(value)s",
-    "lt": "below %(value)s",
-    "min_length": "at least %(value)s long",
-    "max_length": "at most %(value)s long",
-    "multiple_of": "a multiple of %(value)s",
-    "pattern": "like %(value)s",
+    "ge": gettext_lazy("from %(value)s"),
+    "gt": gettext_lazy("above %(value)s"),
+    "le": gettext_lazy("to %(value)s"),
+    "lt": gettext_lazy("below %(value)s"),
+    "min_length": gettext_lazy("at least %(value)s long"),
+    "max_length": gettext_lazy("at most %(value)s long"),
+    "multiple_of": gettext_lazy("a multiple of %(value)s"),
+    "pattern": gettext_lazy("like %(value)s"),
 }
 
-_NAMES = {int: "integer", str: "text", bool: "true or false", float: "number", dict: "object", list: "list"}
+_NAMES = {
+    int: gettext_lazy("integer"),
+    str: gettext_lazy("text"),
+    bool: gettext_lazy("true or false"),
+    float: gettext_lazy("number"),
+    dict: gettext_lazy("object"),
+    list: gettext_lazy("list"),
+}
 
 
 def _annotation(annotation: Any) -> str:
@@ -80,16 +89,20 @@ def _annotation(annotation: Any) -> str:
     if origin is typing.Annotated:
         return _annotation(arguments[0])
     if origin is Literal:
-        return "one of " + ", ".join(_literal(each) for each in arguments)
+        return _one_of(arguments)
     if origin in (Union, types.UnionType):
-        return " or ".join("null" if each is type(None) else _annotation(each) for each in arguments)
+        return _(" or ").join("null" if each is type(None) else _annotation(each) for each in arguments)
     if origin in (list, tuple, set, frozenset) and arguments:
-        return f"list of {_annotation(arguments[0])}"
+        return _("list of %(what)s") % {"what": _annotation(arguments[0])}
     if origin is dict and len(arguments) == 2:
-        return f"object of {_annotation(arguments[1])}"
+        return _("object of %(what)s") % {"what": _annotation(arguments[1])}
     if isinstance(annotation, type) and issubclass(annotation, Enum):
-        return "one of " + ", ".join(_literal(each.value) for each in annotation)
+        return _one_of([each.value for each in annotation])
     return str(_NAMES.get(annotation) or getattr(annotation, "__name__", annotation))
+
+
+def _one_of(values: Iterable[Any]) -> str:
+    return _("one of %(values)s") % {"values": ", ".join(_literal(each) for each in values)}
 
 
 def _literal(value: Any) -> str:

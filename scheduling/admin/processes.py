@@ -81,7 +81,7 @@ class ProcessAdmin(ReadOnly):
     def doing(self, row: Process) -> str:
         """What it said with its last heartbeat."""
         info = row.info if isinstance(row.info, dict) else {}
-        return shown(", ".join(f"{name} {value}" for name, value in info.items() if value is not None), 120)
+        return shown(", ".join(f"{name} {value}" for name, value in sorted(info.items()) if value is not None), 120)
 
     @admin.display(description=_("Started"), ordering="started_at")
     def started(self, row: Process) -> str:

@@ -53,9 +53,8 @@ class WallClockField(forms.SplitDateTimeField):
 
     def __init__(self, **kwargs: Any) -> None:
         kwargs["widget"] = forms.SplitDateTimeWidget(
-            attrs={"class": "sch-wall"},
-            date_attrs={"type": "date", "aria-label": str(_("Date"))},
-            time_attrs={"type": "time", "step": "1", "aria-label": str(_("Time"))},
+            date_attrs={"type": "date", "class": "sch-wall", "aria-label": str(_("Date"))},
+            time_attrs={"type": "time", "class": "sch-wall", "step": "1", "aria-label": str(_("Time"))},
             date_format="%Y-%m-%d",
             time_format="%H:%M:%S",
         )
@@ -146,7 +145,7 @@ class SchedulerForm(forms.ModelForm):
         row: Scheduler = self.instance
         if "date_time" in self.errors and self.has_error("schedule", code="time"):
             # There is a date, only a wrong one: that neither is given would be one sentence too many.
-            del self._errors["schedule"]
+            del self.errors["schedule"]
         if not {"params", *TARGETS} & set(self.errors) and (found := params_problem(row)):
             self.add_error("params", ValidationError(found, code="params"))
         if not {*RETRY_FIELDS, "retry_jitter", *TARGETS} & set(self.errors):

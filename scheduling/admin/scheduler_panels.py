@@ -20,7 +20,7 @@ from scheduling.contract import problem
 from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.describe import describe
 from scheduling.core.retry import RetryPolicy, RetryPolicyInvalid, delays
-from scheduling.models import Scheduler
+from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.registry import Handler, UnknownHandler, find
 
 NEXT_RUNS = 5
@@ -42,6 +42,11 @@ def handler_named(type_: str, name: str) -> Handler | None:
         return find(type_, name)
     except UnknownHandler:
         return None
+
+
+def handler_of_execution(row: SchedulerExecution) -> Handler | None:
+    """The code that an execution names; all reminders share one."""
+    return handler_named(row.type, "send" if row.type == "reminder" else row.target_name)
 
 
 def params_problem(scheduler: Scheduler) -> str:

@@ -11,19 +11,22 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.filters import SchedulerTypeFilter
-from scheduling.admin.parts import MEDIA, shown
+from scheduling.admin.masked import MaskedParams
+from scheduling.admin.parts import MEDIA, shown, stamp
 from scheduling.admin.run_now import RunNow
 from scheduling.admin.scheduler_form import SchedulerForm
 from scheduling.admin.scheduler_list import SchedulerColumns, last_executions
 from scheduling.admin.scheduler_panels import handler_of, next_runs_panel, retry_panel
 from scheduling.admin.switch import Switch
 from scheduling.admin.trail import edits
+from scheduling.core.cron import ZoneError, zone
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
+from scheduling.registry import Handler
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(RunNow, Switch, SchedulerColumns):
+class SchedulerAdmin(RunNow, Switch, SchedulerColumns, MaskedParams):
     """List, form, and the actions on, off, run now."""
 
     form = SchedulerForm
@@ -36,6 +39,7 @@ class SchedulerAdmin(RunNow, Switch, SchedulerColumns):
     actions = ("switch_on", "switch_off", "run_selected")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")
+    shown_instead = {"params": "params_shown", "date_time": "date_shown"}
     fieldsets = (
         (None, {"fields": ("description",)}),
         (
@@ -88,6 +92,18 @@ class SchedulerAdmin(RunNow, Switch, SchedulerColumns):
             if db_field.name in TARGETS:
                 field.widget.can_view_related = True
         return field
+
+    def code_of(self, row: Scheduler) -> Handler | None:
+        """The code behind the target."""
+        return handler_of(row)
+
+    @admin.display(description=gettext_lazy("Date and time"))
+    def date_shown(self, row: Scheduler) -> str:
+        """On the clock of the schedule's zone."""
+        try:
+            return stamp(row.date_time, zone(row.zone_name))
+        except ZoneError:
+            return stamp(row.date_time)
 
     @admin.display(description=gettext_lazy("Next 5 runs"))
     def next_runs(self, row: Scheduler) -> str:

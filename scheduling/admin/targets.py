@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     MEDIA,
     PrettyJSONField,
@@ -25,6 +26,7 @@ from scheduling.admin.parts import (
 )
 from scheduling.admin.scheduler_panels import handler_named
 from scheduling.admin.trail import edits
+from scheduling.registry import Handler
 
 
 class TargetForm(forms.ModelForm):
@@ -54,7 +56,7 @@ class TargetForm(forms.ModelForm):
         return data
 
 
-class TargetAdmin(admin.ModelAdmin):
+class TargetAdmin(MaskedParams):
     """A row that names registered code. A subclass says `type_` and `name_field`."""
 
     type_ = ""
@@ -64,6 +66,10 @@ class TargetAdmin(admin.ModelAdmin):
     def media(self) -> Any:
         """The stock scripts and our style sheet."""
         return super().media + MEDIA
+
+    def code_of(self, row: Any) -> Handler | None:
+        """The code of the row's name."""
+        return handler_named(self.type_, getattr(row, self.name_field))
 
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The name is chosen once."""
@@ -78,7 +84,7 @@ class TargetAdmin(admin.ModelAdmin):
     @admin.display(description=gettext_lazy("Description"))
     def summary(self, row: Any) -> str:
         """The first line of the row's own description, or of the code's."""
-        handler = handler_named(self.type_, getattr(row, self.name_field))
+        handler = self.code_of(row)
         return first_line(row.description or (handler.description if handler else ""), 120)
 
     @admin.display(description=gettext_lazy("Code"))
@@ -103,5 +109,4 @@ class TargetAdmin(admin.ModelAdmin):
         """Old and new values instead of the names of fields."""
         if add:
             return super().construct_change_message(request, form, formsets, add)
-        handler = handler_named(self.type_, getattr(form.instance, self.name_field))
-        return edits(form, handler) or "Nothing was changed."
+        return edits(form, self.code_of(form.instance)) or "Nothing was changed."

@@ -12,8 +12,10 @@ EMPTY = "-"
 
 
 def length(seconds: float) -> str:
-    """A length of time in at most two units: `0.42 s`, `12 s`, `2 min 5 s`, `3 h 20 min`, `4 d 6 h`."""
+    """A length of time in at most two units: `4 ms`, `1.5 s`, `12 s`, `2 min 5 s`, `3 h 20 min`, `4 d 6 h`."""
     seconds = max(seconds, 0.0)
+    if 0 < seconds < 0.9995:
+        return _("%(number)d ms") % {"number": max(round(seconds * 1000), 1)}
     if seconds < 10:
         return _("%(seconds)s s") % {"seconds": f"{seconds:.2f}".rstrip("0").rstrip(".")}
     whole = round(seconds)

@@ -97,8 +97,12 @@ class Broker(Protocol):
     parks: bool
     """Failed messages stay in a queue of the broker beside their rows: `parked` can be called."""
 
-    def declare(self, delays_ms: Iterable[int]) -> None:
-        """Make sure of queues, and of wait queues for these delays.
+    def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
+        """Make sure of the queues.
+
+        Args:
+            queue: the one whose retries this process will send to wait, if any.
+            delays_ms: delays that those retries are known to need.
 
         Raises:
             TopologyMismatch, BrokerUnavailable

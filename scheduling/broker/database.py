@@ -47,7 +47,7 @@ class DatabaseBroker:
         self._ahead: deque[Delivery] = deque()
         self._ahead_until = 0.0
 
-    def declare(self, delays_ms: Iterable[int]) -> None:
+    def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
         """Nothing to declare: a delay is a column."""
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:

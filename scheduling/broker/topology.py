@@ -94,9 +94,11 @@ class Topology:
             ),
         )
 
-    def rungs(self, seconds: Iterable[int]) -> tuple[Queue, ...]:
-        """The wait queues of these delays, for the main and for the standalone queue."""
-        return tuple(self._rung(queue, each) for queue in ("main", "standalone") for each in sorted(set(seconds)))
+    def rungs(self, queue: str, seconds: Iterable[int]) -> tuple[Queue, ...]:
+        """The wait queues of these delays for the main or the standalone queue; the immediate one has none."""
+        if queue == "immediate":
+            return ()
+        return tuple(self._rung(queue, each) for each in sorted(set(seconds)))
 
     def rung_key(self, queue: str, seconds: int) -> str:
         """The routing key on the exchange that lets a message come back to `queue` after a delay.
@@ -104,7 +106,9 @@ class Topology:
         The standalone queue has a ladder of its own. The alternatives were weighed: rungs that return to
         the key a message was published with need an exchange for each rung, and one ladder whose messages
         the main consumer forwards makes standalone retries wait for a consumer that may not even run.
-        A second ladder costs 34 idle queues (about 2 MB) and has no new way to fail.
+        A second ladder has no new way to fail. It costs 34 idle queues, about 2 MB, and up to RabbitMQ 3.13
+        three reserved file handles each, of which a broker started with `ulimit -n 1024` has 927: so only
+        the consumers of a work queue declare its ladder. Nobody else sends anything there.
         """
         return f"{_key(queue)}.{seconds}"
 

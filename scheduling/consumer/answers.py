@@ -27,13 +27,13 @@ log = get_logger(__name__)
 class Answers:
     """Carries settled attempts to the broker; a broker that is away is only logged: sweeps mend."""
 
-    def __init__(self, broker: Broker) -> None:
-        self.broker = broker
+    def __init__(self, broker: Broker, queue: str) -> None:
+        self.broker, self.queue = broker, queue
 
     def prepare(self, policy: RetryPolicy) -> None:
         """A run begins under this policy: its waits may be needed soon."""
         with suppress(BrokerError):
-            self.broker.declare(delays(policy))
+            self.broker.declare(delays(policy), self.queue)
 
     def not_started(self, arrival: Copy | Early, now: datetime) -> None:
         """A copy of what was started before is done with; what came back too early waits on."""
@@ -44,11 +44,11 @@ class Answers:
             log.debug("Message ignored: a copy", extra={"execution": execution})
             self.broker.acknowledge(delivery)
             return
-        delay = self.broker.delay(arrival.delay_ms, delivery.tag.queue)
+        delay = self.broker.delay(arrival.delay_ms, self.queue)
         if self.broker.retry(delivery, arrival.message, delay, "It came back before its retry was due."):
             self._retry_published(execution, arrival.message.attempt - 1, now)
 
-    def adopt(self, deliveries: Sequence[Delivery], queue: str, now: datetime) -> None:
+    def adopt(self, deliveries: Sequence[Delivery], now: datetime) -> None:
         """Messages that no row stands behind get one.
 
         Raises:
@@ -56,7 +56,7 @@ class Answers:
         """
         for number, delivery in enumerate(deliveries):
             try:
-                adopt(delivery, queue, self.broker, now)
+                adopt(delivery, self.queue, self.broker, now)
             except (OperationalError, InterfaceError):
                 self.broker.release(deliveries[number:])
                 raise
@@ -66,7 +66,7 @@ class Answers:
                 failed = FailedMessage(delivery.message, now, f"It cannot be recorded: {error}", delivery.earlier)
                 self.broker.fail(delivery, failed, failed.failed_reason)
 
-    def settled(self, each: Running, result: Settled, queue: str, now: datetime) -> None:
+    def settled(self, each: Running, result: Settled, now: datetime) -> None:
         """Announce the outcome, then retry, fail, give back or acknowledge the message."""
         message = each.delivery.message
         announce(
@@ -77,7 +77,7 @@ class Answers:
             scheduler_id=message.scheduler_id,
         )
         try:
-            self._answer(each, result, queue, now)
+            self._answer(each, result, now)
         except (BrokerError, DatabaseError) as error:
             log.warning(
                 "The broker was not answered; a sweep will publish what is missing: %s",
@@ -85,7 +85,7 @@ class Answers:
                 extra={"execution": message.execution_id},
             )
 
-    def _answer(self, each: Running, result: Settled, queue: str, now: datetime) -> None:
+    def _answer(self, each: Running, result: Settled, now: datetime) -> None:
         message = each.delivery.message
         if result.state is State.RETRYING and result.retry is not None:
             following = replace(message, attempt=message.attempt + 1, retry_count=result.retries + 1)
@@ -99,7 +99,7 @@ class Answers:
             # Given back: the next attempt has the next number, so the old message is of no use.
             again = replace(message, attempt=message.attempt + 1)
             try:
-                if message.execution_id in self.broker.publish([again], queue):
+                if message.execution_id in self.broker.publish([again], self.queue):
                     mark_published([each.execution_id], now)
             finally:
                 self.broker.acknowledge(each.delivery)

@@ -83,7 +83,7 @@ class Supervisor:
         self.queue, self.max_runs, self.now = queue, max_runs, now
         self.started_total = 0
         self._briefs = Briefs()
-        self._answers = Answers(broker)
+        self._answers = Answers(broker, queue)
         self._selector = selectors.DefaultSelector()
         self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._renew_at = self._look_at = self._store_at = self._poll_at = self._rest_until = 0.0
@@ -226,8 +226,8 @@ class Supervisor:
             if not isinstance(arrival, Started):
                 self._answers.not_started(arrival, now)
         for each, result in settled:
-            self._answers.settled(each, result, self.queue, now)
-        self._answers.adopt([each for each in deliveries if is_strange(each.message)], self.queue, now)
+            self._answers.settled(each, result, now)
+        self._answers.adopt([each for each in deliveries if is_strange(each.message)], now)
 
     def _settle(self, each: Running, now: datetime) -> Settled:
         assert each.outcome is not None  # noqa: S101 - it is over

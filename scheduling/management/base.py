@@ -36,8 +36,11 @@ class SchedulingCommand(BaseCommand):
         raise NotImplementedError
 
 
-def open_broker(conf: Conf) -> Broker:
+def open_broker(conf: Conf, queue: str = "") -> Broker:
     """The transport with its queues declared. A broker that is away is waited for in the background.
+
+    Args:
+        queue: the queue that will be consumed, if any.
 
     Raises:
         CommandError: for what only a person can mend: the URL, the login, queues of another shape.
@@ -47,7 +50,7 @@ def open_broker(conf: Conf) -> Broker:
     except ConfError as error:
         raise CommandError(str(error)) from None
     try:
-        broker.declare(() if broker.embedded else known_delays())
+        broker.declare(known_delays() if queue and not broker.embedded else (), queue)
     except (BrokerRefused, TopologyMismatch) as error:
         broker.close()
         raise CommandError(str(error)) from None

@@ -214,7 +214,8 @@ class Scheduler(models.Model):
                 _("This instant has passed. Choose one in the future."), code="past"
             )
         try:
-            self.retry_policy(get_conf().retry)
+            # Over the smallest policy: what is inherited is the target's or the settings' to answer for.
+            self.retry_policy(RetryPolicy(max_retries=0, delay_ms=1_000))
         except RetryPolicyInvalid as error:
             field = {"max_retries": "max_retries"}.get(error.field, f"retry_{error.field}")
             problems[field] = ValidationError(str(error), code=error.code)

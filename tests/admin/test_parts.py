@@ -66,8 +66,11 @@ def test_registered_chip_says_whether_the_code_is_here() -> None:
     ("seconds", "text"),
     [
         (-1, "0 s"),
-        (0.004, "0 s"),
-        (0.42, "0.42 s"),
+        (0, "0 s"),
+        (0.0001, "1 ms"),
+        (0.0044, "4 ms"),
+        (0.42, "420 ms"),
+        (0.9999, "1 s"),
         (9.5, "9.5 s"),
         (12.4, "12 s"),
         (60, "1 min"),

@@ -186,6 +186,13 @@ def test_a_date_is_read_and_shown_in_the_schedules_zone(editor: Client) -> None:
     assert row.date_time == datetime(2099, 6, 30, 23, 0, tzinfo=UTC)
 
 
+def test_a_viewer_reads_the_date_in_the_schedules_zone(viewer: Client) -> None:
+    row = SchedulerFactory(once=True, timezone="Asia/Tokyo", date_time=datetime(2099, 1, 1, 0, 30, tzinfo=UTC))
+    assert "2099-01-01 09:30:00 JST" in viewer.get(change(row)).content.decode()
+    Scheduler.objects.filter(pk=row.pk).update(timezone="Nowhere")
+    assert "2099-01-01 00:30:00 UTC" in viewer.get(change(row)).content.decode()
+
+
 @time_machine.travel(datetime(2026, 1, 1, tzinfo=UTC), tick=False)
 def test_a_time_that_a_clock_change_skips_means_the_end_of_the_gap(editor: Client) -> None:
     editor.post(

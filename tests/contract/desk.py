@@ -29,7 +29,8 @@ class Desk:
 
     def __init__(self, broker: Broker, queue: str = "main", slots: int = 1, name: str = "desk") -> None:
         self.broker, self.queue, self.name = broker, queue, name
-        self.answers = Answers(broker)
+        self.answers = Answers(broker, queue)
+        broker.declare([], queue)
         broker.consume(queue, slots)
 
     def look(self) -> list[Arrival]:
@@ -45,7 +46,7 @@ class Desk:
         for arrival in arrivals:
             if not isinstance(arrival, Started):
                 self.answers.not_started(arrival, now)
-        self.answers.adopt([each for each in taken if is_strange(each.message)], self.queue, now)
+        self.answers.adopt([each for each in taken if is_strange(each.message)], now)
         return arrivals
 
     def start(self) -> Delivery:
@@ -71,7 +72,7 @@ class Desk:
                 embedded=self.broker.embedded,
                 delay=lambda wanted, drawn: self.broker.delay(wanted, self.queue, drawn),
             )
-        self.answers.settled(each, settled, self.queue, now)
+        self.answers.settled(each, settled, now)
         return settled
 
     def run(self, outcome: Outcome | None = None, policy: RetryPolicy = SOON) -> Settled:

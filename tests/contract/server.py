@@ -88,8 +88,12 @@ class Server:
         try:
             return int(self.channel.queue_declare(queue, passive=True).method.message_count)
         except pika.exceptions.ChannelClosedByBroker:
-            self.channel = self._connection.channel()
+            self.reopen()
             return 0
+
+    def reopen(self) -> None:
+        """A new channel: a refusal closes it."""
+        self.channel = self._connection.channel()
 
     def wait_count(self, queue: str, count: int) -> None:
         """Wait until a queue holds so many ready messages."""
@@ -107,15 +111,15 @@ class Server:
     def delete(self, queue: str) -> None:
         """Remove a queue with all it holds."""
         self.channel.queue_delete(queue)
-        self.channel = self._connection.channel()  # 3.10 crashes a channel that used a deleted queue
+        self.reopen()  # 3.10 crashes a channel that used a deleted queue
 
-    def close(self, seconds: set[int] | None = None) -> None:
+    def close(self) -> None:
         """Remove what the test made."""
         if self._connection.is_closed:
             self._connection = pika.BlockingConnection(pika.URLParameters(URL))
         self.channel = self._connection.channel()
-        names = [each.name for each in (*self.topology.base(), *self.topology.rungs(seconds or LADDER))]
-        for name in {*names, *map(self.topology.work, WORK)}:
-            self.channel.queue_delete(name)
+        rungs = [rung for queue in WORK for rung in self.topology.rungs(queue, {*LADDER, 4, 7, 45})]
+        for queue in (*self.topology.base(), *rungs):
+            self.channel.queue_delete(queue.name)
         self.channel.exchange_delete(self.topology.exchange)
         self._connection.close()

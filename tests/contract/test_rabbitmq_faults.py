@@ -18,7 +18,7 @@ from scheduling.dispatch import publish, run_now
 from scheduling.lost import Lost
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.reconcile import sweep
-from tests.contract.conftest import Rabbit
+from tests.contract.conftest import RUNGS, Rabbit
 from tests.contract.desk import ERROR, Desk
 from tests.contract.proxy import Proxy
 from tests.contract.server import Server
@@ -183,7 +183,7 @@ def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Serv
     desk.run(ERROR)
     waiting = [run_now(schedule, broker) for _ in range(20)]
     broker.consume("main", 0)
-    for queue in (*server.topology.base(), *server.topology.rungs([1, 2, 3, 5, 10])):
+    for queue in (*server.topology.base(), *server.topology.rungs("main", RUNGS)):
         server.delete(queue.name)
     lost = Lost()
     later = clock.now() + timedelta(seconds=60)

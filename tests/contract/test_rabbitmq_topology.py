@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pika
 import pytest
 
 from scheduling.broker import TopologyMismatch
@@ -9,30 +10,47 @@ from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.broker.topology import LADDER
 from tests.contract.conftest import RUNGS, Rabbit
 from tests.contract.server import Server
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db
+
+
+def exists(server: Server, queue: str) -> bool:
+    try:
+        server.channel.queue_declare(queue, passive=True)
+    except pika.exceptions.ChannelClosedByBroker:
+        server.reopen()
+        return False
+    return True
 
 
 def test_the_whole_ladder_is_declared_and_declaring_again_is_free(server: Server) -> None:
     broker = RabbitBroker(server.url())
     try:
-        broker.declare([4500, 7000])
-        broker.declare([4500, 7000])
-        names = [f"{server.name(queue)}_retry.{seconds}" for queue in ("main", "standalone") for seconds in LADDER]
-        for name in names:
-            server.channel.queue_declare(name, passive=True)
+        broker.declare([4500, 7000], "main")
+        broker.declare([4500, 7000], "main")
+        for seconds in (*LADDER, 7):
+            server.channel.queue_declare(f"{server.name('main')}_retry.{seconds}", passive=True)
         assert broker.delay(6500, "main") == 7000
     finally:
         broker.close()
-        server.close(set(LADDER) | {7})
-        server.__init__()  # type: ignore[misc]
 
 
 def test_a_wait_that_is_new_is_declared_ahead_of_use(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
-    broker.declare([4000, 7000])
-    assert broker.delay(3500, "main") == 4000
-    server.wait_count(f"{server.name('standalone')}_retry.7", 0)
+    broker.declare([], "standalone")
+    broker.declare([4000, 7000], "standalone")
+    assert broker.delay(3500, "standalone") == 4000
+    wait_for(lambda: exists(server, f"{server.name('standalone')}_retry.7"), "it is declared")
+
+
+def test_only_the_consumers_of_a_queue_declare_its_waits(rabbit: Rabbit, server: Server) -> None:
+    """Each wait queue reserves file handles of the broker."""
+    rabbit().declare([7000])
+    assert not exists(server, f"{server.name('main')}_retry.1")
+    rabbit().declare([7000], "main")
+    assert exists(server, f"{server.name('main')}_retry.1")
+    assert not exists(server, f"{server.name('standalone')}_retry.1")
 
 
 def test_another_prefix_is_another_world(server: Server) -> None:

@@ -25,7 +25,9 @@ SEEDS = Topology(retry_delay_ms=30_000)
 
 
 def declared() -> dict[str, Queue]:
-    return {queue.name: queue for queue in (*SEEDS.base(), *SEEDS.rungs(LADDER))}
+    return {
+        queue.name: queue for queue in (*SEEDS.base(), *SEEDS.rungs("main", LADDER), *SEEDS.rungs("standalone", LADDER))
+    }
 
 
 def test_the_seeds_queues_have_the_seeds_arguments() -> None:
@@ -82,15 +84,15 @@ def test_each_rung_returns_to_its_own_queue_and_is_named_by_its_delay(queue: str
 
 
 def test_no_two_queues_share_a_name_or_a_key() -> None:
-    queues = [*SEEDS.base(), *SEEDS.rungs(LADDER)]
+    queues = list(declared().values())
     bindings = [queue.binding for queue in queues if queue.binding is not None]
-    assert len({queue.name for queue in queues}) == len(queues)
+    assert len(queues) == 6 + 2 * len(LADDER)
     assert len(set(bindings)) == len(bindings)
 
 
 def test_a_prefix_is_before_every_name() -> None:
     shared = Topology("shop_")
-    queues = [*shared.base(), *shared.rungs([1])]
+    queues = [*shared.base(), *shared.rungs("main", [1]), *shared.rungs("standalone", [1])]
     assert shared.exchange == "shop_cron_dlx"
     assert all(queue.name.startswith("shop_cron_scheduler") for queue in queues)
     for queue in queues:

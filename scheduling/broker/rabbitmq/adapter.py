@@ -55,27 +55,29 @@ class RabbitBroker:
         self.topology = Topology(self.address.prefix, retry_delay_ms)
         self._patience = patience
         self._rungs = frozenset(ladder)
+        self._waits_for = ""
         self._declared = False
         self._starting = threading.Lock()
         self._engine: Engine | None = None
         self._consumes = False
 
-    def declare(self, delays_ms: Iterable[int]) -> None:
+    def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
         """Declare everything the first time, and by itself on each new connection from then on.
 
         Wait queues that are asked for later are declared in the background; if a message is faster,
         it finds its queue missing, which declares it.
         """
-        wanted = whole_seconds(delays_ms) - self._rungs
-        if len(self._rungs) + len(wanted) > MOST_RUNGS:
-            log.debug("No further wait queues: other delays are rounded up to the next that is there")
-            wanted = set()
+        new = sorted(whole_seconds(delays_ms) - self._rungs)
+        # Beyond that many, delays are rounded up to the next wait queue that is there.
+        wanted = set(new[: max(0, MOST_RUNGS - len(self._rungs))])
         self._rungs |= wanted
-        if not self._declared:
+        first = not self._declared or queue not in ("", self._waits_for)
+        self._waits_for = queue or self._waits_for
+        if first:
             self._declared = True
             self._running().declare(self._everything())
-        elif wanted:
-            self._running().declare_soon(self.topology.rungs(wanted))
+        elif wanted and self._waits_for:
+            self._running().declare_soon(self.topology.rungs(self._waits_for, wanted))
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
         """The delay of the wait queue that fits; the immediate queue has none."""
@@ -166,7 +168,8 @@ class RabbitBroker:
             return self._engine
 
     def _everything(self) -> tuple[Queue, ...]:
-        return (*self.topology.base(), *self.topology.rungs(self._rungs))
+        rungs = self.topology.rungs(self._waits_for, self._rungs) if self._waits_for else ()
+        return (*self.topology.base(), *rungs)
 
     def _to_declare(self) -> tuple[Queue, ...]:
         """A process that has declared once (a producer, a consumer) does so on each connection."""

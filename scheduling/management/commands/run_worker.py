@@ -32,5 +32,5 @@ class Command(SchedulingCommand):
             raise CommandError("--max-runs must be at least 1.")
         queue = "standalone" if options["standalone"] else "main"
         with Stop() as stop:
-            broker = open_broker(conf)
+            broker = open_broker(conf, queue)
             Supervisor(broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=options["max_runs"]).run()

@@ -1,0 +1,104 @@
+"""Who may see the dashboard, and which buttons and links they find there."""
+
+from __future__ import annotations
+
+import io
+import re
+
+import pytest
+from django.core.management import call_command
+from django.test import Client
+
+from scheduling.admin.dashboard.view import PARTS
+from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.dashboard.conftest import PAGE, address
+from tests.factories import SchedulerExecutionFactory, SchedulerFactory
+
+ADDRESSES = [PAGE, *(f"{PAGE}part/{name}/" for name in PARTS)]
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_without_its_permission_neither_page_nor_part_is_shown(
+    nobody: Client, watcher: Client, client: Client, path: str
+) -> None:
+    assert nobody.get(path).status_code == 403
+    assert watcher.get(path).status_code == 200
+    assert client.get(path).status_code == 302
+
+
+@pytest.mark.parametrize("path", ADDRESSES)
+def test_nothing_can_be_posted_to_it(editor: Client, path: str) -> None:
+    assert editor.post(path).status_code == 405
+
+
+def test_an_unknown_part_is_not_found(viewer: Client) -> None:
+    assert viewer.get(f"{PAGE}part/secrets/").status_code == 404
+
+
+def test_it_stands_in_the_sidebar_for_those_who_may_see_it(viewer: Client, nobody: Client) -> None:
+    assert f'href="{PAGE}"' in viewer.get("/admin/").content.decode()
+    assert f'href="{PAGE}"' not in nobody.get("/admin/").content.decode()
+
+
+def test_an_editor_finds_nothing_to_add_change_or_delete(editor: Client) -> None:
+    for path in ("add/", "1/change/", "1/delete/", "1/history/"):
+        assert editor.get(PAGE + path).status_code == 404
+
+
+def test_a_viewer_sees_no_buttons(viewer: Client, at_work: None) -> None:
+    SchedulerExecutionFactory(running=True)
+    page = _main(viewer.get(PAGE).content.decode())
+    # The one button there is switches the refreshing, and is the script's.
+    assert re.findall(r"<button[^>]*>", page) == ['<button type="button" hidden>']
+    assert "<form" not in page
+    assert "/cancel/" not in page
+
+
+def test_who_may_only_see_the_dashboard_is_led_to_no_closed_door(watcher: Client) -> None:
+    SchedulerExecutionFactory(failed=True)
+    SchedulerExecutionFactory(running=True)
+    page = _main(watcher.get(PAGE).content.decode())
+    for link in re.findall(r'href="([^"#]+)"', page):
+        assert watcher.get(link).status_code == 200, link
+
+
+def test_an_operator_runs_a_schedule_from_here_and_a_second_click_does_nothing(operator: Client) -> None:
+    row = SchedulerFactory()
+    page = operator.get(address("schedules")).content.decode()
+    form = re.search(rf'action="(/admin/scheduling/scheduler/{row.pk}/run/)".*?name="key" value="([^"]+)"', page, re.S)
+    assert form
+    for _click in range(2):
+        operator.post(form[1], {"key": form[2]})
+    assert SchedulerExecution.objects.filter(scheduler=row).count() == 1
+
+
+def test_an_operator_pauses_and_resumes_from_here(operator: Client) -> None:
+    row = SchedulerFactory()
+    for word, active in (("switch_off", False), ("switch_on", True)):
+        page = operator.get(address("schedules")).content.decode()
+        chosen = rf'_selected_action" value="{row.pk}".*?value="{word}"'
+        pattern = rf'<form method="post" action="([^"]+)">(?:(?!</form>).)*{chosen}'
+        form = re.search(pattern, page, re.S)
+        assert form, word
+        operator.post(form[1], {"_selected_action": row.pk, "select_across": "0", "action": word})
+        assert Scheduler.objects.get(pk=row.pk).status is active
+
+
+def test_each_form_carries_a_csrf_token(operator: Client) -> None:
+    SchedulerFactory()
+    page = operator.get(address("schedules")).content.decode()
+    assert page.count("<form") == page.count("csrfmiddlewaretoken") > 0
+
+
+def test_an_operator_finds_the_way_to_cancel_what_runs(operator: Client) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    assert f"/admin/scheduling/schedulerexecution/{row.pk}/cancel/" in operator.get(address("running")).content.decode()
+
+
+@pytest.mark.django_db
+def test_a_model_without_a_table_is_in_nobodys_way() -> None:
+    call_command("dumpdata", "scheduling", stdout=io.StringIO())
+
+
+def _main(page: str) -> str:
+    return page[page.index('<div id="content-main"') : page.index("<footer")]

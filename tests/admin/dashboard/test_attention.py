@@ -1,0 +1,134 @@
+"""Needs attention: each kind of trouble, and silence when there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone as clock
+
+from scheduling.models import Process, Scheduler, SchedulerExecution
+from tests.admin.dashboard.conftest import address
+from tests.factories import ProcessFactory, ReportFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+
+Context = Callable[[str], dict[str, Any]]
+
+
+@pytest.fixture(autouse=True)
+def _planned(db: None) -> None:
+    """The nightly cleanup as it stands after a producer's first sweep."""
+    for row in Scheduler.objects.all():
+        row.save()
+
+
+def problems(context: Context) -> dict[str, list[str]]:
+    """Titles, with the names under them."""
+    return {
+        str(each.title): [name for _address, name, _about in each.rows] for each in context("attention")["problems"]
+    }
+
+
+def test_when_all_is_well_nothing_is_said(context: Context, viewer: Client, at_work: None) -> None:
+    SchedulerExecutionFactory(succeeded=True)
+    assert problems(context) == {}
+    assert viewer.get(address("attention")).content.decode().strip() == ""
+
+
+def test_no_process_at_all(context: Context) -> None:
+    assert set(problems(context)) == {"No producer is alive", "No consumer is alive"}
+
+
+def test_a_stopped_process_does_not_count_as_alive_nor_as_silent(context: Context) -> None:
+    ProcessFactory(stopped=True)
+    ProcessFactory(stopped=True, producer=True)
+    assert set(problems(context)) == {"No producer is alive", "No consumer is alive"}
+
+
+def test_a_silent_process_is_named_for_a_day(context: Context, at_work: None) -> None:
+    silent = ProcessFactory(silent=True)
+    assert problems(context) == {"Silent processes": [f"consumer {silent.container_id}"]}
+    Process.objects.filter(pk=silent.pk).update(heartbeat_at=clock.now() - timedelta(days=2))
+    assert problems(context) == {}
+
+
+def test_a_standalone_schedule_wants_a_standalone_consumer(context: Context, at_work: None) -> None:
+    SchedulerFactory(stay_alive=True)
+    assert "No standalone consumer is alive" in problems(context)
+    ProcessFactory(info={"queue": "standalone"})
+    assert problems(context) == {}
+
+
+def test_overdue_is_a_minute_late(context: Context, at_work: None) -> None:
+    late, fresh = SchedulerFactory(), SchedulerFactory()
+    Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(seconds=90))
+    Scheduler.objects.filter(pk=fresh.pk).update(next_run_at=clock.now() - timedelta(seconds=5))
+    assert problems(context) == {"Overdue": [late.description]}
+
+
+def test_a_paused_schedule_is_not_overdue(context: Context, at_work: None) -> None:
+    row = SchedulerFactory(off=True)
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=clock.now() - timedelta(seconds=90))
+    assert problems(context) == {}
+
+
+def test_a_schedule_that_cannot_be_planned_says_why(context: Context, at_work: None) -> None:
+    row = SchedulerFactory()
+    Scheduler.objects.filter(pk=row.pk).update(plan_error="Hour: '25' is outside 0-23.", next_run_at=None)
+    assert problems(context) == {"Cannot be planned": [row.description]}
+    assert context("attention")["problems"][0].rows[0][2] == "Hour: '25' is outside 0-23."
+
+
+def test_an_active_schedule_without_a_next_run(context: Context, at_work: None) -> None:
+    row = SchedulerFactory()
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=None)
+    assert problems(context) == {"On, but without a next run": [row.description]}
+
+
+@pytest.mark.parametrize(("outcomes", "said"), [("sfff", True), ("fffs", False), ("ffsf", False), ("ffrf", True)])
+def test_failing_is_three_in_a_row(context: Context, at_work: None, outcomes: str, said: bool) -> None:
+    row = SchedulerFactory()
+    traits = {"s": "succeeded", "f": "failed", "r": "running"}
+    for each in outcomes:
+        SchedulerExecutionFactory(scheduler=row, **{traits[each]: True})
+    assert problems(context) == ({"Failing again and again": [row.description]} if said else {})
+
+
+@pytest.mark.parametrize("columns", [{"worker": "gone.worker"}, {"report": "gone.report"}])
+def test_a_target_without_code(context: Context, at_work: None, columns: dict[str, str]) -> None:
+    if "worker" in columns:
+        row = SchedulerFactory(worker=WorkerFactory(name=columns["worker"]))
+    else:
+        row = SchedulerFactory(worker=None, report=ReportFactory(controller=columns["report"]))
+    assert problems(context) == {"Code not registered here": [row.description]}
+
+
+def test_a_queue_grows_when_its_oldest_waits_five_minutes(context: Context, at_work: None) -> None:
+    row = SchedulerExecutionFactory()
+    assert problems(context) == {}
+    SchedulerExecution.objects.filter(pk=row.pk).update(wake_at=clock.now() - timedelta(minutes=6))
+    assert list(problems(context)) == ["The queue “main” grows"]
+
+
+def test_a_few_are_named_and_the_others_counted(context: Context, viewer: Client, at_work: None) -> None:
+    for _number in range(8):
+        SchedulerFactory()
+    Scheduler.objects.filter(description__startswith="Schedule").update(next_run_at=None)
+    problem = context("attention")["problems"][0]
+    assert (len(problem.rows), str(problem.more)) == (5, "3")
+    assert "and 3 more" in viewer.get(address("attention")).content.decode()
+
+
+def test_the_number_of_queries_does_not_follow_the_trouble(
+    context: Context, django_assert_max_num_queries: Any
+) -> None:
+    for _number in range(12):
+        row = SchedulerFactory()
+        for _run in range(3):
+            SchedulerExecutionFactory(scheduler=row, failed=True)
+        Scheduler.objects.filter(pk=row.pk).update(next_run_at=None)
+    with django_assert_max_num_queries(40, connection=connection):
+        context("attention")

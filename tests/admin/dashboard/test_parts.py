@@ -1,0 +1,171 @@
+"""The numbers of each part, right; and text from anywhere, shown as text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.utils import timezone as clock
+
+from scheduling.admin.dashboard import timeline
+from scheduling.models import Scheduler
+from tests.admin.dashboard.conftest import PAGE, address
+from tests.factories import ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+
+Context = Callable[[str], dict[str, Any]]
+
+HOSTILE = "<script>alert(1)</script>\"'&\u202eevil\x1b[31m"
+
+
+def tile(context: Context, name: str) -> Any:
+    return next(each for each in context("tiles")["tiles"] if each.name == name)
+
+
+def test_tiles_count_what_they_link_to(context: Context, viewer: Client) -> None:
+    row = SchedulerFactory()
+    for trait, number in (("claimed", 1), ("running", 2), ("retrying", 3), ("failed", 4), ("succeeded", 5)):
+        for _each in range(number):
+            SchedulerExecutionFactory(scheduler=row, **{trait: True})
+    SchedulerExecutionFactory(scheduler=row)
+    counts = {each.name: str(each.value) for each in context("tiles")["tiles"]}
+    assert counts | {"Lag, p95": ""} == {
+        "Queued": "2", "Running": "2", "Retrying": "3", "Failed": "4", "Producers": "0", "Consumers": "0",
+        "Lag, p95": "",
+    }  # fmt: skip
+    assert context("tiles")["said"] == "2 queued, 2 running, 3 retrying, 4 failed"
+    for each in context("tiles")["tiles"]:
+        assert viewer.get(each.address).status_code == 200, each.name
+
+
+def test_failed_is_red_with_the_age_of_the_oldest(context: Context) -> None:
+    assert tile(context, "Failed").tone == "good"
+    SchedulerExecutionFactory(failed=True, finished_at=clock.now() - timedelta(hours=3))
+    SchedulerExecutionFactory(failed=True)
+    found = tile(context, "Failed")
+    assert (found.tone, found.note) == ("bad", "The oldest: 3 h ago")
+
+
+def test_processes_are_alive_or_silent(context: Context) -> None:
+    ProcessFactory(producer=True)
+    ProcessFactory()
+    ProcessFactory(silent=True)
+    assert (tile(context, "Producers").note, tile(context, "Producers").tone) == ("alive", "good")
+    assert (tile(context, "Consumers").note, tile(context, "Consumers").tone) == ("alive, 1 silent", "warn")
+
+
+def test_lag_is_of_first_attempts_of_the_last_hour(context: Context) -> None:
+    now = clock.now()
+    for lag in range(1, 21):
+        SchedulerExecutionFactory(succeeded=True, scheduled_at=now - timedelta(seconds=60 + lag),
+                                  started_at=now - timedelta(seconds=60))  # fmt: skip
+    SchedulerExecutionFactory(succeeded=True, attempt=3, scheduled_at=now - timedelta(hours=9), started_at=now)
+    SchedulerExecutionFactory(succeeded=True, scheduled_at=now - timedelta(hours=9),
+                              started_at=now - timedelta(hours=2))  # fmt: skip
+    assert tile(context, "Lag, p95").value == "19 s"
+
+
+def test_the_heat_map_takes_the_worst_of_each_hour_and_links_to_its_rows(context: Context, viewer: Client) -> None:
+    hour = clock.now().replace(minute=0, second=0, microsecond=0)
+    for back, trait in ((30, "succeeded"), (30, "failed"), (29, "succeeded"), (2, "skipped"), (2, "succeeded")):
+        SchedulerExecutionFactory(**{trait: True}, executed_at=hour - timedelta(hours=back) + timedelta(minutes=10))
+    picture = str(context("heatmap")["picture"])
+    assert [picture.count(f"dash-cell dash-{tone}") for tone in ("bad", "good", "warn", "off")] == [1, 1, 1, 0]
+    assert "1 failed, 1 succeeded" in picture
+    assert "1 skipped, 1 succeeded" in picture
+    page = viewer.get(address("heatmap")).content.decode()
+    link = next(part.split('"')[0] for part in page.split('href="') if "state=failed" in part.split('"')[0])
+    response = viewer.get(link.replace("&amp;", "&"))
+    assert [row.state for row in response.context["cl"].result_list] == ["failed"]
+
+
+def test_schedules_show_their_last_thirty_runs(context: Context) -> None:
+    row, now = SchedulerFactory(), clock.now()
+    for number in range(40):
+        failed = number >= 37
+        SchedulerExecutionFactory(
+            scheduler=row, **{"failed" if failed else "succeeded": True},
+            started_at=now - timedelta(seconds=number + 1), finished_at=now,
+        )  # fmt: skip
+    SchedulerExecutionFactory(scheduler=SchedulerFactory(), skipped=True)
+    line = next(each for each in context("schedules")["lines"] if each["pk"] == row.pk)
+    assert line["bars"].count("<rect") == 30
+    assert line["bars"].count("dash-is-failed") == 3
+    assert (line["rate"], line["p50"], line["p95"]) == ("90 %", "24 s", "36 s")
+    other = next(each for each in context("schedules")["lines"] if each["pk"] != row.pk and each["last_address"])
+    assert "dash-is-skipped" in other["bars"]
+
+
+def test_schedules_are_paged_and_the_paused_come_last(context: Context, viewer: Client) -> None:
+    for _number in range(55):
+        SchedulerFactory()
+    paused = SchedulerFactory(off=True)
+    assert len(context("schedules")["lines"]) == 50
+    second = viewer.get(PAGE, {"p": "2"})
+    assert second.context["parts"]["schedules"]["lines"][-1]["pk"] == paused.pk
+    assert second.context["parts"]["schedules"]["address"].endswith("?p=2")
+    assert viewer.get(PAGE, {"p": "nonsense"}).status_code == 200
+
+
+def test_running_is_compared_with_what_it_usually_takes(context: Context) -> None:
+    row, now = SchedulerFactory(), clock.now()
+    for _number in range(20):
+        SchedulerExecutionFactory(
+            scheduler=row, succeeded=True, started_at=now - timedelta(seconds=10), finished_at=now
+        )
+    SchedulerExecutionFactory(scheduler=row, running=True, progress="3/10 parts")
+    [line] = context("running")["lines"]
+    assert (line["usual"], line["late"], line["progress"]) == ("10 s", True, "3/10 parts")
+
+
+@pytest.mark.django_db
+def test_the_timeline_holds_the_next_hour_in_order_and_no_more_than_its_dots() -> None:
+    now = datetime(2026, 3, 10, 12, 0, 30, tzinfo=UTC)
+    each_minute, hourly = SchedulerFactory(schedule="* * * * *"), SchedulerFactory(schedule="30 * * * *")
+    Scheduler.objects.exclude(pk__in=[each_minute.pk, hourly.pk]).update(next_run_at=None)
+    Scheduler.objects.filter(pk=each_minute.pk).update(next_run_at=now + timedelta(seconds=30))
+    Scheduler.objects.filter(pk=hourly.pk).update(next_run_at=now + timedelta(minutes=29, seconds=30))
+    runs, more = timeline.upcoming_runs(now)
+    assert (len(runs), more) == (61, False)
+    assert [run.instant for run in runs] == sorted(run.instant for run in runs)
+    for _number in range(9):
+        SchedulerFactory(schedule="* * * * *")
+    Scheduler.objects.filter(schedule="* * * * *").update(next_run_at=now + timedelta(seconds=30))
+    runs, more = timeline.upcoming_runs(now)
+    assert (len(runs), more) == (200, True)
+
+
+def test_an_empty_site_is_told_its_first_three_steps(viewer: Client, editor: Client) -> None:
+    page = viewer.get(PAGE).content.decode()
+    assert "Your first schedule" in page
+    assert "/admin/scheduling/scheduler/add/" not in page
+    assert "/admin/scheduling/scheduler/add/" in editor.get(address("schedules")).content.decode()
+    SchedulerFactory()
+    assert "Your first schedule" not in viewer.get(PAGE).content.decode()
+
+
+def test_hostile_text_is_shown_as_text(editor: Client) -> None:
+    worker = WorkerFactory(name="<b>gone</b>")
+    row = SchedulerFactory(description=HOSTILE, schedule="* * * * *", worker=worker)
+    Scheduler.objects.filter(pk=row.pk).update(plan_error=HOSTILE, timezone="<i>zone")
+    SchedulerExecutionFactory(scheduler=row, running=True, progress=HOSTILE[:60], target_name=HOSTILE, consumer=HOSTILE)
+    for _number in range(3):
+        SchedulerExecutionFactory(scheduler=row, failed=True, target_name=HOSTILE)
+    ProcessFactory(silent=True, container_id=HOSTILE)
+    page = editor.get(PAGE).content.decode()
+    for raw in ("<script>alert", "<b>gone", "<i>zone", "\u202e", "\x1b"):
+        assert raw not in page, raw
+    assert "&lt;script&gt;alert" in page
+    assert "style=" not in page[page.index('id="content-main"') :]
+
+
+def test_the_number_of_queries_does_not_follow_the_rows(viewer: Client, django_assert_max_num_queries: Any) -> None:
+    for _number in range(20):
+        row = SchedulerFactory(schedule="*/7 * * * *")
+        for trait in ("succeeded", "failed", "running"):
+            SchedulerExecutionFactory(scheduler=row, **{trait: True})
+    with django_assert_max_num_queries(90, connection=connection):
+        viewer.get(PAGE)

@@ -1,0 +1,208 @@
+"""The services of docker-compose.yml without containers: their own commands, in their own order, on real servers.
+
+They serve the main job: somebody signs in, a schedule falls due, its run is seen with its output; then all drain.
+`make compose-native` runs this alone. TEST_DATABASE_URLS and TEST_BROKER_URL name the servers.
+"""
+
+from __future__ import annotations
+
+import http.cookiejar
+import os
+import re
+import secrets
+import subprocess
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError
+from django.db.utils import ConnectionHandler
+
+from cronsite.settings import database
+from scheduling.management import entry
+from tests import compose
+from tests.contract.server import Server, require
+from tests.support import Commands, marks, wait_for
+
+pytestmark = pytest.mark.processes
+
+PASSWORD = "correct horse battery staple"
+SERVERS = os.environ.get("TEST_DATABASE_URLS", "mysql://root@127.0.0.1:3306/cron").split()
+
+
+def server_url() -> str:
+    """A database server's address: the kind that docker-compose.yml has, if it is among them."""
+    urls = [url for url in SERVERS if not url.startswith("sqlite")]
+    found = sorted(urls, key=lambda url: not url.startswith("mysql"))
+    if not found:
+        missing("TEST_DATABASE_URLS names no server")
+    return found[0]
+
+
+def missing(what: str) -> None:
+    """Skip on a laptop, fail in CI."""
+    if os.environ.get("CI"):
+        pytest.fail(what)
+    pytest.skip(what)
+
+
+@pytest.fixture
+def fresh_database(django_db_blocker: Any) -> Iterator[str]:
+    """The address of a new, empty database, dropped at the end."""
+    parts = urllib.parse.urlsplit(server_url())
+    name = f"cron_e2e_{secrets.token_hex(4)}"
+    url = urllib.parse.urlunsplit(parts._replace(path=f"/{name}"))
+
+    def ask(statement: str) -> None:
+        connection: Any = ConnectionHandler({"default": database(url)})["default"]
+        with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:
+            cursor.execute(statement)
+
+    try:
+        ask(f"CREATE DATABASE {name}")
+    except (DatabaseError, ImproperlyConfigured) as error:
+        missing(f"no database server at {parts.hostname}: {error}")
+    yield url
+    ask(f"DROP DATABASE {name}")
+
+
+@pytest.fixture
+def broker_url() -> Iterator[str]:
+    """The address of the broker with a prefix of its own, whose queues are removed at the end."""
+    require()
+    with closing(Server()) as server:
+        yield server.url()
+
+
+class Site:
+    """A browser without a screen."""
+
+    def __init__(self, port: int) -> None:
+        self.address = f"http://127.0.0.1:{port}"
+        self._open = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())).open
+
+    def get(self, path: str) -> str:
+        """A page."""
+        with self._open(self.address + path) as response:
+            return str(response.read().decode())
+
+    def sign_in(self, user: str) -> str:
+        """The page behind the login form."""
+        page = self.get("/admin/login/?next=/admin/")
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+        assert token is not None
+        form = {
+            "csrfmiddlewaretoken": token.group(1),
+            "username": user,
+            "password": PASSWORD,
+            "next": "/admin/",
+        }
+        with self._open(f"{self.address}/admin/login/", urllib.parse.urlencode(form).encode()) as response:
+            return str(response.read().decode())
+
+
+class Fleet:
+    """The services of the file as processes of this machine."""
+
+    def __init__(self, commands: Commands, port: int) -> None:
+        self.commands, self.port = commands, port
+        self.running: list[tuple[str, subprocess.Popen[bytes]]] = []
+
+    def up(self) -> None:
+        """Start each when what it waits for is there, as its health check says."""
+        services = compose.load()["services"]
+        for name in compose.order(services):
+            service = services[name]
+            if name not in compose.ours(services):
+                continue  # a server, which runs here already
+            command = [self._native(word) for word in compose.command(service)]
+            if service["restart"] == "no":
+                code, output = self.commands.run(*command)
+                assert code == 0, output
+                continue
+            for _ in range(service.get("deploy", {}).get("replicas", 1)):
+                self.running.append((name, self.commands.start(*command)))
+            self._healthy(name, service["healthcheck"]["test"][2:])
+
+    def down(self) -> dict[str, list[int]]:
+        """Stop all at once, as `docker compose stop` does; exit codes by service."""
+        for _, process in self.running:
+            process.terminate()
+        codes: dict[str, list[int]] = {}
+        for name, process in self.running:
+            codes.setdefault(name, []).append(process.wait(60))
+        return codes
+
+    def logs(self) -> str:
+        """What all have said."""
+        return "\n".join(f"--- {name}\n{self.commands.log(process)}" for name, process in self.running)
+
+    def _native(self, word: str) -> str:
+        return {"--host=0.0.0.0": "--host=127.0.0.1", "--port=8000": f"--port={self.port}"}.get(word, word)
+
+    def _healthy(self, name: str, probe: list[str]) -> None:
+        words = [*probe, f"--port={self.port}"]
+        wait_for(lambda: self.commands.run(*words)[0] == 0, f"{name} is healthy\n{self.logs()}", 60)
+
+
+def schedule(commands: Commands, handler: str, params: dict[str, Any], description: str) -> None:
+    """Save a schedule that is due in a moment."""
+    code, output = commands.run(
+        "shell",
+        "-c",
+        "from datetime import timedelta\n"
+        "from django.utils import timezone\n"
+        "from scheduling.models import Scheduler, Worker\n"
+        f"Scheduler.objects.create(worker=Worker.objects.get(name={handler!r}), params={params!r},\n"
+        f"    description={description!r}, date_time=timezone.now() + timedelta(seconds=1))\n",
+    )
+    assert code == 0, output
+
+
+def test_the_services_serve_the_main_job(tmp_path: Path, fresh_database: str, broker_url: str) -> None:
+    port = entry.free_port("127.0.0.1", 18000) or 0
+    commands = Commands(tmp_path, DATABASE_URL=fresh_database, BROKER_URL=broker_url, CRON_GRACE_SECONDS="20")
+    fleet = Fleet(commands, port)
+    site = Site(port)
+    try:
+        fleet.up()
+        assert [name for name, _ in fleet.running].count("producer") == 2
+        code, output = commands.run(
+            "createsuperuser", "--noinput", "--username=ops", "--email=", DJANGO_SUPERUSER_PASSWORD=PASSWORD
+        )
+        assert code == 0, output
+        assert "Site administration" in site.sign_in("ops")
+        code, output = commands.run("doctor", "--strict")
+        assert code == 0, output
+
+        schedule(commands, "tests.chatter", {"seconds": 1}, "says something")
+        page = visible(site, "says something", "succeeded")
+        assert "tick 1" in page
+
+        schedule(commands, "tests.mark", {"directory": str(tmp_path), "seconds": 2}, "takes a while")
+        started = wait_for(lambda: list(tmp_path.glob("[0-9]*.txt")), "a long run starts")
+        codes = fleet.down()
+        assert codes == {"web": [0], "producer": [0, 0], "worker": [0], "worker-standalone": [0]}, fleet.logs()
+        words = [line.split()[0] for line in marks(tmp_path, int(started[0].stem))]
+        assert words == ["start", "end"], "the drain waits for what runs"
+    finally:
+        commands.end()
+
+
+def visible(site: Site, description: str, state: str) -> str:
+    """The page of the run of a schedule, as soon as its state is shown there."""
+
+    def look() -> str:
+        listed = site.get("/admin/scheduling/schedulerexecution/")
+        for number in re.findall(r"/admin/scheduling/schedulerexecution/(\d+)/", listed):
+            page = site.get(f"/admin/scheduling/schedulerexecution/{number}/change/")
+            if description in page and state in page:
+                return page
+        return ""
+
+    return wait_for(look, f"{description!r} is shown as {state}", 60)
