@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from scheduling.brief import Briefs
-from scheduling.broker import Broker, BrokerError
+from scheduling.broker import Broker
 from scheduling.claim import plan_anew
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import Crashed
@@ -24,7 +24,7 @@ from scheduling.ledger import Ended
 from scheduling.logs import get_logger
 from scheduling.lost import Lost
 from scheduling.models import Process, Scheduler, SchedulerExecution
-from scheduling.settlement import CLAIM_GRACE, Settled, announce, settle_attempt
+from scheduling.settlement import CLAIM_GRACE, announce, settle_attempt
 
 log = get_logger(__name__)
 
@@ -116,21 +116,11 @@ def recover_leases(broker: Broker, now: datetime, briefs: Briefs, limit: int = B
             name=execution.target_name,
             scheduler_id=execution.scheduler_id,
         )
-        _tell_broker(broker, execution, result, now)
-    return recovered
-
-
-def _tell_broker(broker: Broker, execution: SchedulerExecution, result: Settled, now: datetime) -> None:
-    if broker.embedded:
-        return
-    try:
-        if result.state is State.RETRYING:
-            execution.refresh_from_db()
-            publish_retry(broker, execution, now)
-        elif result.state is State.FAILED:
+        # A retry is due at once, and a consumer takes it from its row, ahead of the queue. If none does
+        # so within RETRY_GRACE it is published.
+        if result.state is State.FAILED and not broker.embedded:
             park(execution, broker, now, result.error, result.retries)
-    except BrokerError as error:
-        log.warning("The broker was not told and will be later: %s", error, extra={"execution": execution.pk})
+    return recovered
 
 
 def publish_claimed(broker: Broker, now: datetime, limit: int = PUBLISH_BATCH) -> int:
@@ -166,14 +156,6 @@ def publish_retries(broker: Broker, now: datetime, limit: int = PUBLISH_BATCH) -
             state=State.CLAIMED.value, wake_at=now + CLAIM_GRACE
         )
     return publish(overdue, broker)
-
-
-def publish_retry(broker: Broker, execution: SchedulerExecution, now: datetime) -> int:
-    """Make a retry's next message arrive now: retrying -> claimed -> queued."""
-    moved = SchedulerExecution.objects.filter(
-        pk=execution.pk, state=State.RETRYING.value, attempt=execution.attempt
-    ).update(state=State.CLAIMED.value, wake_at=now + CLAIM_GRACE)
-    return publish([execution], broker) if moved else 0
 
 
 def silent_processes(now: datetime) -> int:

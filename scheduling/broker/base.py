@@ -36,9 +36,10 @@ class ParkedBusy(BrokerError):
 
 @dataclass(frozen=True)
 class Delivery:
-    """A message that was handed out and waits for an answer; `tag` is the adapter's own.
+    """A message that was handed out and waits for an answer.
 
     Args:
+        tag: the adapter's own; None when no message lies behind it, and no answer is expected.
         message_id: the sender's identity of a foreign message, empty when it gave none.
         earlier: how often a foreign message was retried before it came here.
     """

@@ -11,7 +11,6 @@ from django.db import DatabaseError, InterfaceError, OperationalError
 
 from scheduling.adopt import adopt
 from scheduling.broker import Broker, BrokerError, Delivery
-from scheduling.consumer.arrivals import Copy, Early
 from scheduling.consumer.running import Running
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage
@@ -35,18 +34,10 @@ class Answers:
         with suppress(BrokerError):
             self.broker.declare(delays(policy), self.queue)
 
-    def not_started(self, arrival: Copy | Early, now: datetime) -> None:
-        """A copy of what was started before is done with; what came back too early waits on."""
-        delivery = arrival.delivery
-        execution = delivery.message.execution_id
-        assert execution is not None  # noqa: S101 - strangers are adopted, not started
-        if isinstance(arrival, Copy):
-            log.debug("Message ignored: a copy", extra={"execution": execution})
-            self.broker.acknowledge(delivery)
-            return
-        delay = self.broker.delay(arrival.delay_ms, self.queue)
-        if self.broker.retry(delivery, arrival.message, delay, "It came back before its retry was due."):
-            self._retry_published(execution, arrival.message.attempt - 1, now)
+    def copy(self, delivery: Delivery) -> None:
+        """What it asks for was started before; it is done with."""
+        log.debug("Message ignored: a copy", extra={"execution": delivery.message.execution_id})
+        self.broker.acknowledge(delivery)
 
     def adopt(self, deliveries: Sequence[Delivery], now: datetime) -> None:
         """Messages that no row stands behind get one.

@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import datetime
 
+from django.db.models import Q
+
 from scheduling import ledger
 from scheduling.broker import Delivery
 from scheduling.core.lifecycle import State
-from scheduling.core.messages import TaskMessage
 from scheduling.models import SchedulerExecution
 
 
@@ -26,16 +27,7 @@ class Copy:
     delivery: Delivery
 
 
-@dataclass(frozen=True)
-class Early:
-    """It came back raw and its retry is not due for `delay_ms` yet; no message of the retry's own waits."""
-
-    delivery: Delivery
-    message: TaskMessage
-    delay_ms: int
-
-
-Arrival = Started | Copy | Early
+Arrival = Started | Copy
 
 
 def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetime) -> Arrival:
@@ -51,21 +43,17 @@ def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetim
         return Started(delivery)
     row = (
         SchedulerExecution.objects.filter(
+            Q(state=State.CLAIMED.value) | Q(state=State.RETRYING.value, wake_at__lte=now),
             pk=message.execution_id,
-            state__in=[State.RETRYING.value, State.CLAIMED.value],
             attempt__gte=message.attempt,
         )
-        .values_list("state", "attempt", "retry_base", "wake_at", "published_at")
+        .values_list("attempt", "retry_base")
         .first()
     )
     if row is None:
         return Copy(delivery)
-    state, attempt, retry_base, wake_at, published_at = row
-    following = replace(message, attempt=attempt + 1, retry_count=max(0, attempt - retry_base))
-    if state == State.CLAIMED.value or wake_at is None or wake_at <= now:
-        if ledger.start(message.execution_id, attempt + 1, consumer, now, lease_until):
-            return Started(replace(delivery, message=following))
+    attempt, retry_base = row
+    if not ledger.start(message.execution_id, attempt + 1, consumer, now, lease_until):
         return Copy(delivery)
-    if published_at is None:
-        return Early(delivery, following, round((wake_at - now).total_seconds() * 1000))
-    return Copy(delivery)
+    following = replace(message, attempt=attempt + 1, retry_count=max(0, attempt - retry_base))
+    return Started(replace(delivery, message=following))

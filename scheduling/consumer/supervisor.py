@@ -30,7 +30,8 @@ from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.answers import Answers
-from scheduling.consumer.arrivals import Arrival, Started, begin
+from scheduling.consumer.arrivals import Arrival, Copy, Started, begin
+from scheduling.consumer.rescue import Rescue
 from scheduling.consumer.running import Running
 from scheduling.consumer.slots import Slots
 from scheduling.consumer.store import mark_stored, store_output
@@ -83,7 +84,7 @@ class Supervisor:
         self.queue, self.max_runs, self.now = queue, max_runs, now
         self.started_total = 0
         self._briefs = Briefs()
-        self._answers = Answers(broker, queue)
+        self._answers, self._rescue = Answers(broker, queue), Rescue(broker, queue)
         self._selector = selectors.DefaultSelector()
         self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._renew_at = self._look_at = self._store_at = self._poll_at = self._rest_until = 0.0
@@ -199,7 +200,7 @@ class Supervisor:
             take = slots.free
             if self.max_runs is not None:
                 take = min(take, self.max_runs - self.started_total)
-            if take and not over and not self.broker.ready(self.queue, now):
+            if take and not over and not self.broker.ready(self.queue, now) and not self._rescue.due():
                 take = 0
                 self._poll_at = monotonic + self._poll_seconds
         if not over and not take:
@@ -208,7 +209,9 @@ class Supervisor:
         try:
             with transaction.atomic():
                 settled = [(each, self._settle(each, now)) for each in over]
-                deliveries = self.broker.take(self.queue, take, now) if take else []
+                deliveries = self._rescue.take(take, now)
+                if take > len(deliveries):
+                    deliveries += self.broker.take(self.queue, take - len(deliveries), now)
                 arrivals = [self._begin(delivery, now) for delivery in deliveries if not is_strange(delivery.message)]
                 started = [arrival.delivery for arrival in arrivals if isinstance(arrival, Started)]
                 # Before the commit: what cannot be launched must not count as started.
@@ -223,8 +226,8 @@ class Supervisor:
         if started:
             self._launch(started, now)
         for arrival in arrivals:
-            if not isinstance(arrival, Started):
-                self._answers.not_started(arrival, now)
+            if isinstance(arrival, Copy):
+                self._answers.copy(arrival.delivery)
         for each, result in settled:
             self._answers.settled(each, result, now)
         self._answers.adopt([each for each in deliveries if is_strange(each.message)], now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -19,6 +20,9 @@ from scheduling.models import Attempt, SchedulerExecution
 
 CONSUMER_TIMEOUT = timedelta(minutes=30)
 """RabbitMQ's default: a delivery that is not answered for so long is taken back."""
+
+OLDEST = (3, 10)
+"""The first RabbitMQ that confirms dead-lettering to itself."""
 
 LOOKED_AT = 1000
 """Attempts, the newest, whose length is looked at."""
@@ -51,7 +55,11 @@ def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
         broker.declare(known_delays())
     except TopologyMismatch as error:
         yield ok("reachable", f"{where} answers.")
-        yield fail("queues", str(error), "Runs go on over the queues as they are.")
+        yield fail(
+            "queues",
+            str(error),
+            "What runs goes on over the queues as they are; no process starts before this is mended.",
+        )
         return
     except BrokerUnavailable as error:
         yield fail(
@@ -60,8 +68,8 @@ def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
             "Nothing is lost meanwhile: schedules are claimed, and published as soon as it is back.",
         )
         return
-    product = getattr(broker, "product", "")
-    yield ok("reachable", f"{product or 'The broker'} at {where}.")
+    yield ok("reachable", f"{where} answers.")
+    yield from _version(getattr(broker, "product", ""))
     yield ok("queues", "Exchange, work queues, wait queues and the failed queue are as declared.")
     if rows:
         try:
@@ -69,6 +77,18 @@ def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
         except BrokerError as error:
             yield fail("depths", str(error), "Try again.")
         yield from _long_runs(now)
+
+
+def _version(product: str) -> Iterator[Finding]:
+    """Of a broker that says what it is: `RabbitMQ 3.10.8`."""
+    found = re.search(r"(\d+)\.(\d+)", product)
+    if found is None:
+        return
+    if (int(found[1]), int(found[2])) < OLDEST:
+        advice = "Use RabbitMQ 3.10 or newer: before, a message can be lost on its way out of a wait queue."
+        yield fail("version", f"{product} is too old.", advice)
+    else:
+        yield ok("version", f"{product}.")
 
 
 def _depths(broker: Broker, now: datetime) -> Iterator[Finding]:

@@ -1,6 +1,7 @@
 """The stored nouns, one a file."""
 
 from scheduling.models.attempt import Attempt
+from scheduling.models.dashboard import Dashboard
 from scheduling.models.execution import FailedExecution, SchedulerExecution
 from scheduling.models.output import Output
 from scheduling.models.process import Process
@@ -10,6 +11,7 @@ from scheduling.models.worker import Worker
 
 __all__ = [
     "Attempt",
+    "Dashboard",
     "FailedExecution",
     "Output",
     "Process",

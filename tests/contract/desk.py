@@ -12,8 +12,9 @@ from scheduling.adopt import is_strange
 from scheduling.brief import Brief
 from scheduling.broker import Broker, Delivery
 from scheduling.consumer.answers import Answers
-from scheduling.consumer.arrivals import Arrival, Started, begin
+from scheduling.consumer.arrivals import Arrival, Copy, Started, begin
 from scheduling.consumer.output import OutputBuffer
+from scheduling.consumer.rescue import Rescue
 from scheduling.consumer.running import Running
 from scheduling.core.outcome import Failed, Outcome, Succeeded
 from scheduling.core.retry import RetryPolicy
@@ -29,7 +30,7 @@ class Desk:
 
     def __init__(self, broker: Broker, queue: str = "main", slots: int = 1, name: str = "desk") -> None:
         self.broker, self.queue, self.name = broker, queue, name
-        self.answers = Answers(broker, queue)
+        self.answers, self.rescue = Answers(broker, queue), Rescue(broker, queue)
         broker.declare([], queue)
         broker.consume(queue, slots)
 
@@ -37,15 +38,15 @@ class Desk:
         """One turn of the supervisor: take what is there, start it, answer what is not started."""
         now = clock.now()
         with transaction.atomic():
-            taken = self.broker.take(self.queue, 1, now)
+            taken = self.rescue.take(1, now) or self.broker.take(self.queue, 1, now)
             arrivals = [
                 begin(each, self.name, now, now + timedelta(seconds=60))
                 for each in taken
                 if not is_strange(each.message)
             ]
         for arrival in arrivals:
-            if not isinstance(arrival, Started):
-                self.answers.not_started(arrival, now)
+            if isinstance(arrival, Copy):
+                self.answers.copy(arrival.delivery)
         self.answers.adopt([each for each in taken if is_strange(each.message)], now)
         return arrivals
 

@@ -6,6 +6,7 @@ import io
 import json
 import re
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from scheduling.doctor import environment, sqlite
 from scheduling.doctor.database import judge_clock
 from scheduling.doctor.finding import Level, span
 from scheduling.models import Scheduler
+from tests.contract.server import Server, require
 from tests.factories import (
     AttemptFactory,
     ProcessFactory,
@@ -210,8 +212,8 @@ class Remote(DatabaseBroker):
     embedded = False
     address = "amqp://cron@broker:5672"
 
-    def __init__(self, refuses: Exception | None = None, ready: int = 0) -> None:
-        self.refuses, self.waiting = refuses, ready
+    def __init__(self, refuses: Exception | None = None, ready: int = 0, product: str = "") -> None:
+        self.refuses, self.waiting, self.product = refuses, ready, product
         self.closed = False
 
     def declare(self, delays_ms: object) -> None:
@@ -231,6 +233,8 @@ class Remote(DatabaseBroker):
     [
         (Remote(TopologyMismatch("The queue 'q' exists with x-message-ttl = 5")), "queues", "fail", "exists with"),
         (Remote(BrokerUnavailable("Nothing listens at amqp://cron@broker:5672.")), "reachable", "fail", "listens"),
+        (Remote(product="RabbitMQ 3.9.27"), "version", "fail", "RabbitMQ 3.9.27 is too old"),
+        (Remote(product="RabbitMQ 4.1.0"), "version", "ok", "RabbitMQ 4.1.0."),
         (Remote(ready=3), "failed", "ok", "2 messages parked, 0 rows"),
         (Remote(ready=3), "depths", "ok", "main: 3 messages, 3 queued rows"),
         (Remote(ready=1), "depths", "ok", "main: 1 message, 3 queued rows"),  # the consumer holds two
@@ -248,6 +252,22 @@ def test_what_the_broker_says(
     assert (finding["level"], code) == (level, 1 if level == "fail" else 0)
     assert words in finding["seen"]
     assert remote.closed
+
+
+@pytest.mark.usefixtures("at_work")
+def test_a_real_broker_and_a_queue_of_another_shape(settings: Any) -> None:
+    require()
+    with closing(Server()) as server:
+        settings.BROKER_URL = server.url()
+        code, found = doctor("--only", "broker")
+        assert code == 0
+        assert [each["seen"] for each in found["depths"]][1] == "main: 0 messages, 0 queued rows."
+        failed = server.topology.failed
+        server.delete(failed)
+        server.channel.queue_declare(failed, durable=True, arguments={"x-max-length": 5})
+        code, found = doctor("--only", "broker")
+        assert code == 1
+        assert f"The queue '{failed}' exists with x-max-length = '5'" in found["queues"][0]["seen"]
 
 
 @pytest.mark.usefixtures("at_work")

@@ -59,7 +59,8 @@ class RabbitBroker:
         self._declared = False
         self._starting = threading.Lock()
         self._engine: Engine | None = None
-        self._consumes = False
+        self._queue = ""
+        """What is consumed, if anything."""
 
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
         """Declare everything the first time, and by itself on each new connection from then on.
@@ -92,10 +93,10 @@ class RabbitBroker:
 
     def consume(self, queue: str, prefetch: int) -> None:
         """On a connection of its own, which is kept up from now on."""
-        if prefetch or self._consumes:
-            self._consumes = True
-            engine, name = self._running(), self.topology.work(queue)
-            engine.loop.call(partial(engine.subscription.want, queue, name, prefetch))
+        if prefetch or self._queue:
+            self._queue = queue
+            engine = self._running()
+            engine.loop.call(partial(engine.subscription.want, self.topology.work(queue), prefetch))
 
     def ready(self, queue: str, now: datetime) -> bool:
         """Whether something was brought."""
@@ -108,7 +109,7 @@ class RabbitBroker:
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """They wait here, not at the broker: while the database is away it would only bring them back."""
         if self._engine is not None:
-            self._engine.subscription.give_back(deliveries)
+            self._engine.subscription.tray.give_back([each for each in deliveries if each.tag is not None])
 
     def acknowledge(self, delivery: Delivery) -> None:
         """Sent in the background. If its channel is gone, the copy that comes will be acknowledged."""
@@ -117,7 +118,7 @@ class RabbitBroker:
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
         """To the wait queue of the delay; when that cannot be confirmed, by the raw nack, which needs no
         publishing: it returns after CRON_RETRY_DELAY_MS, and starts the retry if it is due by then."""
-        queue = delivery.tag.queue
+        queue = self._queue
         if queue == "immediate":
             self._answer(delivery, "requeue")
             return True
@@ -126,14 +127,14 @@ class RabbitBroker:
             exchange, key = self.topology.exchange, self.topology.rung_key(queue, seconds)
         else:
             exchange, key = "", self.topology.work(queue)
-        first = delivery.tag.first_failure or stamp(clock.now())
+        first = _first_failure(delivery) or stamp(clock.now())
         confirmed = self._sent(task_letter(message, exchange, key, error, first))
         self._answer(delivery, "ack" if confirmed else "nack")
         return confirmed
 
     def fail(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
         """To the failed queue; when that cannot be confirmed, the sync pass parks it later."""
-        first = delivery.tag.first_failure if delivery is not None else ""
+        first = _first_failure(delivery)
         confirmed = self._sent(failed_letter(message, self.topology, error, first))
         if delivery is not None:
             self._answer(delivery, "ack")
@@ -151,13 +152,12 @@ class RabbitBroker:
 
     def fileno(self) -> int | None:
         """A socket that turns readable when a message was brought."""
-        return self._engine.subscription.bell.fileno() if self._engine is not None and self._consumes else None
+        return self._engine.subscription.tray.bell.fileno() if self._engine is not None and self._queue else None
 
     def close(self) -> None:
         """Disconnect; RabbitMQ gives unanswered messages to others at once."""
         with self._starting:
             engine, self._engine = self._engine, None
-        self._consumes = False
         if engine is not None:
             engine.close()
 
@@ -176,7 +176,7 @@ class RabbitBroker:
         return self._everything() if self._declared else ()
 
     def _answer(self, delivery: Delivery, how: str) -> None:
-        if self._engine is not None:
+        if self._engine is not None and delivery.tag is not None:
             self._engine.subscription.answer(delivery, how)
 
     def _sent(self, letter: Letter) -> bool:
@@ -185,3 +185,8 @@ class RabbitBroker:
         except BrokerError as error:
             log.warning("Not published now, and later by a sweep: %s", error, extra={"execution": letter.ident})
             return False
+
+
+def _first_failure(delivery: Delivery | None) -> str:
+    """As its message tells; a run that was taken from its row has none."""
+    return delivery.tag.first_failure if delivery is not None and delivery.tag is not None else ""

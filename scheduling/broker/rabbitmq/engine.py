@@ -19,6 +19,7 @@ from scheduling.broker.rabbitmq.loop import Loop, refuse, resolve
 from scheduling.broker.rabbitmq.outage import Outage
 from scheduling.broker.rabbitmq.publisher import Publisher
 from scheduling.broker.rabbitmq.subscription import Subscription
+from scheduling.broker.rabbitmq.watchdog import Watchdog
 from scheduling.broker.topology import Queue, Topology
 from scheduling.logs import get_logger
 
@@ -53,6 +54,7 @@ class Engine:
             self.loop, address, "consume", outage, self.subscription.opened, self.subscription.lost, patience
         )
         self.publisher.link, self.subscription.link = self._publishing, self._consuming
+        self.loop.call(lambda: Watchdog(self.subscription))
         self._asked: list[tuple[Sequence[Queue], Told]] = []
 
     # --- the caller's thread ---------------------------------------------------------------

@@ -48,11 +48,12 @@ class Publisher:
         patience: seconds without any progress after which a batch is given up.
     """
 
+    link: Link
+
     def __init__(
         self, loop: Loop, declare: Callable[[Callable[[BrokerError | None], None]], None], patience: float
     ) -> None:
         self.loop, self._declare, self._patience = loop, declare, patience
-        self.link: Link | None = None
         self.blocked = ""
         """Why the broker takes no messages at present (an alarm), else empty."""
         self._channel: Any = None
@@ -71,7 +72,6 @@ class Publisher:
         batch = Batch(answer, len(letters))
         self._batches.append(batch)
         self._waiting.extend((batch, letter) for letter in letters)
-        assert self.link is not None  # noqa: S101 - set by whoever made both
         self.link.start()
         if self.link.error is not None:
             self._give_up(batch, self.link.error)
@@ -93,7 +93,6 @@ class Publisher:
         """The connection is gone: send again once it is back, unless it does not come back at once."""
         self._channel = None
         self.blocked = ""
-        assert self.link is not None  # noqa: S101
         self._send_again(error if self.link.error is not None else None, error)
 
     def _send_again(self, final: BrokerError | None, error: BrokerError) -> None:
@@ -124,7 +123,7 @@ class Publisher:
             return
         self._channel = None
         link = self.link
-        if link is None or link.connection is None or not link.up:
+        if not link.up:
             return  # the connection goes with it, and `lost` follows
         if not isinstance(reason, exceptions.ChannelClosedByBroker):
             return
@@ -228,7 +227,7 @@ class Publisher:
             on_their_way = any(batch is sent for batch in stalled for sent, _ in self._sent.values())
             for batch in stalled:
                 self._give_up(batch, error)
-            if on_their_way and not self.blocked and self.link is not None:
+            if on_their_way and not self.blocked:
                 self.link.drop(error)
         if self._batches:
             self._timer = self.loop.later(LOOK_SECONDS, self._look)

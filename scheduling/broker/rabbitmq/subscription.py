@@ -1,13 +1,8 @@
-"""Subscription: what the broker brings for one work queue, kept until it is taken and answered."""
+"""Subscription: consuming one work queue again and again, whatever happens to channel, queue or broker."""
 
 from __future__ import annotations
 
-import socket
-import threading
-from collections import deque
-from collections.abc import Callable, Sequence
-from contextlib import suppress
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
 from pika import exceptions
@@ -16,34 +11,24 @@ from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery
 from scheduling.broker.rabbitmq.envelope import read
 from scheduling.broker.rabbitmq.link import Link
 from scheduling.broker.rabbitmq.loop import Loop
+from scheduling.broker.rabbitmq.tray import Ticket, Tray
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
 
-WATCH_SECONDS = 5.0
-"""How often a consumer that gets nothing is doubted."""
-
-
-@dataclass(eq=False)
-class Ticket:
-    """What is needed to answer a delivery. Its tag dies with the channel: `generation` tells."""
-
-    generation: int
-    tag: int
-    queue: str
-    identity: tuple[int, int] | None
-    first_failure: str = ""
-
 
 class Subscription:
-    """Consumes one queue over one link, again and again, whatever happens to channel, queue or broker.
+    """What the broker brings lies in `tray` until it is taken.
 
-    `take`, `give_back` and `answer` are called from the caller's thread; the rest happens in the loop's.
+    `take`, `waiting`, `give_back` and `answer` are called from the caller's thread; the rest happens in
+    the loop's.
 
     Args:
         unreadable: gets (body, properties, problem, done); calls `done(parked)` in the loop's thread.
         declare: declares the topology over the given connection, then calls back.
     """
+
+    link: Link
 
     def __init__(
         self,
@@ -52,113 +37,86 @@ class Subscription:
         declare: Callable[[Any, Callable[[BrokerError | None], None]], None],
     ) -> None:
         self.loop, self._unreadable, self._declare = loop, unreadable, declare
-        self.link: Link | None = None
-        self.bell, self._ringer = socket.socketpair()
-        self.bell.setblocking(False)
-        self._ringer.setblocking(False)
-        self._lock = threading.Lock()
-        self._arrived: deque[Delivery] = deque()
-        self._held: set[tuple[int, int]] = set()
-        self._queue = self._name = ""
-        self._prefetch = 0
-        self._generation = 0
+        self.tray = Tray()
+        self.name = ""
+        self.paused = self.closed = False
+        self.brought = 0
+        self._prefetch = self._generation = self._unanswered = self._failures = 0
         self._channel: Any = None
         self._consumer = ""
-        self._unanswered = self._brought = self._failures = 0
-        self._rung = self._watching = False
-        self._doubted: int | None = None
 
     # --- the caller's thread ---------------------------------------------------------------
 
     def take(self, limit: int) -> list[Delivery]:
         """At most `limit` deliveries that wait here."""
-        with self._lock:
-            self._silence()
-            taken = [self._arrived.popleft() for _ in range(min(limit, len(self._arrived)))]
-            self._held.update(delivery.tag.identity for delivery in taken if delivery.tag.identity is not None)
-        return taken
+        self._resume()
+        return self.tray.take(limit)
 
     def waiting(self) -> bool:
-        """Whether `take` would return something; the bell is silenced."""
-        with self._lock:
-            self._silence()
-            return bool(self._arrived)
-
-    def give_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Taken, but not started: they wait here again, first in line."""
-        with self._lock:
-            for delivery in reversed(deliveries):
-                self._held.discard(delivery.tag.identity)
-                self._arrived.appendleft(delivery)
+        """Whether `take` would return something; silences the bell."""
+        self._resume()
+        return self.tray.asked()
 
     def answer(self, delivery: Delivery, how: str) -> None:
         """`ack`, `nack` (dead-letter it) or `requeue`; dropped when the channel it came by is gone."""
-        with self._lock:
-            self._held.discard(delivery.tag.identity)
+        self.tray.answered(delivery)
         self.loop.call(lambda: self._answer(delivery.tag, how))
 
-    def _silence(self) -> None:
-        if self._rung:
-            self._rung = False
-            with suppress(BlockingIOError):
-                self.bell.recv(64)
-
-    def _ring(self) -> None:
-        if not self._rung:
-            self._rung = True
-            with suppress(BlockingIOError, OSError):
-                self._ringer.send(b"x")
+    def _resume(self) -> None:
+        """Who asks has a free slot again."""
+        if self.paused:
+            self.paused = False
+            self.loop.call(self._consume_again)
 
     # --- the loop's thread -----------------------------------------------------------------
 
-    def want(self, queue: str, name: str, prefetch: int) -> None:
-        """Consume `name` from now on; a prefetch of 0 stops it and gives back what was not taken."""
-        assert self.link is not None  # noqa: S101 - set by whoever made both
-        self._queue, self._name, self._prefetch = queue, name, prefetch
-        if prefetch:
-            self.link.start()
-            if self.link.up and self._channel is None:
-                self.opened(self.link.connection)
-            if not self._watching:
-                self._watching = True
-                self.loop.later(WATCH_SECONDS, self._watch)
+    @property
+    def hungry(self) -> bool:
+        """Whether the broker may bring more."""
+        return bool(self._prefetch) and not self.paused and self._unanswered < self._prefetch
+
+    def want(self, name: str, prefetch: int) -> None:
+        """Consume the queue `name` from now on; a prefetch of 0 stops it and gives back what was not taken."""
+        self.name, self._prefetch = name, prefetch
+        if not prefetch:
+            self._dismiss()
             return
-        if self._channel is not None and self._channel.is_open and self._consumer:
-            self._channel.basic_cancel(self._consumer, callback=lambda _frame: self._return_waiting())
-            self._consumer = ""
+        self.link.start()
+        if self.link.up and self._channel is None:
+            self.opened(self.link.connection)
+
+    def pause(self) -> None:
+        """Have nothing brought, and give back what waits, until the next `take` or `waiting`."""
+        self.paused = True
+        self._dismiss()
 
     def opened(self, connection: Any) -> None:
         """A connection is there: declare, open a channel, consume."""
         if not self._prefetch:
             return
-        link = self.link
 
         def declared(error: BrokerError | None) -> None:
             if error is not None:
                 log.error("%s", error)  # consuming what exists is better than nothing
-            if link is not None and connection is link.connection and link.up and self._prefetch:
+            if connection is self.link.connection and self.link.up and self._prefetch:
                 connection.channel(on_open_callback=self._channel_opened)
 
         self._declare(connection, declared)
 
     def lost(self, _error: BrokerError | None = None) -> None:
         """Channel or connection are gone: what was not taken comes again, what was taken goes on."""
-        with self._lock:
-            self._generation += 1
-            self._channel, self._consumer, self._unanswered = None, "", 0
-            # Given back after an earlier loss: nobody will bring those again.
-            self._arrived = deque(each for each in self._arrived if each.tag.generation < self._generation - 1)
+        self.tray.forget(self._generation)
+        self._generation += 1
+        self._channel, self._consumer, self._unanswered = None, "", 0
 
     def close(self) -> None:
         """Close the bell; the link closes the channel."""
-        self._prefetch = 0
-        self.bell.close()
-        self._ringer.close()
+        self.closed, self._prefetch = True, 0
+        self.tray.close()
 
     def _channel_opened(self, channel: Any) -> None:
-        with self._lock:
-            self._generation += 1
-        self._channel, self._unanswered = channel, 0
+        self._generation += 1
+        self._channel, self._unanswered, self.paused = channel, 0, False
         channel.add_on_close_callback(self._channel_closed)
         channel.add_on_cancel_callback(self._cancelled)
         channel.basic_qos(prefetch_count=self._prefetch, callback=lambda _frame: self._consume(channel))
@@ -167,16 +125,29 @@ class Subscription:
         def consuming(_frame: Any) -> None:
             self._failures = 0
 
-        if channel is self._channel and channel.is_open:
-            self._consumer = channel.basic_consume(self._name, self._on_message, callback=consuming)
+        if channel is self._channel and channel.is_open and self._prefetch:
+            self._consumer = channel.basic_consume(self.name, self._on_message, callback=consuming)
+
+    def _consume_again(self) -> None:
+        if self._channel is not None and not self._consumer:
+            self._consume(self._channel)
+
+    def _dismiss(self) -> None:
+        if self._channel is not None and self._channel.is_open and self._consumer:
+            self._channel.basic_cancel(self._consumer, callback=lambda _frame: self._return_waiting())
+            self._consumer = ""
+
+    def _return_waiting(self) -> None:
+        for delivery in self.tray.clear():
+            self._answer(delivery.tag, "requeue")
 
     def _channel_closed(self, channel: Any, reason: BaseException) -> None:
         if channel is not self._channel:
             return
         self.lost()
         link = self.link
-        if link is None or not link.up or not isinstance(reason, exceptions.ChannelClosedByBroker):
-            return
+        if not link.up or not isinstance(reason, exceptions.ChannelClosedByBroker):
+            return  # the connection goes with it, and `lost` was or will be called
         log.warning("RabbitMQ closed the consumer's channel and it is opened again: %s", reason.reply_text)
         connection, delay = link.connection, min(0.1 * 2.0**self._failures, 5.0) if self._failures else 0.0
         self._failures += 1
@@ -189,31 +160,28 @@ class Subscription:
 
     def _cancelled(self, _frame: Any) -> None:
         """The queue was deleted or moved. RabbitMQ 4.3 keeps such a consumer half alive: connect anew."""
-        if self.link is not None:
-            self.link.drop(BrokerUnavailable(f"RabbitMQ ended the consumer of {self._name}: the queue was deleted."))
+        self.link.drop(BrokerUnavailable(f"RabbitMQ ended the consumer of {self.name}: the queue was deleted."))
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         if channel is not self._channel:
             return
         self._unanswered += 1
-        self._brought += 1
-        arrived = read(body, properties, self._name)
-        ticket = Ticket(self._generation, method.delivery_tag, self._queue, None, arrived.first_failure)
+        self.brought += 1
+        arrived = read(body, properties, self.name)
+        ticket = Ticket(self._generation, method.delivery_tag, first_failure=arrived.first_failure)
         message = arrived.message
         if message is None:
             log.error("A message cannot be read and is parked in the failed queue: %s", arrived.problem)
-            # A nack needs no publishing: it comes again after CRON_RETRY_DELAY_MS, when that may work.
-            done: Callable[[bool], None] = lambda parked: self._answer(ticket, "ack" if parked else "nack")  # noqa: E731
+
+            def done(parked: bool) -> None:
+                # A nack needs no publishing: it comes again after CRON_RETRY_DELAY_MS, when that may work.
+                self._answer(ticket, "ack" if parked else "nack")
+
             self._unreadable(body, properties, arrived.problem, done)
             return
         if message.execution_id is not None:
             ticket.identity = (message.execution_id, message.attempt)
-        with self._lock:
-            held = ticket.identity is not None and ticket.identity in self._held
-            if not held:
-                self._arrived.append(Delivery(message, ticket, arrived.message_id, arrived.earlier))
-                self._ring()
-        if held:
+        if not self.tray.put(Delivery(message, ticket, arrived.message_id, arrived.earlier)):
             # Its channel died while it runs here: the row and its lease carry the run from now on.
             self._answer(ticket, "ack")
 
@@ -228,45 +196,3 @@ class Subscription:
         else:
             # Reject, not nack: RabbitMQ 4.3 counts only rejected deliveries against the limit.
             self._channel.basic_reject(ticket.tag, requeue=True)
-
-    def _return_waiting(self) -> None:
-        with self._lock:
-            waiting, self._arrived = list(self._arrived), deque()
-        for delivery in waiting:
-            self._answer(delivery.tag, "requeue")
-
-    def _watch(self) -> None:
-        """A consumer may look alive and get nothing: compare with the queue, and start anew if it is so."""
-        if not self._prefetch or self.link is None:
-            self._watching = False
-            return
-        self.loop.later(WATCH_SECONDS, self._watch)
-        link, brought = self.link, self._brought
-        connection = link.connection
-        if not link.up or self._unanswered >= self._prefetch:
-            self._doubted = None
-            return
-        answered: list[bool] = []
-
-        def asked(channel: Any) -> None:
-            channel.queue_declare(self._name, passive=True, callback=lambda frame: counted(channel, frame))
-            # A missing queue closes this channel: the consumer's own cancel mends that.
-            channel.add_on_close_callback(lambda _channel, _reason: answered.append(True))
-
-        def counted(channel: Any, frame: Any) -> None:
-            answered.append(True)
-            channel.close()
-            if frame.method.message_count == 0 or self._unanswered >= self._prefetch or brought != self._brought:
-                self._doubted = None
-            elif self._doubted == brought and connection is link.connection:
-                self._doubted = None
-                link.drop(BrokerUnavailable(f"{self._name} holds messages and brings none; the consumer starts anew."))
-            else:
-                self._doubted = brought
-
-        def judge() -> None:
-            if not answered and connection is link.connection:
-                link.drop(BrokerUnavailable("RabbitMQ does not answer the consumer; it connects anew."))
-
-        connection.channel(on_open_callback=asked)
-        self.loop.later(WATCH_SECONDS - 0.5, judge)

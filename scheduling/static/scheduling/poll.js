@@ -1,0 +1,99 @@
+/* Swaps the parts of a page that the server has rendered anew, each at its own pace.
+
+   <div data-poll-url="..." data-poll-seconds="5">     a part: its content is replaced
+   <p data-poll-bar data-on="..." data-off="..." ...>   the switch and the time of the last update
+   <p data-poll-live aria-live="polite">                says an element's data-poll-said when it changes
+
+   A hidden tab asks for nothing. The choice "off" is remembered. Focus and open <details> stay. */
+"use strict";
+(() => {
+    const KEY = "scheduling.poll";
+    const bar = document.querySelector("[data-poll-bar]");
+    const parts = [...document.querySelectorAll("[data-poll-url]")];
+    if (!bar || !parts.length) return;
+    const button = bar.querySelector("button");
+    const status = bar.querySelector("[data-poll-status]");
+    const live = document.querySelector("[data-poll-live]");
+    const due = new Map(parts.map((part) => [part, later(part)]));
+    let on = true, busy = false;
+    try { on = localStorage.getItem(KEY) !== "off"; } catch { /* storage may be forbidden: then it is on */ }
+
+    function later(part) {
+        return Date.now() + 1000 * Math.max(1, Number(part.dataset.pollSeconds) || 5);
+    }
+
+    function show(problem) {
+        button.hidden = false;
+        button.textContent = on ? bar.dataset.on : bar.dataset.off;
+        bar.classList.toggle("dash-stale", Boolean(problem));
+        if (problem !== undefined) status.textContent = problem || `${bar.dataset.updated} ${clock()}`;
+    }
+
+    function clock() {
+        const options = { timeStyle: "medium", hourCycle: "h23", timeZone: bar.dataset.zone };
+        try {
+            return `${new Intl.DateTimeFormat("en-GB", options).format(new Date())} ${bar.dataset.zone}`;
+        } catch { return new Date().toISOString().slice(11, 19) + " UTC"; }
+    }
+
+    /* What tells an element of the old content from its siblings, and finds it in the new one. */
+    function mark(element) {
+        return element.dataset.key || element.id || element.getAttribute("href") || element.getAttribute("name");
+    }
+
+    function same(part, element) {
+        const wanted = mark(element);
+        return wanted && [...part.querySelectorAll(element.tagName)].find((other) => mark(other) === wanted);
+    }
+
+    function swap(part, html) {
+        const focused = part.contains(document.activeElement) && document.activeElement;
+        const open = [...part.querySelectorAll("details[open]")];
+        const scrolled = [...part.querySelectorAll(".sch-scroll")].map((each) => each.scrollLeft);
+        part.innerHTML = html;
+        for (const each of open) { const found = same(part, each); if (found) found.open = true; }
+        part.querySelectorAll(".sch-scroll").forEach((each, place) => { each.scrollLeft = scrolled[place] || 0; });
+        if (focused) {
+            const found = same(part, focused);
+            if (found) found.focus({ preventScroll: true });
+            else { part.tabIndex = -1; part.focus({ preventScroll: true }); } // it is gone; the place is kept
+        }
+        const said = part.querySelector("[data-poll-said]");
+        if (said && live && live.textContent !== said.dataset.pollSaid) live.textContent = said.dataset.pollSaid;
+    }
+
+    async function refresh(part) {
+        due.set(part, later(part));
+        const chosen = document.getSelection();
+        if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return; // somebody copies from it
+        const response = await fetch(part.dataset.pollUrl, { credentials: "same-origin", redirect: "manual" });
+        const out = response.status === 403 || response.type === "opaqueredirect"; // to the login page
+        if (out) on = false;
+        if (out || !response.ok || !response.headers.get("X-Part")) throw new Error(bar.dataset[out ? "out" : "failed"]);
+        const html = await response.text();
+        if (on) swap(part, html);
+    }
+
+    async function tick() {
+        if (!on || busy || document.hidden) return;
+        busy = true;
+        try {
+            let any = false;
+            for (const part of parts) if (on && due.get(part) <= Date.now()) { await refresh(part); any = true; }
+            if (any) show("");
+        } catch (error) {
+            show(error instanceof TypeError ? bar.dataset.failed : error.message); // a TypeError: no network
+        } finally { busy = false; }
+    }
+
+    button.addEventListener("click", () => {
+        on = !on;
+        try { localStorage.setItem(KEY, on ? "on" : "off"); } catch { /* then it is not remembered */ }
+        if (on) parts.forEach((part) => due.set(part, 0));
+        show();
+        tick();
+    });
+    document.addEventListener("visibilitychange", tick);
+    show();
+    setInterval(tick, 1000);
+})();
