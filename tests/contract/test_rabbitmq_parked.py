@@ -189,9 +189,9 @@ def test_a_strangers_failure_moved_by_hand_leaves_the_inbox_too(rabbit: Rabbit, 
 def test_a_plain_copy_of_a_failed_run_stays_a_copy(rabbit: Rabbit, server: Server) -> None:
     """Redelivered after its failure was recorded: only what says `failed_at` was moved by hand."""
     broker = rabbit()
-    desk = Desk(broker)
     execution = run_now(scheduler("tests.noop"), broker)
     (properties, raw) = server.pull(server.name("main"))[0]
+    desk = Desk(broker)  # not before: it would have the message already
     server.publish(raw, headers=properties.headers)
     desk.run(ERROR, NEVER)
     server.publish(raw, headers=properties.headers)
