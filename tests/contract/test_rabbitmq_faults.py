@@ -297,3 +297,35 @@ def test_an_unusable_url_is_a_sentence_without_the_password(url: str, words: str
     with pytest.raises(ConfError, match=words) as caught:
         get_broker(url)
     assert "hunter2" not in str(caught.value)
+
+
+def test_a_message_does_not_wait_behind_a_slot_that_is_taken(rabbit: Rabbit, server: Server) -> None:
+    """A run that was taken from its row fills the slot; what was brought for it goes to another consumer."""
+    busy = rabbit()
+    Desk(busy, name="busy")
+    execution = run_now(scheduler("tests.noop"), busy)
+    wait_for(lambda: server.count(server.name("main")) == 0, "it is brought to the busy one")
+    other = Desk(rabbit(), name="other")
+    other.run()
+    execution.refresh_from_db()
+    assert (execution.state, execution.consumer) == ("succeeded", "other")
+    # Asked again, the busy one is served again.
+    other.broker.consume("main", 0)
+    following = run_now(scheduler("tests.noop"), busy)
+    wait_for(lambda: busy.ready("main", clock.now()), "it is brought again")
+    assert state(following) == "queued"
+
+
+def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server: Server) -> None:
+    """Behind a backlog and while nothing can be published: a killed consumer's run does not queue again."""
+    broker = rabbit()
+    for _ in range(5):
+        run_now(scheduler("tests.noop"), broker)
+    now = clock.now()
+    (lost,) = queued(scheduler("tests.noop"), state="retrying", attempt=1, wake_at=now, published_at=None)
+    desk = Desk(broker)
+    first = desk.start()
+    assert (first.message.execution_id, first.message.attempt) == (lost.pk, 2)
+    desk.end(first)
+    assert state(lost) == "succeeded"
+    desk.run()
