@@ -6,8 +6,10 @@ from contextlib import suppress
 from typing import Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone as clock
 from django.utils.html import format_html
@@ -15,8 +17,16 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling import parked
+from scheduling.admin.error_groups import groups_of
 from scheduling.admin.executions import SCHEDULER, ExecutionList
-from scheduling.admin.filters import AgeFilter, ErrorClassFilter, TargetFilter, TypeFilter
+from scheduling.admin.filters import (
+    AgeFilter,
+    ErrorClassFilter,
+    FingerprintFilter,
+    GroupedFilter,
+    TargetFilter,
+    TypeFilter,
+)
 from scheduling.admin.inbox_actions import InboxActions
 from scheduling.admin.parts import EMPTY, MEDIA, ago, first_line, relative, shown, stamp
 from scheduling.admin.readonly import ReadOnly
@@ -40,7 +50,7 @@ class FailedAdmin(InboxActions, ReadOnly):
 
     list_display = ("failed_at", "target", "schedule", "attempts_column", "error", "age")
     list_display_links = None
-    list_filter = (TypeFilter, TargetFilter, ErrorClassFilter, AgeFilter)
+    list_filter = (FingerprintFilter, TypeFilter, TargetFilter, ErrorClassFilter, AgeFilter, GroupedFilter)
     list_select_related = ()
     search_fields = ("error_message", "target_name", "=id")
     search_help_text = gettext_lazy("An id, or a part of an error's message or of a target's name.")
@@ -122,7 +132,28 @@ class FailedAdmin(InboxActions, ReadOnly):
             with transport() as broker:
                 _sync(broker)
                 summary = [*self._summary(), *_broker_says(broker)]
-        return super().changelist_view(request, {"summary": summary, **(extra_context or {})})
+        response = super().changelist_view(request, {"summary": summary, **(extra_context or {})})
+        if request.method == "GET" and isinstance(response, TemplateResponse) and response.context_data is not None:
+            response.context_data.update(self._view(request, response.context_data.get("cl")))
+        return response
+
+    def _view(self, request: HttpRequest, changelist: ChangeList | None) -> dict[str, Any]:
+        """Which of the two views it is, and the way to the other; filters and search go along."""
+        if changelist is None:
+            return {}
+        grouped = request.GET.get("group") == "error"
+        context = {
+            "grouped": grouped,
+            "flat_query": changelist.get_query_string({}, ["group"]),
+            "group_query": changelist.get_query_string({"group": "error"}, ["group", "fingerprint"]),
+        }
+        if grouped:
+            context |= {
+                "groups": groups_of(changelist, clock.now()),
+                "may_republish": self.has_republish_permission(request),
+                "may_discard": self.has_discard_permission(request),
+            }
+        return context
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -190,6 +190,36 @@ class ErrorClassFilter(CommonValueFilter):
     title, parameter_name = _("error class"), "error_class"
 
 
+class FingerprintFilter(admin.SimpleListFilter):
+    """By error group. It is shown only while it is used: the page of groups is the way to choose one."""
+
+    title, parameter_name = _("error group"), "fingerprint"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
+        """The chosen one, by its beginning."""
+        value = self.value()
+        return [] if value is None else [(value, shown(value, 12) or _("without a group"))]
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """Rows of the group."""
+        value = self.value()
+        return queryset if value is None else queryset.filter(fingerprint=value)
+
+
+class GroupedFilter(admin.SimpleListFilter):
+    """Makes the address of the grouped page known to the list; it filters nothing and is never shown."""
+
+    title, parameter_name = _("view"), "group"
+
+    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
+        """None: a link above the list switches."""
+        return []
+
+    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
+        """All of them."""
+        return queryset
+
+
 class AgeFilter(admin.SimpleListFilter):
     """By how long ago it failed."""
 

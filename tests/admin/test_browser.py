@@ -215,6 +215,25 @@ def test_all_that_match_is_chosen_across_pages(visit: Visit) -> None:
     expect(page.locator(".messagelist .success")).to_have_text("60 were republished.")
 
 
+def test_a_group_of_failures_is_republished_as_one(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    scheduler = SchedulerFactory()
+    FailedExecutionFactory.create_batch(60, scheduler=scheduler, error_class="KeyError", fingerprint="a" * 40)
+    FailedExecutionFactory.create_batch(3, scheduler=scheduler, error_class="OSError", fingerprint="b" * 40)
+    page = visit("olga")
+    page.goto(reverse("admin:scheduling_failedexecution_changelist"))
+    page.get_by_role("link", name="By error").click()
+    expect(page.locator(".sch-groups tbody tr")).to_have_count(2)
+    if directory := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{directory}/groups.png", full_page=True)
+    page.get_by_role("button", name="Republish the group KeyError").click()
+    expect(page.locator(".sch-lead")).to_contain_text("60 failed executions will run again")
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".messagelist .success")).to_have_text("60 were republished.")
+    page.goto(reverse("admin:scheduling_failedexecution_changelist"))
+    expect(page.locator("#result_list tbody tr")).to_have_count(3)
+
+
 def test_executions_are_found_by_their_schedule(visit: Visit) -> None:
     UserFactory(username="vera", permissions=VIEW)
     wanted = SchedulerExecutionFactory(scheduler__description="Invoices of the night")
@@ -249,6 +268,7 @@ def test_every_page_fits_its_window_and_breaks_no_rule(visit: Visit, scheme: str
             reverse(f"admin:scheduling_{model}_changelist")
             for model in ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "process")
         ),
+        reverse("admin:scheduling_failedexecution_changelist") + "?group=error",
         reverse("admin:scheduling_scheduler_add"),
         reverse("admin:scheduling_scheduler_change", args=[scheduler.pk]),
         reverse("admin:scheduling_scheduler_run", args=[scheduler.pk]),

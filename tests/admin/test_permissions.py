@@ -50,6 +50,7 @@ def pages(rows: dict[str, Any]) -> list[str]:
         *(address(model, "changelist") for model in MODELS),
         *(address(model, "change", rows[model]) for model in MODELS if model != "failedexecution"),
         *(address(model, "history", rows[model]) for model in MODELS),
+        address("failedexecution", "changelist") + "?group=error",
         address("schedulerexecution", "output", rows["schedulerexecution"]),
     ]
 

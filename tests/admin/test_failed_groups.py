@@ -1,0 +1,135 @@
+"""The inbox by error group: what is counted, how fast, and the way to the flat list and the actions."""
+
+from __future__ import annotations
+
+import time
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone as clock
+
+from scheduling.admin import error_groups
+from scheduling.models import SchedulerExecution
+from tests.admin.conftest import said
+from tests.admin.test_failed import LIST, confirm, fill, shown_rows, states
+from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+
+GROUPED = f"{LIST}?group=error"
+A, B, C = "a" * 40, "b" * 40, "c" * 40
+
+
+def groups(client: Client, address: str = GROUPED) -> list[error_groups.Group]:
+    """The groups that the page shows."""
+    found: list[error_groups.Group] = client.get(address).context["groups"].rows
+    return found
+
+
+def press(client: Client, action: str, group: error_groups.Group) -> Any:
+    """A group's button, as the form sends it."""
+    data = {"action": action, "select_across": "1", "_selected_action": "all"}
+    return client.post(f"{LIST}{group.query}", data)
+
+
+def target(name: str) -> Any:
+    """A schedule of a worker of this name."""
+    return SchedulerFactory(worker=WorkerFactory(name=name))
+
+
+def test_failures_of_three_causes_are_three_groups_in_time(operator: Client) -> None:
+    for key, name, count in ((A, "tests.a", 2_500), (B, "tests.b", 1_500), (C, "tests.c", 1_000)):
+        fill(count, fingerprint=key, scheduler=target(name), error_class=f"Error{name[-1]}")
+    operator.get(GROUPED)
+    start = time.perf_counter()
+    with CaptureQueriesContext(connection) as captured:
+        found = groups(operator)
+    assert time.perf_counter() - start < 1
+    assert [(group.fingerprint, group.count, group.name) for group in found] == [
+        (A, 2_500, "Errora"), (B, 1_500, "Errorb"), (C, 1_000, "Errorc"),
+    ]  # fmt: skip
+    assert len(captured) <= 20
+
+
+def test_a_group_says_what_happened_when_and_to_what(viewer: Client) -> None:
+    now = clock.now()
+    old = FailedExecutionFactory(fingerprint=A, finished_at=now - timedelta(days=20), error_message="old")
+    new = FailedExecutionFactory(
+        fingerprint=A, scheduler=target("tests.other"), error_message="<b>order</b> 7\nand more", finished_at=now
+    )
+    SchedulerExecutionFactory(succeeded=True)
+    (group,) = groups(viewer)
+    assert (group.count, group.latest) == (2, new.pk)
+    assert sorted(group.targets) == ["tests.noop (worker): 1", "tests.other (worker): 1"]
+    assert "1 failed in the last 14 days; today 1, at most 1 on one day" in group.trend
+    page = viewer.get(GROUPED).content.decode()
+    assert "&lt;b&gt;order&lt;/b&gt; 7" in page
+    assert "<b>order" not in page
+    assert "and more" not in page
+    assert (now - timedelta(days=20)).date().isoformat() in group.first
+    assert now.date().isoformat() in group.last
+    assert "style=" not in page.split('id="changelist-form"')[1].split("</form>")[0]
+    assert shown_rows(viewer, group.query[1:]) == {old.pk, new.pk}
+
+
+def test_the_switch_keeps_filters_and_search(viewer: Client) -> None:
+    FailedExecutionFactory(fingerprint=A, error_class="KeyError", error_message="order 7")
+    FailedExecutionFactory(fingerprint=A, error_class="KeyError", error_message="other")
+    FailedExecutionFactory(fingerprint=B, error_class="OSError", error_message="order 7")
+    assert viewer.get(LIST).context["grouped"] is False
+    page = viewer.get(f"{LIST}?error_class=KeyError&q=order")
+    assert page.context["group_query"] == "?error_class=KeyError&group=error&q=order"
+    (group,) = groups(viewer, LIST + page.context["group_query"])
+    assert (group.fingerprint, group.count) == (A, 1)
+    assert group.query == f"?error_class=KeyError&fingerprint={A}&q=order"
+    assert len(groups(viewer, f"{LIST}?{urlencode({'group': 'error', 'fingerprint': B})}")) == 1
+    assert groups(viewer, f"{GROUPED}&q=nothing") == []
+
+
+@pytest.mark.parametrize("value", ["", "x", "' OR 1=1 --", "\u202e", "error&group=no"])
+def test_hostile_values_are_only_values(viewer: Client, value: str) -> None:
+    FailedExecutionFactory(fingerprint=A)
+    for name in ("group", "fingerprint"):
+        assert viewer.get(LIST, {name: value}).status_code == 200
+    assert not shown_rows(viewer, urlencode({"fingerprint": value}))
+
+
+def test_only_the_largest_groups_are_shown(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_groups, "MOST", 2)
+    for key in (A, B, C):
+        FailedExecutionFactory(fingerprint=key)
+    page = viewer.get(GROUPED)
+    assert len(page.context["groups"].rows) == 2
+    assert "1 smaller groups are not shown" in page.content.decode()
+
+
+def test_a_whole_group_is_republished_and_no_other(operator: Client) -> None:
+    first, second = FailedExecutionFactory.create_batch(2, fingerprint=A)
+    other = FailedExecutionFactory(fingerprint=B)
+    group = groups(operator)[0]
+    page = press(operator, "republish_selected", group)
+    assert "2 failed executions will run again" in page.content.decode()
+    assert states(first, second, other) == ["failed"] * 3
+    assert said(confirm(operator, page, LIST + group.query)) == ["2 were republished."]
+    assert states(first, second, other) == ["queued", "queued", "failed"]
+    assert LogEntry.objects.count() == 2
+
+
+def test_failures_without_a_group_are_one(operator: Client) -> None:
+    row, other = FailedExecutionFactory(fingerprint=""), FailedExecutionFactory(fingerprint=A)
+    group = next(each for each in groups(operator) if not each.fingerprint)
+    page = press(operator, "discard_selected", group)
+    assert said(confirm(operator, page, LIST + group.query, reason="noise")) == ["1 was discarded."]
+    assert states(row, other) == ["discarded", "failed"]
+
+
+def test_a_viewer_has_no_buttons_and_cannot_act(viewer: Client) -> None:
+    row = FailedExecutionFactory(fingerprint=A)
+    (group,) = groups(viewer)
+    assert "republish_selected" not in viewer.get(GROUPED).content.decode()
+    press(viewer, "republish_selected", group)
+    assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
