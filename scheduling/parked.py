@@ -22,7 +22,7 @@ from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import DecodeError, FailedMessage, TaskMessage, check_storable, decode, decode_failed
 from scheduling.core.text import clean
-from scheduling.dispatch import park
+from scheduling.dispatch import mark_parked, park
 from scheduling.identity import container_id
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
@@ -57,6 +57,8 @@ class _Sorted:
     strange: list[Parked] = field(default_factory=list)
     gave_up: list[TaskMessage] = field(default_factory=list)
     remove: list[Parked] = field(default_factory=list)
+    present: set[tuple[int | None, int]] = field(default_factory=set)
+    """Execution and attempt of each message."""
 
 
 def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False) -> Synced:
@@ -86,10 +88,12 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False) -> Syn
             named = [each for each in found.strange if each.message_id] + session.identify(nameless)
             done.removed = len(found.remove)
             done.rows = _give_up(found.gave_up, now) + _make_rows(named, now)
-            done.parked = sum(
-                park(row, broker, now, f"{row.error_class}: {row.error_message}", row.retry_count)
-                for row in unparked.order_by("pk")[:PARK_BATCH]
-            )
+            for row in unparked.order_by("pk")[:PARK_BATCH]:
+                if (row.pk, row.attempt) in found.present:  # its confirm came when nobody waited for it any more
+                    mark_parked(row.pk, row.attempt, now)
+                else:
+                    error = f"{row.error_class}: {row.error_message}"
+                    done.parked += park(row, broker, now, error, row.retry_count)
     except ParkedBusy:
         done.busy = True
     if done.rows or done.parked or done.removed:
@@ -144,6 +148,7 @@ def _sort(messages: Sequence[Parked]) -> _Sorted:
     tasks = [_task(each) for each in messages]
     rows = _rows({task.execution_id for task in tasks if task is not None and task.execution_id is not None})
     keyed = _keyed({message_key(each.message_id) for each in messages if each.message_id})
+    found.present = {(task.execution_id, task.attempt) for task in tasks if task is not None}
     for each, task in zip(messages, tasks, strict=True):
         limit = _limit_reached(each)
         # The key too: after a database was set up anew, old messages meet new rows of the same numbers.

@@ -1,8 +1,9 @@
-"""Rescue: retries that are due and have no message are taken from their rows, past the broker.
+"""Rescue: some retries that are due are taken from their rows, past the broker's queue.
 
-A run whose consumer died, and a retry that the broker could not take, would otherwise be published to
-the end of the queue, behind whatever waits there. They have waited long enough; and so retries go on
-while nothing can be published at all. The start's compare-and-set arbitrates, as it does for messages.
+Two kinds: a run whose process died, which has waited its turn once and would come to the end of the
+queue, behind whatever waits there; and a retry that the broker could not take, so that retries go on
+while nothing can be published at all. The start's compare-and-set arbitrates between a row that is
+taken so and its message, if there is one.
 """
 
 from __future__ import annotations
@@ -10,8 +11,11 @@ from __future__ import annotations
 import time
 from datetime import datetime
 
+from django.db.models import Q
+
 from scheduling.broker import Broker, Delivery
 from scheduling.core.lifecycle import State
+from scheduling.core.outcome import Crashed
 from scheduling.dispatch import message_of
 from scheduling.models import SchedulerExecution
 
@@ -36,6 +40,9 @@ class Rescue:
             return []
         self._look_at = time.monotonic() + LOOK_SECONDS
         rows = SchedulerExecution.objects.filter(
-            state=State.RETRYING.value, queue=self._queue, wake_at__lte=now, published_at=None
+            Q(published_at=None) | Q(error_class=Crashed.error_class),
+            state=State.RETRYING.value,
+            queue=self._queue,
+            wake_at__lte=now,
         )
         return [Delivery(message_of(row)) for row in rows.order_by("wake_at", "id")[:limit]]

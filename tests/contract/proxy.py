@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from contextlib import suppress
 
 
 class Proxy:
-    """Forwards TCP connections to `host:port`, on a port of its own."""
+    """Forwards TCP connections to `host:port`, on a port of its own.
 
-    def __init__(self, host: str, port: int) -> None:
-        self._target = (host, port)
+    Args:
+        tls: end TLS here, as a load balancer does; what is behind it speaks plainly.
+    """
+
+    def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
+        self._target, self._tls = (host, port), tls
         self._pairs: list[tuple[socket.socket, socket.socket]] = []
         self._flowing = threading.Event()
         self._flowing.set()
@@ -62,6 +67,10 @@ class Proxy:
                 client.close()
                 continue
             try:
+                if self._tls is not None:
+                    client.settimeout(5)
+                    client = self._tls.wrap_socket(client, server_side=True)
+                    client.settimeout(None)
                 server = socket.create_connection(self._target, timeout=10)
             except OSError:
                 client.close()

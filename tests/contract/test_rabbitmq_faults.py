@@ -10,7 +10,7 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker import BrokerRefused, BrokerUnavailable, get_broker
-from scheduling.broker.rabbitmq import RabbitBroker
+from scheduling.broker.rabbitmq import RabbitBroker, watchdog
 from scheduling.conf import ConfError
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Failed
@@ -329,3 +329,20 @@ def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server:
     desk.end(first)
     assert state(lost) == "succeeded"
     desk.run()
+
+
+def test_a_consumer_that_looks_alive_and_gets_nothing_starts_anew(
+    rabbit: Rabbit, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(watchdog, "LOOK_SECONDS", 0.1)  # five seconds of doubt take half a second
+    broker = rabbit()
+    desk = Desk(broker)
+    run_now(scheduler("tests.noop"), broker)
+    desk.run()
+    subscription = broker._running().subscription
+    # Gone without a word: the broker no longer knows the consumer, and we do not know that.
+    broker._running().loop.call(lambda: subscription._channel.basic_cancel(subscription._consumer))
+    execution = run_now(scheduler("tests.noop"), broker)
+    desk.run()
+    assert state(execution) == "succeeded"
+    assert "holds messages and brings none" in caplog.text

@@ -10,7 +10,7 @@ from functools import partial
 
 from django.utils import timezone as clock
 
-from scheduling.broker.base import BrokerError, Counts, Delivery
+from scheduling.broker.base import BrokerError, BrokerUnavailable, Counts, Delivery
 from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.engine import Engine
 from scheduling.broker.rabbitmq.envelope import Letter, failed_letter, task_letter
@@ -182,6 +182,10 @@ class RabbitBroker:
     def _sent(self, letter: Letter) -> bool:
         try:
             return letter.ident in self._running().send([letter])
+        except BrokerUnavailable as error:
+            # Said once already, when it began. The row knows what is to be done, and sweeps do it.
+            log.debug("Not published now: %s", error, extra={"execution": letter.ident})
+            return False
         except BrokerError as error:
             log.warning("Not published now, and later by a sweep: %s", error, extra={"execution": letter.ident})
             return False

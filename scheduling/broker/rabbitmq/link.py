@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -20,6 +21,9 @@ from scheduling.broker.rabbitmq.outage import Outage, explain
 logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
+
+STABLE_SECONDS = 5.0
+"""A connection that lasted so long is made again at once when it is lost."""
 
 
 class Link:
@@ -46,8 +50,9 @@ class Link:
         self.connection: Any = None
         """A pika connection, which may still be opening; None in between."""
         self.error: BrokerUnavailable | None = None
-        """Why it is down while it waits for the next attempt."""
+        """Why the last attempt failed; None while it is up, and while the first after a loss is made."""
         self._failures = 0
+        self._opened_at: float | None = None
         self._timer: Any = None
         self._closed = self._started = False
         loop.on_crash.append(self._crashed)
@@ -100,7 +105,7 @@ class Link:
     def _opened(self, connection: Any) -> None:
         if connection is not self.connection:
             return
-        self._failures, self.error = 0, None
+        self._opened_at, self.error = time.monotonic(), None
         self._outage.ends(self.role)
         self._on_up(connection)
 
@@ -113,12 +118,15 @@ class Link:
         if self._closed:
             self._on_down(error)
             return
-        if self._failures:
+        opened_at, self._opened_at = self._opened_at, None
+        if opened_at is None:
             self.error = error
+        elif time.monotonic() - opened_at > STABLE_SECONDS:
+            self._failures = 0
+        delay = 0.0
+        if self._failures:
             delay = min(FIRST_DELAY * 2.0 ** (self._failures - 1), LONGEST_DELAY)
             delay *= random.uniform(0.5, 1.5)  # noqa: S311 - so that a crowd does not come back at once
-        else:
-            delay = 0.0  # a connection that worked is made again at once; only if that fails it waits
         self._failures += 1
         self._outage.begins(self.role, error)
         self._timer = self.loop.later(delay, self._connect)

@@ -42,7 +42,7 @@ def explain(error: BaseException | None, address: Address) -> BrokerUnavailable:
         return BrokerUnavailable(f"What answers at {address} does not speak AMQP 0-9-1, or speaks TLS on this port.")
     if isinstance(cause, ssl.SSLCertVerificationError):
         return BrokerUnavailable(
-            f"The certificate of RabbitMQ at {address} is not accepted: {cause.verify_message}. "
+            f"The certificate of RabbitMQ at {address} is not accepted: {cause.verify_message.rstrip('.')}. "
             "Name the authority's file with ?cafile= in BROKER_URL."
         )
     if isinstance(cause, ssl.SSLError):
@@ -92,7 +92,8 @@ class Outage:
             if isinstance(error, BrokerRefused):
                 log.error("%s", error)
             else:
-                log.warning("%s It is tried again until it works.", error)
+                text = str(error)
+                log.warning("%s It is tried again until it works.", text if text.endswith((".", "?")) else f"{text}.")
         self._down.add(role)
 
     def ends(self, role: str) -> None:

@@ -200,7 +200,7 @@ class Publisher:
                 self._waiting.extend((batch, letter) for letter in letters)
                 self._pump()
 
-            log.warning("A queue was missing and is declared again")
+            log.warning("A queue was missing and is declared")
             self._declare(declared)
             return
         self._batches.remove(batch)
