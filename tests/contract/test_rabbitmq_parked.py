@@ -252,3 +252,14 @@ def test_messages_of_another_database_are_not_taken_for_ours(rabbit: Rabbit, ser
     found = sync(broker, clock.now())
     assert (found.rows, found.removed) == (1, 0)
     assert SchedulerExecution.objects.get(state="failed").execution_key == "message-o"
+
+
+def test_a_confirm_that_came_too_late_is_not_a_second_message(rabbit: Rabbit, server: Server) -> None:
+    """An alarm held the failed message up: it is in the queue, and its row does not know."""
+    broker = rabbit()
+    (execution,) = failed(Desk(broker))
+    SchedulerExecution.objects.update(published_at=None)
+    assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 0
+    execution.refresh_from_db()
+    assert execution.published_at is not None
+    assert server.count(server.topology.failed) == 1

@@ -64,7 +64,7 @@ def test_an_unknown_authority_or_another_name_is_refused(
     ca = f"&cafile={authority / 'ca.pem'}" if with_ca else ""
     broker = RabbitBroker(url(server, tls.port, host, ca))
     try:
-        with pytest.raises(BrokerUnavailable, match="certificate .* is not accepted"):
+        with pytest.raises(BrokerUnavailable, match=r"certificate .* is not accepted"):
             broker.counts()
     finally:
         broker.close()
