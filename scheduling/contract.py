@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.exceptions import ValidationError
+from django.db.models import Model
 
 from scheduling.models import Scheduler
 from scheduling.params import ParamsInvalid, merge, validate
@@ -16,17 +17,24 @@ def problem(scheduler: Scheduler) -> str:
 
     Code that is not registered here is no problem of the params: a rolling deploy may bring it.
     """
-    target = scheduler.target
+    return problem_of(scheduler.target_type, scheduler.target, scheduler.params)
+
+
+def problem_of(type_: str, target: Model | None, params: Any) -> str:
+    """The same for the params of a run, which lie over those of the target's row."""
     if target is None:
         return ""
     try:
-        handler = find(scheduler.target_type, target.handler_name)  # type: ignore[attr-defined]
+        handler = find(type_, target.handler_name)  # type: ignore[attr-defined]
     except UnknownHandler:
         return ""
-    if not isinstance(scheduler.params, dict):
+    if not isinstance(params, dict):
         return "Parameters are a JSON object."
+    defaults = getattr(target, "params", {})
+    if not isinstance(defaults, dict):
+        return "The target's own parameters are not a JSON object."
     try:
-        validate(handler, merge(target.params, scheduler.params))  # type: ignore[attr-defined]
+        validate(handler, merge(defaults, params))
     except ParamsInvalid as error:
         return str(error)
     return ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 from typing import Any
@@ -107,15 +107,20 @@ def mark_parked(pk: int, attempt: int, now: datetime) -> None:
     SchedulerExecution.objects.filter(pk=pk, attempt=attempt, state=State.FAILED.value).update(published_at=now)
 
 
-def run_again(pk: int, broker: Broker, reason: str, now: datetime, **seen: Any) -> bool:
+def run_again(
+    pk: int, broker: Broker, reason: str, now: datetime, params: Mapping[str, Any] | None = None, **seen: Any
+) -> bool:
     """failed -> claimed (queued where the table is the queue), with the retry count at zero; attempts go on
     counting. A compare-and-set: False when somebody was faster. Publishing is the caller's next step.
 
     Args:
+        params: in place of those that it had.
         seen: further columns that must stand as the caller saw them.
     """
     columns = waiting(now, broker.embedded)
     columns.setdefault("published_at", None)
+    if params is not None:
+        columns["params"] = dict(params)
     return bool(
         SchedulerExecution.objects.filter(pk=pk, state=State.FAILED.value, **seen).update(
             **columns, retry_base=F("attempt"), reason=reason, finished_at=None, cancel_requested_by=""

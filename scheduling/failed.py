@@ -6,8 +6,9 @@ nothing; the broker is told afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import datetime
+from typing import Any
 
 from django.db import transaction
 from django.utils import timezone as clock
@@ -22,22 +23,41 @@ from scheduling.parked import read_again, take_out
 log = get_logger(__name__)
 
 
-def republish(ids: Iterable[int], broker: Broker, by: str, now: datetime | None = None) -> list[int]:
+def republish(
+    ids: Iterable[int],
+    broker: Broker,
+    by: str,
+    now: datetime | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    attempt: int | None = None,
+) -> list[int]:
     """Run failed executions again, with the retry count at zero; attempts go on counting.
 
     Args:
         by: who asked, for the record.
+        params: for a single execution: run it with these in place of its own.
+        attempt: for a single execution: only if this attempt of it is still the last one.
 
     Returns:
         The ids that were republished; another operator may have been faster with the others.
+
+    Raises:
+        ValueError: params or an attempt for other than one execution.
     """
+    ids = list(ids)
+    if len(ids) != 1 and not (params is None and attempt is None):
+        raise ValueError("Parameters and an attempt are those of one execution: give one id.")
     now = now or clock.now()
+    reason = f"Republished by {by}." if params is None else f"Republished by {by}, with edited parameters."
     done: list[SchedulerExecution] = []
     for row in _rows(ids):
-        if not row.type and not read_again(row):
+        if attempt is not None and row.attempt != attempt:
+            continue  # it failed again since somebody looked at it
+        if not row.type and (params is not None or not read_again(row)):
             continue  # a message that cannot be read cannot be run
         with transaction.atomic():
-            if run_again(row.pk, broker, f"Republished by {by}.", now, attempt=row.attempt):
+            if run_again(row.pk, broker, reason, now, params, attempt=row.attempt):
                 done.append(row)
     if done:
         pks = [row.pk for row in done]

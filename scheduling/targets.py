@@ -28,6 +28,15 @@ def target_model(type_: str) -> type[models.Model]:
     raise LookupError(f"There is no target type {type_!r}: it is worker, report or reminder.")
 
 
+def find_target(type_: str, target_id: int | None) -> models.Model | None:
+    """The target's row, if the type is known and the row is there."""
+    try:
+        model = target_model(type_)
+    except LookupError:
+        return None
+    return None if target_id is None else model._default_manager.filter(pk=target_id).first()
+
+
 NAME_FIELD = {"worker": "name", "report": "controller"}
 """The column of a target row that names its code."""
 

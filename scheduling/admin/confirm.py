@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.params_diff import Change
 from scheduling.admin.parts import MEDIA
 
 TEMPLATE = "admin/scheduling/confirm.html"
@@ -30,6 +31,7 @@ class Confirmation:
         back: where "No, take me back" leads.
         facts: label and value pairs about a single object.
         groups: name and count pairs: what the selection is made of.
+        changes: values that will differ, old and new.
         samples: some of the objects, safe HTML or text.
         warnings: sentences to heed.
         hidden: names and values to send along with the POST.
@@ -45,6 +47,7 @@ class Confirmation:
     back: str
     facts: Sequence[tuple[Text, Text]] = ()
     groups: Sequence[tuple[Text, int]] = ()
+    changes: Sequence[Change] = ()
     samples: Sequence[Text] = ()
     more: int = 0
     warnings: Sequence[Text] = ()

@@ -31,6 +31,7 @@ from scheduling.core.lifecycle import CANCELLABLE, State
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.targets import target_model
 
+EDIT = ("scheduling.republish_failedexecution", "scheduling.view_failedexecution")
 ERROR_LIMIT = 5_000
 TRACEBACK_LIMIT = 70_000
 
@@ -109,6 +110,7 @@ def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
         "cancel": row.state in CANCELLABLE and user.has_perm("scheduling.cancel_execution"),
         "rerun": row.scheduler_id is not None and user.has_perm("scheduling.rerun_execution"),
         "republish": failed and user.has_perm("scheduling.republish_failedexecution"),
+        "edit": failed and bool(row.type) and user.has_perms(EDIT),
         "discard": failed and user.has_perm("scheduling.discard_failedexecution"),
     }
 

@@ -17,6 +17,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling import parked
+from scheduling.admin.edit_republish import EditRepublish
 from scheduling.admin.error_groups import groups_of
 from scheduling.admin.executions import SCHEDULER, ExecutionList
 from scheduling.admin.filters import (
@@ -45,7 +46,7 @@ class InboxList(ExecutionList):
 
 
 @admin.register(FailedExecution)
-class FailedAdmin(InboxActions, ReadOnly):
+class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
     """Rows in state failed; a row leads to its execution's page."""
 
     list_display = ("failed_at", "target", "schedule", "attempts_column", "error", "age")

@@ -117,16 +117,23 @@ def _is_secret(annotation: Any) -> bool:
     return any(_is_secret(each) for each in typing.get_args(annotation))
 
 
-def masked(handler: Handler | None, params: Any) -> Any:
-    """Params to look at: the values of fields whose type is secret are hidden."""
-    if handler is None or not isinstance(params, dict):
-        return params
-    secret = {
+def secret_names(handler: Handler | None) -> set[str | None]:
+    """Names and aliases of the fields whose type is secret."""
+    if handler is None:
+        return set()
+    return {
         known
         for name, info in handler.params.model_fields.items()
         if _is_secret(info.annotation)
         for known in (name, info.alias)
     }
+
+
+def masked(handler: Handler | None, params: Any) -> Any:
+    """Params to look at: the values of fields whose type is secret are hidden."""
+    if handler is None or not isinstance(params, dict):
+        return params
+    secret = secret_names(handler)
     return {name: MASK if name in secret and value not in (None, "") else value for name, value in params.items()}
 
 

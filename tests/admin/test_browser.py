@@ -26,6 +26,7 @@ from tests.factories import (
     SchedulerExecutionFactory,
     SchedulerFactory,
     UserFactory,
+    WorkerFactory,
 )
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -234,6 +235,28 @@ def test_a_group_of_failures_is_republished_as_one(visit: Visit) -> None:
     expect(page.locator("#result_list tbody tr")).to_have_count(3)
 
 
+def test_a_parameter_is_mended_and_the_run_sent_again(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    worker = WorkerFactory(name="tests.mark")
+    row = FailedExecutionFactory(scheduler=SchedulerFactory(worker=worker, params={"seconds": 500}))
+    page = visit("olga")
+    page.goto(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]))
+    page.get_by_role("link", name="Edit and republish").click()
+    page.get_by_label("Parameters").fill('{"seconds": 601}')
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".errorlist")).to_contain_text("seconds: Input should be less than or equal to 600")
+    if directory := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{directory}/edit.png", full_page=True)
+    page.get_by_label("Parameters").fill('{"seconds": 5}')
+    page.get_by_role("button", name="Continue").click()
+    expect(page.locator(".sch-table")).to_contain_text("500")
+    if directory:
+        page.screenshot(path=f"{directory}/diff.png", full_page=True)
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("It was republished")
+    assert SchedulerExecution.objects.get(pk=row.pk).params == {"seconds": 5}
+
+
 def test_executions_are_found_by_their_schedule(visit: Visit) -> None:
     UserFactory(username="vera", permissions=VIEW)
     wanted = SchedulerExecutionFactory(scheduler__description="Invoices of the night")
@@ -277,6 +300,7 @@ def test_every_page_fits_its_window_and_breaks_no_rule(visit: Visit, scheme: str
         reverse("admin:scheduling_schedulerexecution_change", args=[running.pk]),
         reverse("admin:scheduling_schedulerexecution_rerun", args=[failed.pk]),
         reverse("admin:scheduling_schedulerexecution_cancel", args=[running.pk]),
+        reverse("admin:scheduling_failedexecution_edit", args=[failed.pk]),
         reverse("admin:scheduling_worker_change", args=[scheduler.worker.pk]),
         reverse("admin:scheduling_reminder_add"),
         reverse("admin:scheduling_process_change", args=[process.pk]),

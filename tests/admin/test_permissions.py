@@ -79,6 +79,10 @@ def posts(rows: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
         "cancel_execution": (address("schedulerexecution", "cancel", execution), {}),
         "rerun_execution": (address("schedulerexecution", "rerun", execution), {}),
         "republish_failedexecution": act("failedexecution", "republish_selected", failed),
+        "republish_failedexecution, edited": (
+            address("failedexecution", "edit", rows["failedexecution"]),
+            {"post": "yes", "params": "{}", "attempt": rows["failedexecution"].attempt},
+        ),
         "discard_failedexecution": act("failedexecution", "discard_selected", failed, reason="known"),
     }
 
@@ -144,7 +148,7 @@ def test_an_operator_may_do_each_of_them(operator: Client, rows: dict[str, Any])
     for name, (target, data) in posts(rows).items():
         if name == "cancel_execution":
             SchedulerExecution.objects.filter(pk=rows["schedulerexecution"].pk).update(state="queued")
-        if name == "discard_failedexecution":
+        if "_failedexecution" in name:
             SchedulerExecution.objects.filter(pk=rows["failedexecution"].pk).update(state="failed")
         before = world()
         assert operator.post(target, data).status_code == 302, name

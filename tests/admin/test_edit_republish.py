@@ -1,0 +1,150 @@
+"""Edit and republish: the form, its checks, what changes, who may, and that a second click sends nothing."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
+from pydantic import BaseModel, SecretStr
+
+from scheduling import registry
+from scheduling.broker.database import DatabaseBroker
+from scheduling.failed import republish
+from scheduling.models import SchedulerExecution
+from tests.admin.conftest import VIEW, logged_in, said
+from tests.factories import FailedExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
+from tests.handlers.workers import noop
+
+BROKER = DatabaseBroker()
+
+
+class Orders(BaseModel, extra="forbid"):
+    """What the code of these tests takes."""
+
+    region: str
+    amount: int = 1
+    token: SecretStr = SecretStr("")
+
+
+@pytest.fixture
+def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A failed run of code with a contract; the target's row gives the region."""
+    handler = registry.Handler("worker", "tests.orders", noop, params=Orders)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
+    worker = WorkerFactory(name="tests.orders", params={"region": "eu"})
+    return FailedExecutionFactory(
+        scheduler=SchedulerFactory(worker=worker, params={"amount": 1}), params={"amount": 1, "token": "hunter2"}
+    )
+
+
+def edit(row: Any) -> str:
+    """The page's address."""
+    return reverse("admin:scheduling_failedexecution_edit", args=[row.pk])
+
+
+def write(client: Client, row: Any, params: Any, **more: Any) -> Any:
+    """Submit the form."""
+    text = params if isinstance(params, str) else json.dumps(params)
+    return client.post(edit(row), {"params": text, "attempt": row.attempt, **more}, follow=True)
+
+
+def confirm(client: Client, row: Any, page: Any) -> Any:
+    """Press the button of the page in between."""
+    return client.post(edit(row), dict(page.context["c"].hidden), follow=True)
+
+
+def test_it_runs_again_with_what_was_written(operator: Client, row: Any) -> None:
+    detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]))
+    assert edit(row) in detail.content.decode()
+    page = operator.get(edit(row)).content.decode()
+    assert "&quot;amount&quot;: 1" in page
+    assert "&quot;region&quot;: &quot;eu&quot;" in page  # the target's own
+    asked = write(operator, row, {"amount": 2, "token": "••••••"})
+    assert [(each.name, each.old, each.new) for each in asked.context["c"].changes] == [("amount", "1", "2")]
+    row.refresh_from_db()
+    assert row.state == "failed"
+    assert said(confirm(operator, row, asked)) == ["It was republished with the parameters that are shown here."]
+    stored = SchedulerExecution.objects.get(pk=row.pk)
+    assert (stored.state, stored.params) == ("queued", {"amount": 2, "token": "hunter2"})
+    assert (stored.retry_count, stored.reason) == (0, "Republished by operator, with edited parameters.")
+    assert stored.scheduler is not None
+    assert stored.scheduler.params == {"amount": 1}
+    assert LogEntry.objects.get().change_message == "republish: amount: 1 -> 2"
+    assert said(confirm(operator, row, asked)) == ["It is not in the inbox: somebody was faster."]
+    assert LogEntry.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    ("params", "sentence"),
+    [
+        ('{"amount": ', "This is not JSON"),
+        ("[1]", "Write a JSON object"),
+        ({"amount": "many"}, "amount: Input should be a valid integer"),
+        ({"<b>x</b>": 1}, "&lt;b&gt;x&lt;/b&gt;"),
+        ({"amount": 1, "region": "a\x00b"}, "NUL"),
+    ],
+)
+def test_what_does_not_fit_is_refused_with_a_sentence(operator: Client, row: Any, params: Any, sentence: str) -> None:
+    for more in ({}, {"post": "yes"}):
+        page = write(operator, row, params, **more).content.decode()
+        assert sentence in page
+        assert "<b>x" not in page
+    assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
+    assert not LogEntry.objects.exists()
+
+
+def test_secrets_are_hidden_everywhere_and_can_be_replaced(operator: Client, row: Any) -> None:
+    assert "hunter" not in operator.get(edit(row)).content.decode()
+    asked = write(operator, row, {"amount": 1, "token": "hunter3"})
+    (change,) = asked.context["c"].changes
+    assert (change.name, change.old, change.new) == ("token", '"••••••"', '"••••••"')
+    confirm(operator, row, asked)
+    assert SchedulerExecution.objects.get(pk=row.pk).params == {"amount": 1, "token": "hunter3"}
+    assert "hunter" not in LogEntry.objects.get().change_message
+
+
+def test_one_that_failed_again_meanwhile_is_looked_at_anew(operator: Client, row: Any) -> None:
+    asked = write(operator, row, {"amount": 2})
+    SchedulerExecution.objects.filter(pk=row.pk).update(attempt=row.attempt + 1)
+    assert "It ran and failed again meanwhile" in confirm(operator, row, asked).content.decode()
+    stored = SchedulerExecution.objects.get(pk=row.pk)
+    assert (stored.state, stored.params["amount"]) == ("failed", 1)
+
+
+def test_nothing_changed_is_said_and_hostile_values_are_text(operator: Client, row: Any) -> None:
+    same = write(operator, row, {"amount": 1, "token": "••••••"})
+    assert "Nothing is changed" in same.content.decode()
+    page = write(operator, row, {"amount": 1, "region": "<script>alert(1)</script>\u202e\x1b[31m"}).content.decode()
+    assert "<script>alert" not in page
+    assert "\x1b" not in page
+
+
+def test_who_may_not_republish_does_not_get_here(viewer: Client, row: Any) -> None:
+    blind = logged_in(UserFactory(username="blind", permissions=[*VIEW[:2], "scheduling.republish_failedexecution"]))
+    for client in (viewer, blind):
+        assert client.get(edit(row)).status_code == 403
+        assert write(client, row, {"amount": 2}, post="yes").status_code == 403
+        detail = client.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]))
+        assert edit(row) not in detail.content.decode()
+    assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
+
+
+def test_unreadable_and_missing_ones(operator: Client, row: Any) -> None:
+    SchedulerExecution.objects.filter(pk=row.pk).update(type="")
+    assert said(operator.get(edit(row), follow=True)) == ["Its message cannot be read, so it has no parameters."]
+    row.pk = 99_999
+    assert "It is not in the inbox: somebody was faster." in said(operator.get(edit(row), follow=True))
+
+
+def test_parameters_are_for_one_execution_only(row: Any) -> None:
+    other = FailedExecutionFactory()
+    with pytest.raises(ValueError, match="one id"):
+        republish([row.pk, other.pk], BROKER, "ann", params={"amount": 2})
+    assert republish([row.pk], BROKER, "ann", params={"amount": 2}, attempt=row.attempt - 1) == []
+    assert republish([row.pk], BROKER, "ann", params={"amount": 2}, attempt=row.attempt) == [row.pk]
+    assert republish([row.pk], BROKER, "bob", params={"amount": 3}, attempt=row.attempt) == []
+    assert SchedulerExecution.objects.get(pk=row.pk).params == {"amount": 2}
