@@ -108,17 +108,27 @@ def mark_parked(pk: int, attempt: int, now: datetime) -> None:
 
 
 def run_again(
-    pk: int, broker: Broker, reason: str, now: datetime, params: Mapping[str, Any] | None = None, **seen: Any
+    pk: int,
+    broker: Broker,
+    reason: str,
+    now: datetime,
+    params: Mapping[str, Any] | None = None,
+    at: datetime | None = None,
+    **seen: Any,
 ) -> bool:
     """failed -> claimed (queued where the table is the queue), with the retry count at zero; attempts go on
     counting. A compare-and-set: False when somebody was faster. Publishing is the caller's next step.
 
     Args:
         params: in place of those that it had.
+        at: not before then. The embedded queue gives it out from that instant on; for a broker it stays
+            claimed until then, when the sweep publishes it, and the caller must not.
         seen: further columns that must stand as the caller saw them.
     """
     columns = waiting(now, broker.embedded)
     columns.setdefault("published_at", None)
+    if at is not None:
+        columns["wake_at"] = at
     if params is not None:
         columns["params"] = dict(params)
     return bool(

@@ -7,7 +7,7 @@ nothing; the broker is told afterwards.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -31,6 +31,8 @@ def republish(
     *,
     params: Mapping[str, Any] | None = None,
     attempt: int | None = None,
+    first: datetime | None = None,
+    step: timedelta = timedelta(0),
 ) -> list[int]:
     """Run failed executions again, with the retry count at zero; attempts go on counting.
 
@@ -38,6 +40,7 @@ def republish(
         by: who asked, for the record.
         params: for a single execution: run it with these in place of its own.
         attempt: for a single execution: only if this attempt of it is still the last one.
+        first: when the first of them may start, instead of at once; each further one `step` later.
 
     Returns:
         The ids that were republished; another operator may have been faster with the others.
@@ -51,17 +54,21 @@ def republish(
     now = now or clock.now()
     reason = f"Republished by {by}." if params is None else f"Republished by {by}, with edited parameters."
     done: list[SchedulerExecution] = []
+    at = first
     for row in _rows(ids):
         if attempt is not None and row.attempt != attempt:
             continue  # it failed again since somebody looked at it
         if not row.type and (params is not None or not read_again(row)):
             continue  # a message that cannot be read cannot be run
+        said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
         with transaction.atomic():
-            if run_again(row.pk, broker, reason, now, params, attempt=row.attempt):
+            if run_again(row.pk, broker, said, now, params, at, attempt=row.attempt):
                 done.append(row)
+                at = at + step if at is not None else None
     if done:
         pks = [row.pk for row in done]
-        publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
+        if first is None:  # else the sweep publishes each when its time has come
+            publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
         log.info("Republished %s failed executions", len(done), extra={"by": by})
         # Last: until the new message is confirmed, the parked one is what the broker has of it.
         _take_out(broker, done)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -11,10 +12,11 @@ from django.utils import timezone as clock
 
 from scheduling.broker.database import DatabaseBroker
 from scheduling.cancel import cancel
+from scheduling.core.messages import TaskMessage
 from scheduling.failed import discard, republish
 from scheduling.models import SchedulerExecution
 from scheduling.prune import prune
-from scheduling.reconcile import sweep
+from scheduling.reconcile import publish_claimed, sweep
 from tests.support import queued, scheduler
 
 pytestmark = pytest.mark.django_db
@@ -105,3 +107,39 @@ def test_cancel(state: str, answer: str, after: str) -> None:
     assert cancel(row.pk, "ann") == answer
     assert states([row]) == [after]
     assert BROKER.take("main", 1, clock.now()) == []
+
+
+def test_spread_ones_start_one_after_another() -> None:
+    rows, now = failed(4), clock.now()
+    assert len(republish([row.pk for row in rows], BROKER, "ann", now, first=now, step=timedelta(minutes=5))) == 4
+    assert len(BROKER.take("main", 9, now)) == 1
+    assert len(DatabaseBroker().take("main", 9, now + timedelta(minutes=10, seconds=1))) == 3
+    assert sweep(BROKER, now + timedelta(minutes=1)).claims == 0
+
+
+class Remote(DatabaseBroker):
+    """Looks like a broker beside the table: it confirms everything."""
+
+    embedded = False
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.sent: list[int] = []
+
+    def publish(self, messages: Sequence[TaskMessage], queue: str) -> set[int]:
+        """Takes all."""
+        found = [message.execution_id or 0 for message in messages]
+        self.sent += found
+        return set(found)
+
+
+def test_with_a_broker_the_sweep_publishes_each_when_it_is_due_and_once() -> None:
+    broker, rows, now = Remote(), failed(3), clock.now()
+    ids = [row.pk for row in rows]
+    republish(ids, broker, "ann", now, first=now, step=timedelta(minutes=5))
+    assert broker.sent == []
+    assert states(rows) == ["claimed"] * 3
+    for minutes, sent in ((1, 1), (2, 1), (6, 2), (7, 2), (11, 3), (30, 3)):
+        publish_claimed(broker, now + timedelta(minutes=minutes))
+        assert broker.sent == ids[:sent], minutes
+    assert states(rows) == ["queued"] * 3

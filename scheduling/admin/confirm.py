@@ -36,6 +36,7 @@ class Confirmation:
         warnings: sentences to heed.
         hidden: names and values to send along with the POST.
         ask_reason: show a field for a reason, which is required.
+        most_minutes: show a field for minutes over which to spread it, up to so many; 0 for none.
         error: what was wrong with the POST that led here.
         danger: the button takes something away.
         blocked: it cannot be done as things are; there is no button.
@@ -53,6 +54,7 @@ class Confirmation:
     warnings: Sequence[Text] = ()
     hidden: Sequence[tuple[str, Any]] = ()
     ask_reason: bool = False
+    most_minutes: int = 0
     reason: str = ""
     error: Text = ""
     danger: bool = False

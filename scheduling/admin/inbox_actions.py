@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.contrib import admin, messages
@@ -29,6 +29,7 @@ from scheduling.models import FailedExecution, SchedulerExecution
 
 SAMPLES = 10
 GROUPS = 12
+MOST_MINUTES = 24 * 60
 SHOWN_COLUMNS = ("pk", "type", "target_name", "execution_key", "error_class", "error_message", "finished_at")
 
 Do = Callable[[list[int], Broker], list[int]]
@@ -57,7 +58,8 @@ class InboxActions(admin.ModelAdmin):
     @admin.action(permissions=["republish"], description=gettext_lazy("Republish selected: run them again"))
     def republish_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
         """Ask, then move each back to the queue, with its retries at zero."""
-        if not request.POST.get("post"):
+        minutes = _minutes(request)
+        if not request.POST.get("post") or minutes is None:
             return self._ask(
                 request,
                 queryset,
@@ -69,13 +71,26 @@ class InboxActions(admin.ModelAdmin):
                     "%(count)d failed executions will run again, with their retries at zero.",
                     count,
                 ),
+                most_minutes=MOST_MINUTES,
+                error=_("Give minutes as a whole number from 0 to %(most)d.") % {"most": MOST_MINUTES}
+                if minutes is None
+                else "",
             )
-        by = request.user.get_username()
+        by, step = request.user.get_username(), timedelta(0)
+        first: datetime | None = None
+        if minutes:
+            first = clock.now()
+            step = timedelta(minutes=minutes) / max(_as_asked(queryset, _asked_at(request)).count(), 1)
 
         def republish(ids: list[int], broker: Broker) -> list[int]:
-            return failed.republish(ids, broker, by)
+            nonlocal first
+            moved = failed.republish(ids, broker, by, first=first, step=step)
+            if first is not None:
+                first += step * len(moved)  # the next chunk goes on where this one ended
+            return moved
 
-        done = self._act(request, queryset, republish, "republish")
+        said = f"republish, spread over {minutes} minutes" if minutes else "republish"
+        done = self._act(request, queryset, republish, said)
         if done is not None:
             text = ngettext("%(count)d was republished.", "%(count)d were republished.", done.count)
             self._tell(request, queryset, text, done)
@@ -200,6 +215,14 @@ def _asked_at(request: HttpRequest) -> datetime | None:
     except ValueError:
         return None
     return found if found is not None and found.tzinfo is not None else None
+
+
+def _minutes(request: HttpRequest) -> int | None:
+    """Over how many minutes to spread; None for what is no such number."""
+    text = request.POST.get("minutes", "").strip() or "0"
+    if not (text.isascii() and text.isdecimal() and len(text) <= 4):
+        return None
+    return int(text) if int(text) <= MOST_MINUTES else None
 
 
 def _as_asked(queryset: QuerySet[FailedExecution], asked_at: datetime | None) -> QuerySet[FailedExecution]:

@@ -51,6 +51,8 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
     match row.state:
         case State.CLAIMED.value:
             return [*_reason(row), _("It is claimed by %(claimed_by)s and waits for the broker to confirm it.") % facts]
+        case State.QUEUED.value if row.wake_at is not None and row.wake_at > now:
+            return [*_reason(row), _("It waits for its time, and is due %(wake)s.") % facts]
         case State.QUEUED.value:
             return [*_reason(row), _("It waits in the queue “%(queue)s” for a free consumer since %(since)s.") % facts]
         case State.RUNNING.value:

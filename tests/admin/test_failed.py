@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -235,6 +236,24 @@ def test_the_execution_page_leads_to_the_same_pages(operator: Client) -> None:
         'value="republish_selected"'
         not in operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])).content.decode()
     )
+
+
+def test_republish_can_be_spread_over_minutes(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_actions, "in_chunks", lambda rows: selection.in_chunks(rows, size=2))
+    rows, before = FailedExecutionFactory.create_batch(5), clock.now()
+    page = ask(operator, "republish_selected", rows)
+    for wrong in ("-1", "x", "1.5", "1441", "99999999"):
+        again = confirm(operator, page, minutes=wrong)
+        assert "Give minutes as a whole number from 0 to 1440." in again.content.decode(), wrong
+    assert states(*rows) == ["failed"] * 5
+    assert said(confirm(operator, page, minutes="10")) == ["5 were republished."]
+    wakes = list(SchedulerExecution.objects.filter(state="queued").order_by("pk").values_list("wake_at", flat=True))
+    gaps = [(late - early).total_seconds() for early, late in itertools.pairwise(wakes)]
+    assert gaps == [120.0] * 4
+    assert 0 <= (wakes[0] - before).total_seconds() < 10
+    assert {entry.change_message for entry in LogEntry.objects.all()} == {"republish, spread over 10 minutes"}
+    detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[rows[-1].pk])).content.decode()
+    assert "It waits for its time" in detail
 
 
 # --- discard ----------------------------------------------------------------------------------------
