@@ -346,3 +346,12 @@ def test_a_consumer_that_looks_alive_and_gets_nothing_starts_anew(
     desk.run()
     assert state(execution) == "succeeded"
     assert "holds messages and brings none" in caplog.text
+
+
+def test_during_an_alarm_a_declaration_says_so_at_once(rabbit: Rabbit) -> None:
+    """RabbitMQ reads nothing from a connection that it blocks: waiting for its answer would be in vain."""
+    broker = rabbit()
+    broker.declare([])
+    broker._running().publisher.blocked = "low on memory"
+    with pytest.raises(BrokerUnavailable, match="low on memory"):
+        broker.declare([], "immediate")

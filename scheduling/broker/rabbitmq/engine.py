@@ -88,6 +88,8 @@ class Engine:
             self._publishing.start()
             if self._publishing.error is not None:
                 told(self._publishing.error, {})
+            elif self.publisher.blocked:  # nothing on this connection is read, so nothing would be answered
+                told(BrokerUnavailable(self.publisher.blocked), {})
             else:
                 self._asked.append((queues, told))
                 self._declare_asked()

@@ -227,7 +227,8 @@ class Publisher:
             on_their_way = any(batch is sent for batch in stalled for sent, _ in self._sent.values())
             for batch in stalled:
                 self._give_up(batch, error)
-            if on_their_way and not self.blocked:
+            # Without a channel by now, its opening was lost on the way.
+            if not self.blocked and self.link.up and (on_their_way or self._channel is None):
                 self.link.drop(error)
         if self._batches:
             self._timer = self.loop.later(LOOK_SECONDS, self._look)
