@@ -91,6 +91,18 @@ class Server:
             self.reopen()
             return 0
 
+    def empty(self) -> None:
+        """Remove all messages; the queues stay."""
+        for queue in self._queues():
+            try:
+                self.channel.queue_purge(queue)
+            except pika.exceptions.ChannelClosedByBroker:
+                self.reopen()
+
+    def _queues(self) -> list[str]:
+        rungs = [rung for queue in WORK for rung in self.topology.rungs(queue, {*LADDER, 4, 7, 45})]
+        return [queue.name for queue in (*self.topology.base(), *rungs)]
+
     def reopen(self) -> None:
         """A new channel: a refusal closes it."""
         self.channel = self._connection.channel()
@@ -118,8 +130,7 @@ class Server:
         if self._connection.is_closed:
             self._connection = pika.BlockingConnection(pika.URLParameters(URL))
         self.channel = self._connection.channel()
-        rungs = [rung for queue in WORK for rung in self.topology.rungs(queue, {*LADDER, 4, 7, 45})]
-        for queue in (*self.topology.base(), *rungs):
-            self.channel.queue_delete(queue.name)
+        for queue in self._queues():
+            self.channel.queue_delete(queue)
         self.channel.exchange_delete(self.topology.exchange)
         self._connection.close()

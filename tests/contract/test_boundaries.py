@@ -1,0 +1,118 @@
+"""A process dies by SIGKILL at each boundary between a write, a publish and an acknowledgement.
+
+Nothing is lost, and every second start has its crashed attempt on record.
+"""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from contextlib import closing
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from django.utils import timezone as clock
+
+from scheduling.broker import get_broker
+from scheduling.models import Attempt, SchedulerExecution
+from scheduling.parked import PARK_GRACE, sync
+from tests.contract.server import Server, require
+from tests.support import Commands, due, marks, scheduler, wait_for
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+PRODUCER, CONSUMER, CHILD = "run_scheduler", "run_worker", "child"
+
+# boundary, who dies, handler, outcomes of the attempts, starts that the handler saw
+BOTH = [
+    ("rows inserted", PRODUCER, "tests.mark", ["succeeded"], 1),
+    ("claim committed", PRODUCER, "tests.mark", ["succeeded"], 1),
+    ("started", CONSUMER, "tests.mark", ["crashed", "succeeded"], 1),
+    ("handler over", CHILD, "tests.mark", ["crashed", "succeeded"], 2),
+    ("outcome heard", CONSUMER, "tests.mark", ["crashed", "succeeded"], 2),
+    ("settled", CONSUMER, "tests.mark", ["succeeded"], 1),
+    ("settled", CONSUMER, "tests.fail_once", ["failed", "succeeded"], 2),
+    ("settled", CONSUMER, "tests.never_again", ["failed"], 0),
+]
+RABBITMQ = [
+    ("published", PRODUCER, "tests.mark", ["succeeded"], 1),
+    ("confirmed", PRODUCER, "tests.mark", ["succeeded"], 1),
+    ("acknowledging", CONSUMER, "tests.mark", ["succeeded"], 1),
+    ("retry published", CONSUMER, "tests.fail_once", ["failed", "succeeded"], 2),
+    ("acknowledging", CONSUMER, "tests.fail_once", ["failed", "succeeded"], 2),
+    ("failure parked", CONSUMER, "tests.never_again", ["failed"], 0),
+    ("acknowledging", CONSUMER, "tests.never_again", ["failed"], 0),
+]
+CASES = [("database", *case) for case in BOTH] + [("rabbitmq", *case) for case in BOTH + RABBITMQ]
+
+
+@pytest.fixture(scope="module")
+def shared() -> Iterator[Server]:
+    """One part of the RabbitMQ server for all cases: the commands declare some hundred queues."""
+    require()
+    with closing(Server()) as server:
+        yield server
+
+
+def settled_for_good(execution: SchedulerExecution, state: str) -> bool:
+    execution.refresh_from_db()
+    return execution.state == state
+
+
+@pytest.mark.parametrize(
+    ("transport", "boundary", "victim", "handler", "outcomes", "starts"),
+    CASES,
+    ids=[f"{case[0]}-{case[1]}-{case[3]}".replace(" ", "_") for case in CASES],
+)
+def test_killed_at(
+    commands: Commands,
+    tmp_path: Path,
+    request: pytest.FixtureRequest,
+    transport: str,
+    boundary: str,
+    victim: str,
+    handler: str,
+    outcomes: list[str],
+    starts: int,
+) -> None:
+    server: Server | None = request.getfixturevalue("shared") if transport == "rabbitmq" else None
+    if server is not None:
+        server.empty()
+    flag = tmp_path / "killed"
+    environment = {
+        "BROKER_URL": server.url() if server else "database://",
+        "CRON_LEASE_SECONDS": "3",
+        "EXTRA_APPS": "tests.handlers,tests.killer",
+        "KILL_FLAG": str(flag),
+    }
+    deadly = {**environment, "KILL_AT": boundary}
+    fleet = {
+        name: commands.start(name, **(deadly if victim == name or (victim, name) == (CHILD, CONSUMER) else environment))
+        for name in (PRODUCER, CONSUMER)
+    }
+    commands.ready(*fleet.values())
+    row = scheduler(handler, params={"directory": str(tmp_path)} if starts else {})
+    due(row, clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1))
+    wait_for(flag.exists, "somebody was killed")
+    if victim != CHILD:
+        assert fleet[victim].wait(10) == -signal.SIGKILL
+        commands.start(victim, **environment)
+
+    execution = wait_for(lambda: SchedulerExecution.objects.filter(scheduler=row).first(), "it is on record")
+    state = "succeeded" if outcomes[-1] == "succeeded" else "failed"
+    wait_for(lambda: settled_for_good(execution, state), f"it has {state}", seconds=60)
+    if server is not None:
+        server.wait_count(server.name("main"), 0)
+        if state == "failed":
+            # A producer's pass over the failed queue comes each minute; here it comes at once.
+            with closing(get_broker(server.url())) as broker:
+                sync(broker, clock.now() + PARK_GRACE)
+            server.wait_count(server.topology.failed, 1)
+            assert SchedulerExecution.objects.get(pk=execution.pk).published_at is not None
+
+    assert SchedulerExecution.objects.filter(scheduler=row).count() == 1
+    assert list(Attempt.objects.order_by("number").values_list("outcome", flat=True)) == outcomes
+    assert [line.split()[1] for line in marks(tmp_path, execution.pk) if line.startswith("start")] == [
+        str(number) for number, _ in enumerate(range(starts), 1 if len(outcomes) == starts else len(outcomes))
+    ]
