@@ -5,7 +5,12 @@ from __future__ import annotations
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
+
+
+def _nothing(_data: bytes) -> None:
+    pass
 
 
 class Proxy:
@@ -57,6 +62,10 @@ class Proxy:
         self._listener.close()
         self.cut()
 
+    def listener(self) -> Callable[[bytes], None]:
+        """What hears everything that the server says on one connection."""
+        return _nothing
+
     def _accept(self) -> None:
         while True:
             try:
@@ -77,13 +86,14 @@ class Proxy:
                 continue
             server.settimeout(None)
             self._pairs.append((client, server))
-            for source, sink in ((client, server), (server, client)):
-                threading.Thread(target=self._pump, args=(source, sink), daemon=True).start()
+            for source, sink, heard in ((client, server, _nothing), (server, client, self.listener())):
+                threading.Thread(target=self._pump, args=(source, sink, heard), daemon=True).start()
 
-    def _pump(self, source: socket.socket, sink: socket.socket) -> None:
+    def _pump(self, source: socket.socket, sink: socket.socket, heard: Callable[[bytes], None]) -> None:
         with suppress(OSError):
             while data := source.recv(65536):
                 self._flowing.wait()
+                heard(data)
                 sink.sendall(data)
         for end in (source, sink):
             with suppress(OSError):
