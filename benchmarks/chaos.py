@@ -2,6 +2,7 @@
 
     python -m benchmarks.chaos --minutes 10 --schedules 200          # minutely schedules, kill -9 meanwhile
     python -m benchmarks.chaos --tasks 10000 --kills 30              # a backlog of 20 ms tasks
+    python -m benchmarks.chaos --tasks 4000 --kills 0 --wipe         # all queues of RabbitMQ deleted
 
 The database and broker are those of DATABASE_URL and BROKER_URL; without them, SQLite in a folder
 of its own and the embedded transport. What a handler did is counted outside the database too: each
@@ -25,6 +26,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.wipe import tell, wipe
+
 ROOT = Path(__file__).resolve().parent.parent
 
 
@@ -37,6 +40,7 @@ class Fleet:
     arguments: dict[str, list[str]] = field(default_factory=dict)
     killed_at: dict[int, datetime] = field(default_factory=dict)
     kills: Counter[str] = field(default_factory=Counter)
+    wiped_at: datetime | None = None
 
     def start(self, name: str, *arguments: str) -> None:
         """Start a command under a name, and remember how."""
@@ -104,6 +108,7 @@ def main() -> int:
     parser.add_argument("--consumers", type=int, default=2)
     parser.add_argument("--concurrency", type=int, default=2)
     parser.add_argument("--restart-broker", default="", help="a shell command, run twice")
+    parser.add_argument("--wipe", action="store_true", help="delete all queues of RabbitMQ when a third is done")
     parser.add_argument("--seed", type=int, default=None)
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
@@ -150,6 +155,8 @@ def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> in
         audit_end = datetime.now(UTC) if options.minutes else end
     finally:
         fleet.stop()
+    if fleet.wiped_at:
+        tell(fleet.wiped_at)
     print("faults: " + ", ".join(f"{count} {kind}" for kind, count in sorted(fleet.kills.items())), flush=True)
     return audit(options, marks, begin, min(end, audit_end) if options.minutes else end, fleet.killed_at, finished)
 
@@ -184,12 +191,17 @@ def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: 
     start = time.monotonic()
     plan = sorted((pick.uniform(1, max(span, 3)), pick.choice("ppcckk"), pick.random()) for _ in range(options.kills))
     restarts = [span * 0.33, span * 0.66] if options.restart_broker else []
-    while plan or restarts:
+    wipes = [span * 0.33] if options.wipe else []
+    while plan or restarts or wipes:
         elapsed = time.monotonic() - start
         if restarts and elapsed >= restarts[0]:
             restarts.pop(0)
             subprocess.run(options.restart_broker, shell=True, check=False)
             fleet.kills["broker restart"] += 1
+        if wipes and elapsed >= wipes[0]:
+            wipes.pop(0)
+            fleet.wiped_at = datetime.now(UTC)
+            print(f"all queues deleted, with {wipe()} messages in them", flush=True)
         if plan and elapsed >= plan[0][0]:
             _, kind, which = plan.pop(0)
             if kind == "p":

@@ -1,0 +1,41 @@
+"""Wipe: delete every queue of the broker under load, and tell how long what waited had to wait for its start."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+
+def wipe() -> int:
+    """Delete all queues of RabbitMQ that are ours; returns how many messages lay ready in them."""
+    import pika
+
+    from scheduling.broker.rabbitmq.address import Address
+    from scheduling.broker.topology import LADDER, WORK, Topology
+    from scheduling.conf import get_conf
+
+    address = Address(get_conf().broker_url)
+    topology = Topology(address.prefix)
+    rungs = [rung for queue in WORK for rung in topology.rungs(queue, LADDER)]
+    with pika.BlockingConnection(address.parameters("wipe", 10.0)) as connection:
+        channel = connection.channel()
+        return sum(
+            int(channel.queue_delete(queue.name).method.message_count or 0) for queue in (*topology.base(), *rungs)
+        )
+
+
+def tell(wiped_at: datetime) -> None:
+    """Print the wait of everything that was on record at the wipe and started after it."""
+    from scheduling.models import Attempt
+
+    started = (
+        Attempt.objects.filter(started_at__gt=wiped_at, execution__executed_at__lte=wiped_at)
+        .order_by("started_at")
+        .values_list("started_at", flat=True)
+    )
+    if not (instants := list(started)):
+        print("after the wipe: nothing waited")
+        return
+    first, last = ((instant - wiped_at).total_seconds() for instant in (instants[0], instants[-1]))
+    print(
+        f"after the wipe: {len(instants)} starts of what waited, the first {first:.1f} s, the last {last:.1f} s later"
+    )
