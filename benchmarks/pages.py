@@ -1,0 +1,169 @@
+"""Server time of each admin page on a large history: `python -m benchmarks.pages [--database URL] [--broker URL]`.
+
+Each page is asked for `--repeat` times in one process, signed in as somebody who may do everything; the table tells the
+median, the least and the most milliseconds from request to rendered answer. With a RabbitMQ, `--parked` messages lie
+in its failed queue, and their order and number are looked at before and after.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent
+A = "/admin/scheduling"
+
+LIMIT_MS = 300
+
+
+def main() -> int:
+    """Fill what is empty, ask for every page, print the table; 1 if a page is slower than it may be."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.pages")
+    parser.add_argument("--database", default="", help="default: SQLite in a folder of its own")
+    parser.add_argument("--broker", default="database://")
+    parser.add_argument("--executions", type=int, default=1_000_000)
+    parser.add_argument("--parked", type=int, default=0, help="failures whose messages lie in the failed queue")
+    parser.add_argument("--repeat", type=int, default=7)
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="pages-") as name:
+        os.environ.update(
+            DATABASE_URL=options.database or f"sqlite:///{Path(name) / 'db.sqlite3'}",
+            BROKER_URL=options.broker,
+            DATA_DIR=name,
+            SECRET_KEY="bench",  # noqa: S106 - nobody logs in
+            EXTRA_APPS="tests.handlers",
+            DJANGO_SETTINGS_MODULE="cronsite.settings",
+            LOG_LEVEL="WARN",
+            ALLOWED_HOSTS="testserver",
+        )
+        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
+        import django
+
+        django.setup()
+        return measure(options)
+
+
+def measure(options: argparse.Namespace) -> int:
+    """The table."""
+    from django.contrib.auth.models import User
+    from django.test import Client
+
+    from benchmarks import history
+    from scheduling.models import SchedulerExecution
+
+    if not SchedulerExecution.objects.exists() and options.executions:
+        begin = time.monotonic()
+        history.make(options.executions)
+        print(f"{options.executions} executions made in {time.monotonic() - begin:.0f} s", flush=True)
+    if options.parked:
+        park(options.parked)
+    before = lying()
+    user, _ = User.objects.get_or_create(username="bench", is_staff=True, is_superuser=True)
+    client = Client()
+    client.force_login(user)
+    slow = 0
+    print(f"{'page':58} median ms [least-most]", flush=True)
+    for title, address in pages():
+        values = sorted(ask(client, address) for _ in range(options.repeat))
+        middle = statistics.median(values)
+        slow += middle > LIMIT_MS
+        print(f"{title:58} {middle:.0f} [{values[0]:.0f}-{values[-1]:.0f}]", flush=True)
+    if before is not None:
+        after = lying()
+        kept = before == after
+        print(f"failed queue: {len(before)} messages before, {len(after or [])} after, order kept: {kept}")
+        slow += not kept
+    print(f"{slow} over {LIMIT_MS} ms" if slow else f"none over {LIMIT_MS} ms")
+    return 1 if slow else 0
+
+
+def ask(client: Any, address: str) -> float:
+    """Milliseconds of one page."""
+    begin = time.perf_counter()
+    response = client.get(address)
+    if hasattr(response, "streaming_content"):
+        b"".join(response.streaming_content)
+    taken = (time.perf_counter() - begin) * 1000
+    if response.status_code != 200:
+        raise SystemExit(f"{address}: {response.status_code}")
+    return taken
+
+
+def pages() -> list[tuple[str, str]]:
+    """Title and address of each page."""
+    from scheduling.models import Scheduler, SchedulerExecution
+
+    last = SchedulerExecution.objects.filter(state="succeeded").latest("id")
+    failed = SchedulerExecution.objects.filter(state="failed").latest("id")
+    schedule = last.scheduler_id or Scheduler.objects.latest("id").pk
+    runs, inbox = f"{A}/schedulerexecution/", f"{A}/failedexecution/"
+    return [
+        ("dashboard", f"{A}/dashboard/"),
+        *(
+            (f"dashboard, {part}", f"{A}/dashboard/part/{part}/")
+            for part in ("tiles", "attention", "heatmap", "running")
+        ),
+        ("schedules", f"{A}/scheduler/"),
+        ("schedules, searched", f"{A}/scheduler/?q=season"),
+        ("a schedule", f"{A}/scheduler/{schedule}/change/"),
+        ("add a schedule", f"{A}/scheduler/add/"),
+        ("executions", runs),
+        ("executions, page 40", f"{runs}?p=40"),
+        ("executions, succeeded", f"{runs}?state=succeeded"),
+        ("executions, failed", f"{runs}?state=failed"),
+        ("executions, running (none)", f"{runs}?state=running"),
+        ("executions of a schedule", f"{runs}?scheduler={schedule}"),
+        ("executions, a key searched", f"{runs}?q=season-77"),
+        ("executions, nothing found", f"{runs}?q=nowhere-to-be-found"),
+        ("an execution", f"{runs}{last.pk}/change/"),
+        ("a failed execution", f"{runs}{failed.pk}/change/"),
+        ("failed inbox", inbox),
+        ("failed inbox by error", f"{inbox}?group=error"),
+        ("failed inbox, searched", f"{inbox}?q=invoice"),
+        ("edit and republish", f"{inbox}{failed.pk}/edit/"),
+        ("processes", f"{A}/process/"),
+        ("workers", f"{A}/worker/"),
+    ]
+
+
+def park(count: int) -> None:
+    """Failed rows whose messages lie in the broker's failed queue."""
+    from django.utils import timezone as clock
+
+    from scheduling.broker import get_broker
+    from scheduling.dispatch import park as keep
+    from tests.support import queued, scheduler
+
+    broker = get_broker()
+    broker.declare([])
+    columns = {"state": "failed", "finished_at": clock.now(), "published_at": None, "attempt": 1, "fingerprint": "p"}
+    error = "builtins.ConnectionError"
+    for row in queued(scheduler("tests.noop"), count, error_class=error, error_message="no route", **columns):
+        if not keep(row, broker, clock.now(), "no route", 0):
+            raise SystemExit("The broker did not confirm a message.")
+    broker.close()
+
+
+def lying() -> list[str] | None:
+    """Identities of the messages in the failed queue, in their order; None where the table is the queue."""
+    from scheduling.broker import get_broker
+
+    broker = get_broker()
+    try:
+        if not broker.parks:
+            return None
+        with broker.parked() as session:
+            return [each.message_id for each in session.messages]
+    finally:
+        broker.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
