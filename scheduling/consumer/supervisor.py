@@ -16,9 +16,7 @@ from django.db import (
     DatabaseError,
     InterfaceError,
     OperationalError,
-    close_old_connections,
     connection,
-    reset_queries,
     transaction,
 )
 from django.utils import timezone as clock
@@ -31,17 +29,17 @@ from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.answers import Answers
 from scheduling.consumer.arrivals import Arrival, Copy, Started, begin
+from scheduling.consumer.drain import Drain
+from scheduling.consumer.heartbeat import Heartbeat
 from scheduling.consumer.rescue import Rescue
 from scheduling.consumer.running import Running
 from scheduling.consumer.slots import Slots
 from scheduling.consumer.store import mark_stored, store_output
-from scheduling.core.outcome import Cancelled, Interrupted
+from scheduling.core.outcome import Cancelled
 from scheduling.identity import container_id
 from scheduling.logs import get_logger
-from scheduling.models import Process
 from scheduling.settlement import Settled, settle_attempt
 from scheduling.stop import Stop
-from scheduling.targets import sync_targets
 
 log = get_logger(__name__)
 
@@ -87,12 +85,12 @@ class Supervisor:
         self._answers, self._rescue = Answers(broker, queue), Rescue(broker, queue)
         self._selector = selectors.DefaultSelector()
         self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
-        self._renew_at = self._look_at = self._store_at = self._poll_at = self._rest_until = 0.0
+        self._look_at = self._store_at = self._poll_at = self._rest_until = 0.0
         self._failures = 0
-        self._arrived = self._dismissed = False
+        self._dismissed = False
         self._poll_seconds = POLL_SECONDS
-        self._grace_until: float | None = None
-        self._insisted = False
+        self._heartbeat = Heartbeat(self._slots, conf.lease_seconds, queue)
+        self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
         """Work until asked to stop, then drain; returns when everything is settled or given back."""
@@ -130,14 +128,14 @@ class Supervisor:
         for key, _ in self._selector.select(self._patience(time.monotonic())):
             key.data()
         monotonic = time.monotonic()
-        self._heed_stop(monotonic)
+        self._drain.heed(monotonic)
         if self.draining and not self._dismissed:
             self._dismissed = True
             self.broker.consume(self.queue, 0)
         self._slots.tend(monotonic, self.draining)
         if monotonic >= self._rest_until:
             try:
-                self._keep_leases(monotonic)
+                self._heartbeat.keep(monotonic, self.now(), self.started_total)
                 self._follow_runs(monotonic)
                 self._settle_and_start(monotonic)
                 self._failures = 0
@@ -148,7 +146,7 @@ class Supervisor:
     def _patience(self, monotonic: float) -> float:
         """Seconds until the next thing to do by itself."""
         slots = self._slots
-        times = [self._renew_at, monotonic + 1.0]
+        times = [self._heartbeat.next_clock, monotonic + 1.0]
         if slots.over:
             times.append(monotonic)
         if slots.running:
@@ -156,24 +154,10 @@ class Supervisor:
         if slots.free and not self.draining and slots.ready:
             times.append(self._poll_at)
         nearest = max(min(times), self._rest_until)  # while the database is away only children are heard
-        for at in (slots.next_clock(), self._grace_until):
+        for at in (slots.next_clock(), self._drain.next_clock()):
             if at is not None:
                 nearest = min(nearest, at)
         return max(0.0, nearest - monotonic)
-
-    def _keep_leases(self, monotonic: float) -> None:
-        if monotonic < self._renew_at:
-            return
-        close_old_connections()
-        reset_queries()
-        slots = self._slots
-        if not self._arrived:
-            sync_targets()  # new code may be deployed without a migration
-            presence.arrive(Process.Kind.CONSUMER, self.now(), slots.count)
-            self._arrived = True
-        leases.renew([*slots.running, *slots.over], self.now(), self.conf.lease_seconds)
-        presence.beat(self.now(), running=len(slots.running), runs=self.started_total, queue=self.queue)
-        self._renew_at = monotonic + self.conf.lease_seconds / 3
 
     def _follow_runs(self, monotonic: float) -> None:
         running = self._slots.running
@@ -260,27 +244,6 @@ class Supervisor:
             self._slots.launch(Running(delivery, brief, output, now, monotonic, container_id()))
             self._answers.prepare(brief.policy)
             self.started_total += 1
-
-    def _heed_stop(self, monotonic: float) -> None:
-        if not self.stop.asked:
-            return
-        running = self._slots.running
-        if self._grace_until is None:
-            self._grace_until = monotonic + self.conf.grace_seconds
-            if running:
-                log.info(
-                    "Asked to stop: %s runs may finish within %s s; ask again not to wait",
-                    len(running),
-                    self.conf.grace_seconds,
-                )
-        if self.stop.asked > 1 and not self._insisted:
-            self._insisted = True
-            for each in list(running):
-                self._slots.end(each, Interrupted(), monotonic, grace=0.0)
-        elif monotonic >= self._grace_until and not self._insisted:
-            self._insisted = True
-            for each in list(running):
-                self._slots.end(each, Interrupted(), monotonic)
 
     def _rest(self, error: DatabaseError, monotonic: float) -> None:
         """The database is away: children go on, nothing is forgotten, and we ask again."""
