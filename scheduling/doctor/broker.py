@@ -81,8 +81,10 @@ def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
 
 def _version(product: str) -> Iterator[Finding]:
     """Of a broker that says what it is: `RabbitMQ 3.10.8`."""
-    found = re.search(r"(\d+)\.(\d+)", product)
+    found = re.match(r"RabbitMQ (\d+)\.(\d+)", product)
     if found is None:
+        if product:
+            yield warn("version", f"{product}.", "Only RabbitMQ, 3.10 and newer, is tested: watch it, or use that.")
         return
     if (int(found[1]), int(found[2])) < OLDEST:
         advice = "Use RabbitMQ 3.10 or newer: before, a message can be lost on its way out of a wait queue."

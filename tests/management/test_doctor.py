@@ -235,6 +235,7 @@ class Remote(DatabaseBroker):
         (Remote(BrokerUnavailable("Nothing listens at amqp://cron@broker:5672.")), "reachable", "fail", "listens"),
         (Remote(product="RabbitMQ 3.9.27"), "version", "fail", "RabbitMQ 3.9.27 is too old"),
         (Remote(product="RabbitMQ 4.1.0"), "version", "ok", "RabbitMQ 4.1.0."),
+        (Remote(product="HareQueue 2.0"), "version", "warn", "HareQueue 2.0."),
         (Remote(ready=3), "failed", "ok", "2 messages parked, 0 rows"),
         (Remote(ready=3), "depths", "ok", "main: 3 messages, 3 queued rows"),
         (Remote(ready=1), "depths", "ok", "main: 1 message, 3 queued rows"),  # the consumer holds two
@@ -261,6 +262,7 @@ def test_a_real_broker_and_a_queue_of_another_shape(settings: Any) -> None:
         settings.BROKER_URL = server.url()
         code, found = doctor("--only", "broker")
         assert code == 0
+        assert re.fullmatch(r"RabbitMQ \d+\.\d+\.\d+.*\.", found["version"][0]["seen"])
         assert [each["seen"] for each in found["depths"]][1] == "main: 0 messages, 0 queued rows."
         failed = server.topology.failed
         server.delete(failed)

@@ -62,6 +62,11 @@ class RabbitBroker:
         self._queue = ""
         """What is consumed, if anything."""
 
+    @property
+    def product(self) -> str:
+        """What the broker calls itself, `RabbitMQ 3.10.8`; empty before it was reached."""
+        return self._engine.product if self._engine is not None else ""
+
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
         """Declare everything the first time, and by itself on each new connection from then on.
 

@@ -59,6 +59,11 @@ class Engine:
 
     # --- the caller's thread ---------------------------------------------------------------
 
+    @property
+    def product(self) -> str:
+        """What the broker calls itself; empty before the first connection."""
+        return self._publishing.product or self._consuming.product
+
     def send(self, letters: Sequence[Letter]) -> set[int]:
         """Publish; the idents that were confirmed.
 

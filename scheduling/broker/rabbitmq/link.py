@@ -51,6 +51,8 @@ class Link:
         """A pika connection, which may still be opening; None in between."""
         self.error: BrokerUnavailable | None = None
         """Why the last attempt failed; None while it is up, and while the first after a loss is made."""
+        self.product = ""
+        """What the broker calls itself, `RabbitMQ 3.10.8`; empty before the first connection."""
         self._failures = 0
         self._opened_at: float | None = None
         self._timer: Any = None
@@ -106,6 +108,7 @@ class Link:
         if connection is not self.connection:
             return
         self._opened_at, self.error = time.monotonic(), None
+        self.product = _product(connection.server_properties)
         self._outage.ends(self.role)
         self._on_up(connection)
 
@@ -135,3 +138,10 @@ class Link:
     def _crashed(self, error: BaseException) -> None:
         if self.connection is not None:
             self.drop(BrokerUnavailable(f"The connection to {self.address} is started anew: {error!r}"))
+
+
+def _product(properties: Any) -> str:
+    """Name and version out of the broker's greeting, which may hold anything."""
+    said = properties if isinstance(properties, dict) else {}
+    words = [said[name] for name in ("product", "version") if isinstance(said.get(name), str)]
+    return " ".join(words)[:100]
