@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError, ParkedBusy
+from scheduling.broker.rabbitmq.parking import RabbitParking
 from scheduling.broker.topology import DELIVERY_LIMIT
 from scheduling.core.retry import RetryPolicy
 from scheduling.dispatch import publish, run_now
@@ -144,6 +145,26 @@ def test_an_open_inbox_does_not_read_what_has_not_changed(rabbit: Rabbit, server
         assert sync(broker, clock.now()).busy is False  # it looks empty while somebody holds it
         with pytest.raises(ParkedBusy), broker.parked():
             pass
+
+
+def test_a_look_ends_when_its_messages_are_back(rabbit: Rabbit, server: Server) -> None:
+    """RabbitMQ 4 closes a connection before what it held is in the queue again."""
+    broker = rabbit()
+    for _ in range(3):
+        server.publish(seeds_body(), server.topology.failed)
+    server.wait_count(server.topology.failed, 3)
+    engine = broker._running()
+    counts = [0, 1, 2]
+    looks = RabbitParking(
+        engine.loop, broker.address, broker.topology, publish=engine.send, ready=lambda: counts.pop(0), patience=5.0
+    )
+    with looks as session:
+        session.remove(session.messages[:1])
+    assert counts == []
+    for _ in range(20):
+        with broker.parked() as session:
+            assert len(session.messages) == 2
+        assert server.count(server.topology.failed) == 2
 
 
 def moved_by_hand(server: Server, *, keep_properties: bool = True) -> None:

@@ -147,8 +147,15 @@ class RabbitBroker:
 
     def parked(self) -> RabbitParking:
         """On a connection of its own: closing it is what puts everything back in order."""
-        engine = self._running()
-        return RabbitParking(engine.loop, self.address, self.topology, engine.send, self._patience)
+        engine, failed = self._running(), self.topology.failed
+        return RabbitParking(
+            engine.loop,
+            self.address,
+            self.topology,
+            publish=engine.send,
+            ready=lambda: engine.declare(())[failed],
+            patience=self._patience,
+        )
 
     def counts(self) -> Counts:
         """Ready messages. Asking declares: a queue that was deleted is back afterwards."""

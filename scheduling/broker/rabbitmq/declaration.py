@@ -18,7 +18,8 @@ PRECONDITION_FAILED = 406
 
 
 class Declaration:
-    """One round of declaring; calls back once, with the error or with the ready messages by queue name.
+    """One round of declaring; calls back once, with the error or with the ready messages by queue name,
+    the failed queue's among them.
 
     Always on a fresh channel: a refusal closes it, and RabbitMQ 3.10 crashes a channel that goes on
     using a queue which was deleted and declared with another type.
@@ -59,7 +60,11 @@ class Declaration:
         for queue in self._queues:
             if queue.name not in self._kept:
                 self._declare(channel, queue)
-        channel.queue_declare(self._topology.failed, passive=True, callback=lambda _frame: self._finish(None))
+        channel.queue_declare(self._topology.failed, passive=True, callback=self._last)
+
+    def _last(self, frame: Any) -> None:
+        self._ready[self._topology.failed] = frame.method.message_count
+        self._finish(None)
 
     def _declare(self, channel: Any, queue: Queue) -> None:
         def declared(frame: Any) -> None:

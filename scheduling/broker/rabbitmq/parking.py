@@ -15,7 +15,7 @@ from typing import Any
 import pika
 from pika import exceptions
 
-from scheduling.broker.base import BrokerUnavailable, Parked, ParkedBusy
+from scheduling.broker.base import BrokerError, BrokerUnavailable, Parked, ParkedBusy
 from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.envelope import Letter, identified_letter
 from scheduling.broker.rabbitmq.loop import Loop, refuse, resolve
@@ -26,6 +26,10 @@ MOST = 60_000
 """Messages that are looked at in one go, the oldest first; a prefetch count has 16 bits."""
 
 IDLE_SECONDS = 2.0
+
+RETURN_SECONDS, RETURN_LOOK_SECONDS = 1.0, 0.02
+"""How long what was not removed may take to be back in the queue, and how often it is asked for."""
+
 ACCESS_REFUSED, NOT_FOUND = 403, 404
 
 
@@ -34,6 +38,7 @@ class RabbitParking:
 
     Args:
         publish: publishes letters with confirms, from the caller's thread.
+        ready: asks, from the caller's thread, how many messages the failed queue can bring.
         patience: seconds for connecting, and for the whole of the reading five times as much.
 
     Raises:
@@ -46,13 +51,14 @@ class RabbitParking:
         address: Address,
         topology: Topology,
         publish: Callable[[Sequence[Letter]], set[int]],
+        ready: Callable[[], int],
         patience: float,
     ) -> None:
         self._loop, self._address, self._topology = loop, address, topology
-        self._publish, self._patience = publish, patience
+        self._publish, self._ready, self._patience = publish, ready, patience
         self.messages: Sequence[Parked] = []
         self._found: list[Parked] = []
-        self._wanted = 0
+        self._wanted = self._removed = 0
         self._moved_at = 0.0
         self._connection: Any = None
         self._channel: Any = None
@@ -72,11 +78,13 @@ class RabbitParking:
         return self
 
     def __exit__(self, *_details: object) -> None:
-        self._close()
+        if self._close():
+            self._see_them_back()
 
     def remove(self, parked: Sequence[Parked]) -> None:
         """Acknowledge messages: they leave the queue."""
         tags = [each.tag[0] for each in parked]
+        self._removed += len(tags)
         self._loop.call(lambda: self._acknowledge(tags))
 
     def identify(self, parked: Sequence[Parked]) -> list[Parked]:
@@ -92,10 +100,22 @@ class RabbitParking:
             for n in confirmed
         ]
 
-    def _close(self) -> None:
+    def _close(self) -> bool:
+        """Whether RabbitMQ has said farewell."""
         self._loop.call(self._disconnect)
-        with suppress(TimeoutError):  # so that the caller sees the messages back in the queue
+        try:
             self._over.result(self._patience)
+        except TimeoutError:
+            return False
+        return True
+
+    def _see_them_back(self) -> None:
+        """RabbitMQ 4 may say farewell before all is back in the queue: a look right after this one would
+        take it for empty, and park again what is in it. Not for long: somebody else may have them by now."""
+        held, deadline = len(self._found) - self._removed, time.monotonic() + RETURN_SECONDS
+        with suppress(BrokerError):
+            while held and self._ready() < held and time.monotonic() < deadline:
+                time.sleep(RETURN_LOOK_SECONDS)
 
     # --- the loop's thread -----------------------------------------------------------------
 
