@@ -17,19 +17,43 @@ from tests.support import wait_for
 
 URL = os.environ.get("TEST_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672/")
 
+URLS_4 = tuple(os.environ.get("TEST_RABBITMQ_4_URLS", "").split())
+"""Servers of RabbitMQ 4 beside it; `rabbitmq-node` gets some. Where none is named, tests on them skip."""
 
-@lru_cache(maxsize=1)
-def _problem() -> str:
+PROBES, PROBE_SECONDS = 4, 5.0
+"""A server may be starting, or hang for a moment: one bad answer must not decide for the whole run."""
+
+
+def _parameters(url: str) -> Any:
+    parameters = pika.URLParameters(url)
+    parameters.socket_timeout = parameters.stack_timeout = PROBE_SECONDS
+    parameters.connection_attempts, parameters.retry_delay = PROBES, 1
+    parameters.heartbeat = 0  # a test may be busy elsewhere for minutes
+    return parameters
+
+
+def _version(connection: Any) -> tuple[int, ...]:
+    said = str(connection._impl.server_properties["version"])
+    return tuple(int(part) for part in said.split(".")[:2])
+
+
+@lru_cache
+def _problem(url: str) -> str:
+    name = "TEST_RABBITMQ_4_URLS" if url in URLS_4 else "TEST_BROKER_URL"
+    where = f"{urlsplit(url).hostname}:{urlsplit(url).port or 5672}"
     try:
-        pika.BlockingConnection(pika.URLParameters(URL)).close()
+        with pika.BlockingConnection(_parameters(url)) as connection:
+            major, minor = _version(connection)
     except Exception as error:
-        return f"no RabbitMQ answers at TEST_BROKER_URL ({urlsplit(URL).hostname}): {error!r}"
+        return f"no RabbitMQ answers at {name} ({where}): {error!r}"
+    if url in URLS_4 and major < 4:
+        return f"{name} ({where}) is RabbitMQ {major}.{minor}"
     return ""
 
 
-def require() -> None:
+def require(url: str = URL) -> None:
     """Skip on a laptop, fail in CI."""
-    if problem := _problem():
+    if problem := _problem(url):
         if os.environ.get("CI"):
             pytest.fail(problem)
         pytest.skip(problem)
@@ -38,26 +62,30 @@ def require() -> None:
 class Server:
     """One test's part of the server: everything behind a prefix of its own, removed at the end."""
 
-    def __init__(self) -> None:
+    def __init__(self, url: str = URL) -> None:
+        self._url = url
         self.prefix = f"t{secrets.token_hex(4)}_"
         self.topology = Topology(self.prefix)
-        parameters = pika.URLParameters(URL)
-        parameters.heartbeat = 0  # a test may be busy elsewhere for minutes
-        self._connection = pika.BlockingConnection(parameters)
+        self._connection = pika.BlockingConnection(_parameters(url))
         self.channel = self._connection.channel()
 
     def url(self, port: int | None = None) -> str:
         """For our transport, past a proxy's port if there is one."""
-        parts = urlsplit(URL)
+        parts = urlsplit(self._url)
         if port is not None:
             login = parts.netloc.rpartition("@")[0]
             parts = parts._replace(netloc=f"{login}@127.0.0.1:{port}" if login else f"127.0.0.1:{port}")
         return urlunsplit(parts._replace(query=f"prefix={self.prefix}"))
 
     @property
+    def version(self) -> tuple[int, ...]:
+        """RabbitMQ's major and minor number."""
+        return _version(self._connection)
+
+    @property
     def address(self) -> tuple[str, int]:
         """Host and port."""
-        parts = urlsplit(URL)
+        parts = urlsplit(self._url)
         return parts.hostname or "localhost", parts.port or 5672
 
     def name(self, queue: str) -> str:
@@ -130,7 +158,7 @@ class Server:
     def close(self) -> None:
         """Remove what the test made."""
         if self._connection.is_closed:
-            self._connection = pika.BlockingConnection(pika.URLParameters(URL))
+            self._connection = pika.BlockingConnection(_parameters(self._url))
         self.channel = self._connection.channel()
         for queue in self._queues():
             self.channel.queue_delete(queue)
