@@ -51,6 +51,16 @@ def mark_and_sleep(params: MarkParams, run: Run) -> None:
     mark(params, run, "end")
 
 
+@worker("tests.linger", params=MarkParams, retry=FAST)
+def linger(params: MarkParams, run: Run) -> None:
+    """Ends when a file `enough` is laid beside its marks."""
+    mark(params, run)
+    deadline = time.monotonic() + params.seconds
+    while not (Path(params.directory) / "enough").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    mark(params, run, "end")
+
+
 @worker("tests.chatter", params=MarkParams, retry=FAST)
 def chatter(params: MarkParams, run: Run) -> None:
     """Prints a line now and then."""
