@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 # Options of `up`, say: make run UP="--port 9000 --no-demo"
 UP ?=
 
-.PHONY: run test test-database compose-native lint bench clean
+.PHONY: run test test-database test-rabbitmq4 compose-native lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -15,6 +15,7 @@ help:
 	@echo "make test   lint, types, import rules, migrations, tests"
 	@echo "make lint   the same without the tests"
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
+	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
@@ -31,6 +32,11 @@ test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
 	$(BIN)/pytest --create-db tests/contract tests/models tests/producer \
 		tests/consumer tests/management/test_doctor.py tests/management/test_health.py tests/test_*.py
+
+# TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
+test-rabbitmq4: $(VENV)/.installed-dev
+	@test -n "$$TEST_RABBITMQ_4_URLS" || { echo "Name them: make test-rabbitmq4 TEST_RABBITMQ_4_URLS=amqp://..."; exit 1; }
+	$(BIN)/pytest -m rabbitmq4 tests/contract tests/e2e/test_long_run.py
 
 # Needs a database server (TEST_DATABASE_URLS, with its driver) and RabbitMQ (TEST_BROKER_URL).
 compose-native: $(VENV)/.installed-dev
