@@ -24,7 +24,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 def impatient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
     """A server of this test's own that waits for two seconds, instead of thirty minutes."""
     terms = ("{consumer_timeout, 2000}", "{channel_tick_interval, 500}")
-    with node(tmp_path / "node", request.param, *terms) as url, closing(Server(url, RUNGS)) as server:
+    with node(tmp_path / "node", request.param, *terms) as url, closing(Server(url)) as server:
         yield server
 
 
