@@ -144,6 +144,7 @@ def run_now(
     by: str = "",
     params: dict[str, Any] | None = None,
     key: uuid.UUID | None = None,
+    again: int | None = None,
 ) -> SchedulerExecution:
     """Run a schedule once, now, whatever its own times; it need not be active.
 
@@ -151,6 +152,7 @@ def run_now(
         by: who asked, for the record.
         params: laid over the Scheduler's own, for this run only.
         key: the caller's idempotency key; a second call with it returns the first one's row.
+        again: the execution that is run again; `params` are then all there is, the Scheduler's own stay out.
 
     Raises:
         ValueError: when the schedule has no target.
@@ -160,11 +162,12 @@ def run_now(
     now = clock.now()
     names = target_names([(scheduler.target_type, scheduler.target_id)])
     queue = SchedulerExecution.Queue.STANDALONE if scheduler.stay_alive else SchedulerExecution.Queue.MAIN
+    own = scheduler.params if again is None or params is None else {}
     execution = SchedulerExecution(
-        scheduler=scheduler, execution_key=manual_key(key or uuid.uuid4()), scheduled_at=now,
+        scheduler=scheduler, execution_key=manual_key(key or uuid.uuid4(), again), scheduled_at=now,
         trigger=Trigger.MANUAL.value, requested_by=by[:150], type=scheduler.target_type,
         target_id=scheduler.target_id, target_name=names.get((scheduler.target_type, scheduler.target_id), ""),
-        params={**scheduler.params, **(params or {})}, executed_at=now, container_id=container_id(), queue=queue,
+        params={**own, **(params or {})}, executed_at=now, container_id=container_id(), queue=queue,
         **waiting(now, broker.embedded),
     )  # fmt: skip
     try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -31,9 +32,13 @@ class AttemptRow:
     wait: str = ""
 
 
-def attempt_rows(row: SchedulerExecution, now: datetime) -> list[AttemptRow]:
+def ended_attempts(row: SchedulerExecution) -> list[Attempt]:
+    """Those that are over, the last first."""
+    return list(Attempt.objects.filter(execution=row.pk).defer("traceback").order_by("-number")[:MOST_ATTEMPTS])
+
+
+def attempt_rows(row: SchedulerExecution, ended: Sequence[Attempt], now: datetime) -> list[AttemptRow]:
     """The running attempt, which has no row of its own yet, and below it those that ended, the last first."""
-    ended = Attempt.objects.filter(execution=row.pk).defer("traceback").order_by("-number")[:MOST_ATTEMPTS]
     rows = [_ended(each) for each in ended]
     if row.state == State.RUNNING.value:
         over = row.wake_at is not None and row.wake_at < now
@@ -65,13 +70,14 @@ def _ended(each: Attempt) -> AttemptRow:
         pid=each.pid,
         started=stamp(each.started_at),
         took=took(each.started_at, each.finished_at),
-        end=_exit(each),
+        end=exit_text(each),
         error=f"{shown(each.error_class)}: {first_line(each.error_message)}" if each.error_class else "",
         wait=wait,
     )
 
 
-def _exit(each: Attempt) -> str:
+def exit_text(each: Attempt) -> str:
+    """How the process ended, where that is known."""
     if each.signal is not None:
         try:
             name = signal.Signals(each.signal).name

@@ -7,19 +7,24 @@ from typing import Any
 
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from scheduling.admin.attempts import attempt_rows
+from scheduling.admin.alike import alike
+from scheduling.admin.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.execution_timeline import MOST, timeline
 from scheduling.admin.filters import TRIGGERS
-from scheduling.admin.output import tail
+from scheduling.admin.lineage import Lineage, lineage
+from scheduling.admin.message_panel import message_panel
+from scheduling.admin.output import SEARCHED, tail
+from scheduling.admin.output_lines import CHOICES, Wanted
+from scheduling.admin.params_diff import Change, changes
 from scheduling.admin.params_model import masked
 from scheduling.admin.parts import (
     EMPTY,
     json_block,
     shown,
-    stamp,
     state_chip,
     took,
     when,
@@ -29,44 +34,42 @@ from scheduling.admin.why import NEEDS_CONSUMER, consumers_alive, why
 from scheduling.artefacts import links_for
 from scheduling.core.lifecycle import CANCELLABLE, State
 from scheduling.models import Attempt, SchedulerExecution
+from scheduling.registry import Handler
 from scheduling.targets import target_model
 
 EDIT = ("scheduling.republish_failedexecution", "scheduling.view_failedexecution")
 ERROR_LIMIT = 5_000
 TRACEBACK_LIMIT = 70_000
+RERUNS = 5
+"""Links to what it was run again as, the first ones."""
 
 
-def chosen_attempt(request: HttpRequest) -> int | None:
-    """The attempt that the address asks for; None is all of them."""
-    value = request.GET.get("attempt", "")
-    return int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else None
-
-
-def facts(row: SchedulerExecution, now: datetime) -> list[tuple[str, Any]]:
-    """Label and value of everything that was recorded about its way."""
+def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[str, Any]]:
+    """Label and value of what its timeline does not tell."""
     by = shown(row.requested_by)
-    claimed_by = _("by %(who)s") % {"who": shown(row.container_id)}
     trigger = dict(TRIGGERS).get(row.trigger, row.trigger)
-    return [
+    values: list[tuple[str, Any]] = [
         (_("Scheduled for"), when(row.scheduled_at, now)),
-        (_("Trigger"), _("%(trigger)s (%(who)s)") % {"trigger": trigger, "who": by} if by else trigger),
-        (
-            _("Claimed"),
-            format_html("{} {}", stamp(row.executed_at), claimed_by),
-        ),
-        (_("Published"), stamp(row.published_at)),
-        (_("Queue"), row.get_queue_display()),
-        (_("Last start"), format_html("{}{}", stamp(row.started_at), _late(row))),
         (_("Finished"), when(row.finished_at, now)),
         (_("From due to end"), took(row.scheduled_at, row.finished_at)),
+        (_("Trigger"), _("%(trigger)s (%(who)s)") % {"trigger": trigger, "who": by} if by else trigger),
+        (_("Queue"), row.get_queue_display()),
         (_("Execution key"), format_html("<code>{}</code>", shown(row.execution_key))),
     ]
+    if found.source is not None:
+        values.append((_("Rerun of"), _execution(found.source)))
+    elif found.source_gone is not None:
+        values.append((_("Rerun of"), _("%(id)s, which is deleted") % {"id": found.source_gone}))
+    if found.reruns:
+        links = format_html_join(", ", "{}", ((_execution(pk),) for pk in found.reruns[:RERUNS]))
+        more = f" (+{len(found.reruns) - RERUNS})" if len(found.reruns) > RERUNS else ""
+        values.append((_("Run again as"), format_html("{}{}", links, more)))
+    return values
 
 
-def _late(row: SchedulerExecution) -> str:
-    if row.started_at is None or row.attempt != 1:
-        return ""
-    return f" ({_('%(time)s after it was due') % {'time': took(row.scheduled_at, row.started_at)}})"
+def _execution(pk: int) -> SafeString:
+    address = reverse("admin:scheduling_schedulerexecution_change", args=[pk])
+    return format_html('<a href="{}">{}</a>', address, _("execution %(id)s") % {"id": pk})
 
 
 def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | None:
@@ -115,12 +118,21 @@ def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
     }
 
 
-def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
-    """Everything the template shows."""
-    attempt = chosen_attempt(request)
+def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change] | None:
+    """How its parameters differ from the schedule's present ones; None where the two cannot be compared."""
+    now = row.scheduler.params if row.scheduler is not None else None
+    if not isinstance(now, dict) or not isinstance(row.params, dict):
+        return None
+    return changes(handler, row.params, now)
+
+
+def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
+    """What the part of the page shows that changes while it goes on."""
+    attempt = Wanted.of(request.GET).attempt
     consumers = consumers_alive(row.queue, now) if row.state in NEEDS_CONSUMER else None
-    handler = handler_of_execution(row)
-    rows = attempt_rows(row, now)
+    ended = ended_attempts(row)
+    steps, bar = timeline(row, ended[::-1], now)
+    found = lineage(row)
     return {
         "row": row,
         "chip": state_chip(row.state),
@@ -129,14 +141,36 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
         "may_view_scheduler": request.user.has_perm("scheduling.view_scheduler"),
         "why": [shown(sentence, 2_000) for sentence in why(row, now, consumers)],
         "progress": shown(row.progress),
-        "facts": facts(row, now),
-        "attempts": rows,
+        "facts": facts(row, found, now),
+        "lineage": found,
+        "steps": steps,
+        "earlier_attempts": max(len(ended) - MOST, 0),
+        "bar": bar,
+        "attempts": attempt_rows(row, ended, now),
+        "ended": ended,
         "attempt": attempt,
-        "numbers": sorted({each.number for each in rows}),
         "error": error_of(row, attempt),
-        "params": json_block(masked(handler, row.params)),
-        "output": tail(row.pk, attempt),
+        "alike": alike(request, row, now),
         "files": links_for(row.pk),
         "may": may(request, row),
         "empty": EMPTY,
+    }
+
+
+def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
+    """Everything that the page shows."""
+    handler, wanted = handler_of_execution(row), Wanted.of(request.GET)
+    state = state_context(request, row, now)
+    attempts = state["ended"][::-1]
+    return {
+        **state,
+        "numbers": range(1, row.attempt + 1)[-MOST_ATTEMPTS:],
+        "params": json_block(masked(handler, row.params)),
+        "difference": difference(row, handler),
+        "message": message_panel(row, attempts, handler),
+        "wanted": wanted,
+        "term": shown(wanted.term),
+        "levels": CHOICES,
+        "output": tail(row.pk, wanted),
+        "searched": SEARCHED // 1_000_000,
     }

@@ -10,9 +10,9 @@ from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.core.exceptions import PermissionDenied
 from django.db.models import Q, QuerySet
-from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed, StreamingHttpResponse
+from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import reverse
 from django.utils import timezone as clock
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
@@ -20,8 +20,8 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin import execution_page
 from scheduling.admin.execution_actions import ExecutionActions
+from scheduling.admin.execution_output import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.filters import TRIGGERS, SchedulerFilter, StateFilter, TriggerFilter, TypeFilter, WithinFilter
-from scheduling.admin.output import download
 from scheduling.admin.paging import CappedPaginator
 from scheduling.admin.parts import EMPTY, MEDIA, shown, stamp, state_chip, took, when
 from scheduling.admin.readonly import ReadOnly
@@ -68,7 +68,7 @@ class ExecutionList(ChangeList):
 
 
 @admin.register(SchedulerExecution)
-class ExecutionAdmin(ExecutionActions, ReadOnly):
+class ExecutionAdmin(ExecutionOutput, ExecutionActions, ReadOnly):
     """The list is made for a table of millions (facts: no join, no date hierarchy, a capped count)."""
 
     list_display = (
@@ -149,12 +149,6 @@ class ExecutionAdmin(ExecutionActions, ReadOnly):
 
     # --- the page -----------------------------------------------------------------------------
 
-    def get_urls(self) -> list[URLPattern]:
-        """The download stands beside the page."""
-        view = self.admin_site.admin_view(self.output_view)
-        own = path("<path:object_id>/output/", view, name="scheduling_schedulerexecution_output")
-        return [own, *super().get_urls()]
-
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
@@ -166,30 +160,17 @@ class ExecutionAdmin(ExecutionActions, ReadOnly):
             raise PermissionDenied
         if row is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
-        request.current_app = self.admin_site.name
+        request.current_app, now = self.admin_site.name, clock.now()
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "media": MEDIA,
+            "media": PAGE_MEDIA,
             "title": _("Execution %(id)s") % {"id": row.pk},
             "subtitle": None,
             "original": row,
             "preserved_filters": self.get_preserved_filters(request),
-            **execution_page.context(request, row, clock.now()),
+            **execution_page.context(request, row, now),
+            **following(row, now),
             **(extra_context or {}),
         }
         return TemplateResponse(request, "admin/scheduling/schedulerexecution/page.html", context)
-
-    def output_view(self, request: HttpRequest, object_id: str) -> HttpResponse | StreamingHttpResponse:
-        """All stored output as text, never as anything that a browser would run."""
-        row = self.get_object(request, unquote(object_id))
-        if not self.has_view_permission(request, row):
-            raise PermissionDenied
-        if row is None:
-            return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
-        attempt = execution_page.chosen_attempt(request)
-        name = f"execution-{row.pk}.txt" if attempt is None else f"execution-{row.pk}-{attempt}.txt"
-        response = StreamingHttpResponse(download(row.pk, attempt), content_type="text/plain; charset=utf-8")
-        response["Content-Disposition"] = f'attachment; filename="{name}"'
-        response["X-Content-Type-Options"] = "nosniff"
-        return response

@@ -34,9 +34,20 @@ def element(name: str, *children: object, **attributes: object) -> SafeString:
 
 
 def picture(
-    width: Number, height: Number, label: object, children: Iterable[object], *, css: str = "", linked: bool = False
+    width: Number,
+    height: Number,
+    label: object,
+    children: Iterable[object],
+    *,
+    css: str = "",
+    linked: bool = False,
+    stretched: bool = False,
 ) -> SafeString:
-    """The whole: its size is its shape, for the style sheet may scale it. `label` says what one would see."""
+    """The whole: its size is its shape, for the style sheet may scale it. `label` says what one would see.
+
+    Args:
+        stretched: width and height are scaled apart from each other.
+    """
     return element(
         "svg",
         element("title", label),
@@ -44,6 +55,7 @@ def picture(
         viewBox=f"0 0 {width:g} {height:g}",
         width=width,
         height=height,
+        preserveAspectRatio="none" if stretched else None,
         class_=f"sch-svg {css}".strip(),
         role="group" if linked else "img",
         aria_label=label,

@@ -1,8 +1,9 @@
 """A run's output: bytes from the pipe -> stamped lines, in chunks, with a bound.
 
 Kept per attempt: the first half of the limit, stored as it comes, and the last half, stored at
-the end; between the two a line says how much was left out. Memory stays bounded too: what may
-become the last half is held raw and only formatted if it is kept.
+the end; where the first one is full a line says so, for whoever follows, and between the two a line
+says how much was left out. Memory stays bounded too: what may become the last half is held raw and
+only formatted if it is kept.
 """
 
 from __future__ import annotations
@@ -16,6 +17,9 @@ from scheduling.logs import stamp
 
 LINE_LIMIT = 16_384
 """Bytes; a longer line is stored as several."""
+
+CUT = "left out here"
+"""In the note that stands where output is missing; pages mark that line."""
 
 _MARKED = re.compile(f"{LEVEL_MARK}([A-Z]{{3,8}}){LEVEL_MARK}(.*)", re.DOTALL)
 
@@ -88,7 +92,7 @@ class OutputBuffer:
             self._partial = bytearray()
         if self._dropped_bytes:
             self._append(
-                f"{stamp(now)} NOTE ... {self._dropped_bytes} bytes ({self._dropped_lines} lines) left out here: "
+                f"{stamp(now)} NOTE ... {self._dropped_bytes} bytes ({self._dropped_lines} lines) {CUT}: "
                 "the output is longer than is kept ...\n"
             )
         carry = b""
@@ -122,6 +126,8 @@ class OutputBuffer:
         return f"{stamp(now)} {level} {bare}\n", level, bare
 
     def _feed_tail(self, data: bytes, now: float) -> None:
+        if not self._tail:
+            self._append(f"{stamp(now)} NOTE ... what is printed from here on is stored when the attempt ends ...\n")
         if len(data) > self._tail_limit:
             cut = data[: -self._tail_limit]
             self._dropped_bytes += len(cut)

@@ -49,7 +49,10 @@ POLL_SECONDS = 0.1
 HUSH_SECONDS = 1.0
 """The same for one that announces its messages, in case a call was lost."""
 
-STORE_SECONDS = 0.9
+STORE_SECONDS = 0.5
+"""Between two writes of what runs have printed. A page that follows asks each second, and what a run prints
+is to be seen within two."""
+
 STORE_BYTES = 64 * 1024
 LOOK_SECONDS = 1.0
 

@@ -83,6 +83,22 @@ class FailedMessage:
         }
 
 
+def headers_of(message: TaskMessage, error: str = "", first_failure: str = "") -> dict[str, Any]:
+    """The headers beside a task: what a retry says of the failure before it, and what a copy is known by.
+
+    Args:
+        error: class and message of the last failure, cut by the caller; empty for a first attempt.
+        first_failure: stamp of the first one.
+    """
+    headers: dict[str, Any] = {
+        "x-retry-count": message.retry_count,
+        "x-deduplication-header": f"{message.execution_id}:{message.attempt}",
+    }
+    if error:
+        headers |= {"x-last-error": error, "x-first-failure-timestamp": first_failure}
+    return headers
+
+
 def stamp(instant: datetime) -> str:
     """An aware instant as `2025-12-12T12:03:39.002Z`."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

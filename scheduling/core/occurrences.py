@@ -7,6 +7,7 @@ day of downtime, and nobody wants to lose the last one silently.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -65,9 +66,23 @@ def date_key(instant: datetime) -> str:
     return f"date-{_stamp(instant)}"
 
 
-def manual_key(uuid: UUID) -> str:
-    """The execution key of "run now": ``manual-<uuid>``, the uuid being the caller's own if it gave one."""
-    return f"manual-{uuid}"
+_RERUN = re.compile(r"manual-[0-9a-f-]{36}-of-([0-9]{1,16})")
+
+
+def manual_key(uuid: UUID, of: int | None = None) -> str:
+    """The execution key of "run now": ``manual-<uuid>``, the uuid being the caller's own if it gave one.
+
+    Args:
+        of: the execution that is run again, if it is one: ``manual-<uuid>-of-<key>`` says so for good.
+    """
+    # 43 characters and 4 leave 17 of the column's 64, for a number of at most 16 digits.
+    return f"manual-{uuid}" if of is None else f"manual-{uuid}-of-{of}"
+
+
+def rerun_of(key: str) -> int | None:
+    """The execution that the one with this key is a rerun of; None for all others."""
+    found = _RERUN.fullmatch(key)
+    return int(found[1]) if found else None
 
 
 def first_run(schedule: str, date_time: datetime | None, tz: str, now: datetime) -> datetime | None:

@@ -340,7 +340,7 @@ def test_the_page_asks_a_bounded_number_of_queries(viewer: Client, django_assert
     for number in range(1, 15):
         AttemptFactory(execution=row, number=number)
         OutputFactory(execution=row, attempt=number)
-    with django_assert_max_num_queries(12):
+    with django_assert_max_num_queries(16):
         viewer.get(page_of(row))
 
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.consumer.child import LEVEL_MARK
-from scheduling.consumer.output import LINE_LIMIT, OutputBuffer
+from scheduling.consumer.output import CUT, LINE_LIMIT, OutputBuffer
 
 AT = 1_765_540_800.0
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ([A-Z]+) (.*)$")
@@ -48,11 +48,23 @@ def test_what_is_too_long_keeps_both_ends_and_says_what_is_missing() -> None:
     found = lines(stored)
     assert found[0] == ("OUT", "line 000000")
     assert found[-1] == ("OUT", "line 004999")
-    (notice,) = [text for level, text in found if level == "NOTE"]
-    assert "left out" in notice
+    full, notice = [text for level, text in found if level == "NOTE"]
+    assert "stored when the attempt ends" in full
+    assert CUT in notice
     dropped = int(re.search(r"\((\d+) lines\)", notice).group(1))  # type: ignore[union-attr]
-    assert len(found) - 1 + dropped in (5_000, 5_001)  # the cut may fall inside a line
+    assert len(found) - 2 + dropped in (5_000, 5_001)  # the cut may fall inside a line
     assert len(stored) < 40_000
+
+
+def test_who_follows_is_told_where_the_first_part_ends_at_once() -> None:
+    buffer = OutputBuffer(1_000)
+    buffer.feed(b"x" * 99 + b"\n", AT)
+    assert "NOTE" not in buffer.take()
+    buffer.feed((b"x" * 99 + b"\n") * 9, AT)
+    stored = buffer.take()
+    assert lines(stored)[-1] == ("NOTE", "... what is printed from here on is stored when the attempt ends ...")
+    buffer.feed((b"x" * 99 + b"\n") * 9, AT)
+    assert buffer.take() == ""
 
 
 def test_a_flood_without_a_newline_is_bounded_too() -> None:

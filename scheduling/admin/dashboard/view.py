@@ -52,8 +52,8 @@ class DashboardAdmin(admin.ModelAdmin):
     def media(self) -> forms.Media:
         """The parts' style sheet, the dashboard's own, and the poller."""
         # Deferred: it stands in the head, and looks for what stands in the body.
-        poller = forms.Script("scheduling/poll.js", defer=True)
-        return MEDIA + forms.Media(css={"all": ["scheduling/dashboard.css"]}, js=[poller])  # type: ignore[list-item]  # the stubs know only paths
+        scripts = [forms.Script(f"scheduling/{name}.js", defer=True) for name in ("swap", "poll")]
+        return MEDIA + forms.Media(css={"all": ["scheduling/dashboard.css"]}, js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """By the model's own permission, for the page and each of its parts."""

@@ -10,7 +10,16 @@ from typing import Any
 import pika
 
 from scheduling.broker.topology import Topology, earlier_retries
-from scheduling.core.messages import DecodeError, FailedMessage, TaskMessage, check_storable, decode, encode, stamp
+from scheduling.core.messages import (
+    DecodeError,
+    FailedMessage,
+    TaskMessage,
+    check_storable,
+    decode,
+    encode,
+    headers_of,
+    stamp,
+)
 
 ERROR_BYTES = 2_000
 """Of `x-last-error`: all headers must fit one frame of 128 KiB, or the broker closes the connection."""
@@ -47,12 +56,7 @@ class Arrived:
 def task_letter(message: TaskMessage, exchange: str, key: str, error: str = "", first_failure: str = "") -> Letter:
     """A task on its way to a work queue or, with the error that it waits for, to a wait queue."""
     assert message.execution_id is not None  # noqa: S101 - only rows are published
-    headers: dict[str, Any] = {
-        "x-retry-count": message.retry_count,
-        "x-deduplication-header": f"{message.execution_id}:{message.attempt}",
-    }
-    if error:
-        headers |= {"x-last-error": cut(error), "x-first-failure-timestamp": first_failure}
+    headers = headers_of(message, cut(error) if error else "", first_failure)
     return Letter(exchange, key, encode(message), _properties(_identity(message), headers), message.execution_id)
 
 

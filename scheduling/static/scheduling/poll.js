@@ -4,7 +4,7 @@
    <p data-poll-bar data-on="..." data-off="..." ...>   the switch and the time of the last update
    <p data-poll-live aria-live="polite">                says an element's data-poll-said when it changes
 
-   A hidden tab asks for nothing. The choice "off" is remembered. Focus and open <details> stay. */
+   A hidden tab asks for nothing. The choice "off" is remembered. Needs swap.js before it. */
 "use strict";
 (() => {
     const KEY = "scheduling.poll";
@@ -36,28 +36,8 @@
         } catch { return new Date().toISOString().slice(11, 19) + " UTC"; }
     }
 
-    /* What tells an element of the old content from its siblings, and finds it in the new one. */
-    function mark(element) {
-        return element.dataset.key || element.id || element.getAttribute("href") || element.getAttribute("name");
-    }
-
-    function same(part, element) {
-        const wanted = mark(element);
-        return wanted && [...part.querySelectorAll(element.tagName)].find((other) => mark(other) === wanted);
-    }
-
     function swap(part, html) {
-        const focused = part.contains(document.activeElement) && document.activeElement;
-        const open = [...part.querySelectorAll("details[open]")];
-        const scrolled = [...part.querySelectorAll(".sch-scroll")].map((each) => each.scrollLeft);
-        part.innerHTML = html;
-        for (const each of open) { const found = same(part, each); if (found) found.open = true; }
-        part.querySelectorAll(".sch-scroll").forEach((each, place) => { each.scrollLeft = scrolled[place] || 0; });
-        if (focused) {
-            const found = same(part, focused);
-            if (found) found.focus({ preventScroll: true });
-            else { part.tabIndex = -1; part.focus({ preventScroll: true }); } // it is gone; the place is kept
-        }
+        window.schedulingSwap(part, html);
         const said = part.querySelector("[data-poll-said]");
         if (said && live && live.textContent !== said.dataset.pollSaid) live.textContent = said.dataset.pollSaid;
     }

@@ -1,0 +1,271 @@
+"""An execution's output: what follows while it runs, what is asked for, and what a page must never do with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone as clock
+
+from scheduling.admin import output as output_module
+from scheduling.admin.output import Cursor, Shown, after, download, tail
+from scheduling.admin.output_lines import Wanted
+from scheduling.models import Output, SchedulerExecution
+from tests.admin.test_executions import HOSTILE, page_of
+from tests.factories import AttemptFactory, OutputFactory, SchedulerExecutionFactory
+
+AT = "2026-03-10T12:00:00.000Z"
+
+
+def printed(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
+    """Store a further chunk, as a consumer does."""
+    sequence = Output.objects.filter(execution=row, attempt=attempt).count()
+    text = "".join(f"{AT} {level} {each}\n" for each in texts)
+    OutputFactory(execution=row, attempt=attempt, sequence=sequence, text=text)
+
+
+def text_of(shown: Shown) -> str:
+    """All lines as HTML."""
+    return "".join(html for _number, html in shown.groups)
+
+
+def answer(client: Client, row: SchedulerExecution, **query: Any) -> dict[str, Any]:
+    """What the page's script is told."""
+    response = client.get(page_of(row, "follow"), query)
+    assert response.status_code == 200
+    assert response["Content-Type"] == "application/json"
+    found: dict[str, Any] = json.loads(response.content)
+    return found
+
+
+# --- the cursor -------------------------------------------------------------------------------------
+
+
+def test_each_line_comes_once_and_in_order(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_module, "LINES", 7)
+    row = SchedulerExecutionFactory(succeeded=True)
+    for attempt in (1, 2, 4):
+        for chunk in range(12):
+            printed(row, *(f"<{attempt}-{chunk}-{n}>" for n in range(3)), attempt=attempt)
+    cursor, seen = Cursor(), ""
+    for _turn in range(200):
+        found = after(row.pk, cursor)
+        assert found.lines <= 7
+        seen += text_of(found)
+        cursor = Cursor.of(str(found.cursor))
+        if not found.cut:
+            break
+    wanted = [f"&lt;{attempt}-{chunk}-{n}&gt;" for attempt in (1, 2, 4) for chunk in range(12) for n in range(3)]
+    assert [part.split("</b>")[1].split("\n")[0] for part in seen.split('<span class="sch-line')[1:]] == wanted
+    assert after(row.pk, cursor).groups == []
+
+
+def test_a_page_and_what_follows_it_leave_nothing_out(db: None) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    printed(row, "one")
+    page = tail(row.pk)
+    assert page.cursor == Cursor(1, 1)
+    printed(row, "two")
+    printed(row, "three", attempt=2)
+    found = after(row.pk, page.cursor)
+    assert [number for number, _html in found.groups] == [1, 2]
+    assert "one" not in text_of(found)
+    assert found.cursor == Cursor(2, 1)
+
+
+def test_the_price_does_not_grow_with_what_was_read(db: None) -> None:
+    row = SchedulerExecutionFactory(running=True)
+
+    def cost() -> list[str]:
+        cursor = tail(row.pk).cursor
+        printed(row, "news")
+        with CaptureQueriesContext(connection) as captured:
+            assert after(row.pk, cursor).lines == 1
+        return [query["sql"] for query in captured.captured_queries]
+
+    few = cost()
+    for _number in range(300):
+        printed(row, "old")
+    many = cost()
+    assert len(many) == len(few) == 2
+    if connection.vendor == "sqlite":
+        with connection.cursor() as cursor:
+            for sql in many:
+                cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+                (plan,) = [detail for *_rest, detail in cursor.fetchall()]
+                assert "(execution_id=? AND attempt" in plan, plan  # a range of the unique index
+
+
+@pytest.mark.parametrize("nonsense", ["", "x", "1.2", "-1.0.0", "1.2.3.4", "9" * 40, "\u0661.\u0662.\u0663", "1.0.0\n"])
+def test_a_cursor_that_makes_no_sense_is_the_beginning(nonsense: str) -> None:
+    assert Cursor.of(nonsense) == Cursor()
+
+
+def test_a_position_inside_a_chunk_goes_on_there(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_module, "CHARACTERS", 60)
+    row = SchedulerExecutionFactory(running=True)
+    printed(row, "a" * 20, "b" * 20, "c" * 20)
+    first = after(row.pk, Cursor())
+    assert (first.lines, first.cut) == (1, True)
+    second = after(row.pk, first.cursor)
+    assert "a" * 20 not in text_of(second)
+    assert "b" * 20 in text_of(second)
+    assert after(row.pk, Cursor(1, 0, 10**8)).lines == 0
+
+
+# --- what is asked for ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def talkative(db: None) -> SchedulerExecution:
+    """A run of two attempts with a line of each level."""
+    row: SchedulerExecution = SchedulerExecutionFactory(failed=True, attempt=2)
+    for attempt in (1, 2):
+        for level in ("DEBUG", "OUT", "INFO", "SUCCESS", "WARN", "ERROR", "NOTE"):
+            printed(row, f"Said {level} {attempt}", attempt=attempt, level=level)
+    OutputFactory(execution=row, attempt=2, sequence=99, text="without a stamp\n")
+    return row
+
+
+@pytest.mark.parametrize(
+    ("level", "kept"),
+    [
+        ("", "DEBUG OUT INFO SUCCESS WARN ERROR NOTE"),
+        ("info", "OUT INFO SUCCESS WARN ERROR NOTE"),
+        ("warn", "WARN ERROR NOTE"),
+        ("error", "ERROR NOTE"),
+        ("nonsense", "DEBUG OUT INFO SUCCESS WARN ERROR NOTE"),
+    ],
+)
+def test_levels(talkative: SchedulerExecution, viewer: Client, level: str, kept: str) -> None:
+    page = viewer.get(page_of(talkative), {"level": level}).content.decode()
+    followed = answer(viewer, talkative, level=level)
+    for name in ("DEBUG", "OUT", "INFO", "SUCCESS", "WARN", "ERROR", "NOTE"):
+        for attempt in (1, 2):
+            assert (f"Said {name} {attempt}" in page) == (name in kept.split()), name
+            assert (f"Said {name} {attempt}" in str(followed["groups"])) == (name in kept.split()), name
+    assert ("without a stamp" in page) == (level not in ("warn", "error"))
+
+
+def test_search_marks_what_it_finds_whatever_its_case(talkative: SchedulerExecution, viewer: Client) -> None:
+    page = viewer.get(page_of(talkative), {"q": "said warn"}).content.decode()
+    assert page.count("<mark>Said WARN</mark>") == 2
+    assert "Said ERROR" not in page
+    only = viewer.get(page_of(talkative), {"q": "said warn", "attempt": "2"}).content.decode()
+    assert only.count("<mark>Said WARN</mark>") == 1
+    none = viewer.get(page_of(talkative), {"q": ".*"}).content.decode()
+    assert "No line is like that." in none
+    assert 'value=".*"' in none
+
+
+def test_a_search_is_bounded_and_says_so(
+    talkative: SchedulerExecution, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(output_module, "SEARCHED", 300)
+    page = viewer.get(page_of(talkative), {"q": "Said DEBUG 1"}).content.decode()
+    assert "were looked through: choose an attempt, or download all." in page
+    assert "<mark>" not in page
+
+
+def test_what_follows_is_bounded_too(talkative: SchedulerExecution, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_module, "FOLLOWED", 100)
+    wanted, cursor, seen = Wanted(term="said note 2"), Cursor(), 0
+    turns = 0
+    while turns < 100:
+        turns += 1
+        found = after(talkative.pk, cursor, wanted)
+        cursor, seen = found.cursor, seen + found.lines
+        if not found.cut:
+            break
+    assert (seen, turns > 3) == (1, True)
+
+
+def test_the_cut_is_marked(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True)
+    printed(row, "... 500 bytes (3 lines) left out here: the output is longer than is kept ...", level="NOTE")
+    printed(row, "I was left out here")
+    page = viewer.get(page_of(row)).content.decode()
+    assert page.count("sch-cut") == 1
+
+
+# --- the answer to a page that follows --------------------------------------------------------------
+
+
+def test_a_run_is_followed_to_its_end(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    page = viewer.get(page_of(row))
+    assert (page.context["over"], page.context["output"].cursor) == (False, Cursor())
+    printed(row, "first")
+    found = answer(viewer, row, after="0.0.0", version="old")
+    assert "first" in found["groups"][0][1]
+    assert (found["cursor"], found["over"], found["more"], found["said"]) == ("1.1.0", False, False, "running")
+    assert "Attempt 1 runs in host-1-aaaa" in found["state"]
+    AttemptFactory(execution=row, number=1, outcome="succeeded")
+    SchedulerExecution.objects.filter(pk=row.pk).update(state="succeeded", finished_at=clock.now(), wake_at=None)
+    found = answer(viewer, row, after=found["cursor"], version=found["version"])
+    assert (found["groups"], found["over"], found["said"]) == ([], True, "succeeded")
+    assert "Attempt 1 succeeded in" in found["state"]
+    again = answer(viewer, row, after=found["cursor"], version=found["version"])
+    assert (again["state"], again["over"]) == (None, True)
+    assert viewer.get(page_of(row)).context["over"] is True
+
+
+@pytest.mark.parametrize("change", [{"progress": "4/10"}, {"cancel_requested_by": "maria"}, {"attempt": 2}])
+def test_a_change_of_the_row_brings_the_state_anew(viewer: Client, change: dict[str, Any]) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    versions = set()
+    for _turn in range(3):  # one of them may meet the end of the few seconds that times from now are kept
+        versions.add(answer(viewer, row)["version"])
+    SchedulerExecution.objects.filter(pk=row.pk).update(**change)
+    assert answer(viewer, row)["version"] not in versions
+
+
+def test_who_may_not_look_is_told_nothing(nobody: Client, client: Client, editor: Client) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    printed(row, "secret")
+    for name in ("follow", "output"):
+        assert nobody.get(page_of(row, name)).status_code == 403
+        assert client.get(page_of(row, name)).status_code == 302
+    assert editor.post(page_of(row, "follow")).status_code == 405
+    assert editor.get(page_of(row, "follow").replace(str(row.pk), "999999")).status_code == 404
+    assert editor.get(page_of(row, "follow").replace(str(row.pk), "9" * 30)).status_code == 404
+    assert editor.get(page_of(row, "follow").replace(str(row.pk), "x")).status_code == 404
+
+
+def test_hostile_output_is_text_in_each_way_that_it_is_shown(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    printed(row, HOSTILE)
+    OutputFactory(execution=row, attempt=1, sequence=7, text=f"{HOSTILE}\n")
+    page = viewer.get(page_of(row), {"q": "script"}).content.decode().split('id="output"')[1]
+    followed = answer(viewer, row, q="<script>")["groups"][0][1]
+    for text in (page, followed):
+        assert "<script>" not in text
+        assert "<img" not in text
+        assert "\x1b" not in text
+        assert "\u202e" not in text
+        assert "\\x1b" in text
+        assert "<mark>" in text
+    assert followed.count("<mark>&lt;script&gt;</mark>alert(1)") == 2
+
+
+# --- the download -----------------------------------------------------------------------------------
+
+
+def test_the_download_reads_few_chunks_at_once(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(output_module, "CHUNKS", 3)
+    row = SchedulerExecutionFactory(succeeded=True)
+    for attempt in (1, 2):
+        for number in range(7):
+            printed(row, f"line {attempt}-{number}", attempt=attempt)
+    with CaptureQueriesContext(connection) as captured:
+        parts = list(download(row.pk))
+    assert all("LIMIT" in query["sql"] for query in captured.captured_queries)
+    text = b"".join(parts).decode()
+    assert [line.split(" ")[-1] for line in text.splitlines() if "line" in line] == [
+        f"{attempt}-{number}" for attempt in (1, 2) for number in range(7)
+    ]
+    assert text.count("--- attempt") == 2

@@ -1,0 +1,316 @@
+"""The page of one execution: its way in time, others alike, what differs by now, its message, where it came from."""
+
+from __future__ import annotations
+
+import re
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.utils import timezone as clock
+from pydantic import BaseModel, SecretStr
+
+from scheduling import registry
+from scheduling.admin import alike as alike_module
+from scheduling.admin.attempts import ended_attempts
+from scheduling.admin.execution_timeline import WIDTH, spans, timeline
+from scheduling.admin.lineage import lineage
+from scheduling.core.occurrences import manual_key, rerun_of
+from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.conftest import said
+from tests.admin.test_executions import page_of
+from tests.factories import AttemptFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+from tests.handlers.workers import noop
+from tests.support import NOON
+
+
+class Secretive(BaseModel):
+    """Holds a secret."""
+
+    token: SecretStr
+    region: str = "eu"
+
+
+def at(seconds: float) -> datetime:
+    """So long after noon."""
+    return NOON + timedelta(seconds=seconds)
+
+
+def words(row: SchedulerExecution, now: datetime) -> list[str]:
+    """The timeline's lines as plain text."""
+    steps, _bar = timeline(row, ended_attempts(row)[::-1], now)
+    lines = (f"{step.at} {step.gap} {step.what} {step.about}" for step in steps)
+    return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", line)).strip() for line in lines]
+
+
+@pytest.fixture
+def retried(db: None) -> SchedulerExecution:
+    """Claimed two seconds late, killed once, failed once, and waiting for its third attempt."""
+    row: SchedulerExecution = SchedulerExecutionFactory(
+        retrying=True, attempt=2, scheduled_at=NOON, executed_at=at(2), published_at=at(3), container_id="producer-1",
+        wake_at=at(100), started_at=at(34),
+    )  # fmt: skip
+    AttemptFactory(
+        execution=row, number=1, started_at=at(4), finished_at=at(14), outcome="crashed", signal=9, exit_code=None,
+        consumer="box-1", pid=77, error_class="Crashed", retry_at=at(34),
+    )  # fmt: skip
+    AttemptFactory(execution=row, number=2, started_at=at(34), finished_at=at(40), consumer="box-2", retry_at=at(100))
+    return row
+
+
+def test_the_timeline_tells_each_step_and_each_wait(retried: SchedulerExecution) -> None:
+    assert words(retried, at(50)) == [
+        "2026-03-10 12:00:00 UTC due cron",
+        "2026-03-10 12:00:02 UTC +2 s claimed by producer-1",
+        "2026-03-10 12:00:03 UTC +1 s published into the queue “main”",
+        "2026-03-10 12:00:04 UTC +1 s attempt 1 started in box-1, process 77",
+        "2026-03-10 12:00:14 UTC +10 s attempt 1 crashed after 10 s, signal SIGKILL, Crashed",
+        "waits 20 s before the next attempt",
+        "2026-03-10 12:00:34 UTC +20 s attempt 2 started in box-2, process 4242",
+        "2026-03-10 12:00:40 UTC +6 s attempt 2 failed after 6 s, ValueError",
+        "waits 1 min before the next attempt until in 50 s",
+        "retrying",
+    ]
+
+
+def test_a_running_attempt_and_an_end_without_any(db: None) -> None:
+    running = SchedulerExecutionFactory(
+        running=True, scheduled_at=NOON, executed_at=NOON, published_at=NOON, started_at=at(1), progress="3/10"
+    )
+    assert words(running, at(9))[-2:] == [
+        "2026-03-10 12:00:01 UTC +1 s attempt 1 started in host-1-aaaa, process 4242",
+        "running for 8 s so far",
+    ]
+    skipped = SchedulerExecutionFactory(skipped=True, scheduled_at=NOON, executed_at=at(60), finished_at=at(60))
+    assert words(skipped, at(90))[-1] == "2026-03-10 12:01:00 UTC skipped 1 min after it was due"
+
+
+def test_a_republish_comes_after_the_attempts_before_it(db: None) -> None:
+    row = SchedulerExecutionFactory(
+        scheduled_at=NOON, executed_at=NOON, published_at=at(500), attempt=1, retry_base=1, requested_by="ada"
+    )
+    AttemptFactory(execution=row, number=1, started_at=at(1), finished_at=at(2))
+    found = words(row, at(501))
+    assert found[0].endswith("due cron (ada)")
+    assert found[-2].startswith("2026-03-10 12:08:20 UTC +8 min 18 s published")
+
+
+def test_the_bar_is_drawn_to_scale_and_says_what_it_shows(retried: SchedulerExecution) -> None:
+    found = spans(retried, ended_attempts(retried)[::-1], at(50))
+    assert [(each.tone, each.seconds) for each in found] == [
+        ("wait", 2), ("wait", 2), ("bad", 10), ("wait", 20), ("bad", 6), ("wait", 10),
+    ]  # fmt: skip
+    _steps, bar = timeline(retried, ended_attempts(retried)[::-1], at(50))
+    assert 'role="img"' in bar
+    assert "<title>2 attempts in 50 s: waited to be claimed: 2 s; " in bar
+    assert "<title>attempt 1 crashed: 10 s</title>" in bar
+    widths = [float(width) for width in re.findall(r'<rect[^>]* width="([\d.]+)"', bar)]
+    assert sum(widths) == pytest.approx(WIDTH, abs=1)
+    assert widths[2] == pytest.approx(WIDTH / 5, rel=0.02)
+
+
+def test_a_short_attempt_after_a_long_wait_is_still_seen(db: None) -> None:
+    row = SchedulerExecutionFactory(succeeded=True, scheduled_at=NOON, executed_at=at(80_000), attempt=1)
+    AttemptFactory(execution=row, number=1, outcome="succeeded", started_at=at(80_000), finished_at=at(80_000.01))
+    _steps, bar = timeline(row, ended_attempts(row), at(90_000))
+    assert float(re.findall(r'<rect[^>]* width="([\d.]+)"', bar)[-1]) >= 3
+
+
+def test_many_attempts_are_cut_in_the_list(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(failed=True, attempt=30)
+    for number in range(1, 31):
+        AttemptFactory(execution=row, number=number)
+    page = viewer.get(page_of(row)).content.decode()
+    assert "10 earlier attempts stand only in the table below" in page
+    assert "attempt 10 started" not in page
+    assert "attempt 11 started" in page
+
+
+# --- others alike -----------------------------------------------------------------------------------
+
+
+def test_others_with_the_same_error_are_counted_for_a_day(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    now = clock.now()
+    row = SchedulerExecutionFactory(failed=True)
+    AttemptFactory(execution=row, number=1)
+    assert "No other failed like this in the last 24 h." in viewer.get(page_of(row)).content.decode()
+    SchedulerExecutionFactory.create_batch(3, failed=True)
+    SchedulerExecutionFactory(failed=True, error_message="quite another problem")
+    SchedulerExecutionFactory(failed=True, finished_at=now - timedelta(hours=25))
+    SchedulerExecutionFactory(discarded=True, fingerprint=row.fingerprint)
+    page = viewer.get(page_of(row)).content.decode()
+    link = re.search(r'href="([^"]+)"[^>]*>3 others alike in 24 h</a>', page)
+    assert link
+    rows = viewer.get(link[1]).context["cl"].result_list
+    assert {each.fingerprint for each in rows} == {row.fingerprint}
+    monkeypatch.setattr(alike_module, "LOOKED_AT", 4)
+    assert re.search(r">\d\+ others alike in 24 h</a>", viewer.get(page_of(row)).content.decode())
+
+
+# --- parameters -------------------------------------------------------------------------------------
+
+
+def test_what_differs_from_the_schedule_by_now_is_told(viewer: Client) -> None:
+    scheduler = SchedulerFactory()
+    Scheduler.objects.filter(pk=scheduler.pk).update(params={"a": 1, "b": [2], "kept": "x"})
+    row = SchedulerExecutionFactory(succeeded=True, scheduler=scheduler, params={"a": 1, "b": [3], "gone": True})
+    response = viewer.get(page_of(row))
+    assert [(each.name, each.old, each.new) for each in response.context["difference"]] == [
+        ("b", "[3]", "[2]"), ("gone", "true", None), ("kept", None, '"x"'),
+    ]  # fmt: skip
+    assert "Its schedule has others by now" in response.content.decode()
+    Scheduler.objects.filter(pk=scheduler.pk).update(params=row.params)
+    assert "The same as those of its schedule now." in viewer.get(page_of(row)).content.decode()
+    for params in ([1], "text"):
+        Scheduler.objects.filter(pk=scheduler.pk).update(params=params)
+        assert viewer.get(page_of(row)).context["difference"] is None
+    assert viewer.get(page_of(SchedulerExecutionFactory(scheduler=None))).context["difference"] is None
+
+
+# --- the message ------------------------------------------------------------------------------------
+
+
+def test_the_message_of_a_retry_carries_what_failed(viewer: Client, retried: SchedulerExecution) -> None:
+    panel = viewer.get(page_of(retried)).context["message"]
+    assert "It asks for attempt 3." in panel.about
+    for text in ("&quot;attempt&quot;: 3", f"&quot;execution_id&quot;: {retried.pk}", "&quot;params_scheduler&quot;"):
+        assert text in panel.body
+    for text in ("&quot;x-retry-count&quot;: 2", "ValueError: the invoice has no total", "2026-03-10T12:00:14.000Z"):
+        assert text in panel.headers, text
+
+
+def test_the_message_of_a_failure_is_as_it_is_parked(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(failed=True)
+    panel = viewer.get(page_of(row)).context["message"]
+    assert "&quot;failed_reason&quot;: &quot;ValueError: the invoice has no total&quot;" in panel.body
+    assert "&quot;attempt&quot;: 4" in panel.body
+
+
+def test_no_message_is_made_up(viewer: Client) -> None:
+    assert viewer.get(page_of(SchedulerExecutionFactory(skipped=True))).context["message"] is None
+    unreadable = SchedulerExecutionFactory(failed=True, type="", scheduler=None, target_id=None)
+    assert viewer.get(page_of(unreadable)).context["message"] is None
+
+
+def test_secrets_are_hidden_in_message_and_difference(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = registry.Handler("worker", "tests.secret", noop, params=Secretive)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.secret"), handler)
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.secret"), params={"token": "hunter2"})
+    row = SchedulerExecutionFactory(scheduler=scheduler, params={"token": "hunter3"})
+    page = viewer.get(page_of(row))
+    assert "hunter" not in page.content.decode()
+    assert len(page.context["difference"]) == 1
+
+
+# --- lineage and reruns -----------------------------------------------------------------------------
+
+
+def test_a_rerun_and_its_source_lead_to_each_other(operator: Client) -> None:
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
+    row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 30})
+    other = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True)
+    for _turn in range(2):
+        operator.post(page_of(row, "rerun"), dict(operator.get(page_of(row, "rerun")).context["c"].hidden))
+    first, second = SchedulerExecution.objects.filter(trigger="manual").order_by("pk")
+    assert (rerun_of(first.execution_key), lineage(first).source) == (row.pk, row.pk)
+    assert lineage(row).reruns == [first.pk, second.pk]
+    assert (lineage(other).earlier, lineage(other).later, lineage(other).reruns) == (row.pk, first.pk, [])
+    assert f"execution {row.pk}</a>" in operator.get(page_of(first)).content.decode()
+    page = operator.get(page_of(row)).content.decode()
+    assert f"execution {first.pk}</a>, " in page
+    row.delete()
+    assert f"{row.pk or lineage(first).source_gone}, which is deleted" in operator.get(page_of(first)).content.decode()
+
+
+def test_keys_of_reruns() -> None:
+    key = manual_key(uuid.UUID(int=1), 10**16 - 1)
+    assert len(key) <= 64
+    assert rerun_of(key) == 10**16 - 1
+    for other in ("manual-" + "0" * 36, key + "x", key.replace("manual", "cron"), "", "manual-x-of-1", key + "9"):
+        assert rerun_of(other) is None
+
+
+def test_a_rerun_takes_nothing_from_what_the_schedule_has_by_now(operator: Client) -> None:
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.mark"), params={"seconds": 5})
+    row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={})
+    operator.post(page_of(row, "rerun"), dict(operator.get(page_of(row, "rerun")).context["c"].hidden))
+    assert SchedulerExecution.objects.exclude(pk=row.pk).get().params == {}
+
+
+@pytest.fixture
+def typed(db: None) -> SchedulerExecution:
+    """A run of code with a contract."""
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
+    row: SchedulerExecution = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 30})
+    return row
+
+
+def test_edit_and_run_again(operator: Client, typed: SchedulerExecution) -> None:
+    address = page_of(typed, "edit_rerun")
+    page = operator.get(address).content.decode()
+    assert "&quot;since_days&quot;: 30" in page
+    refused = operator.post(address, {"params": '{"since_days": 999}', "post": "yes"})
+    assert "since_days" in str(refused.context["form"].errors["params"])
+    asked = operator.post(address, {"params": '{"since_days": 60}'})
+    assert [(each.name, each.old, each.new) for each in asked.context["c"].changes] == [("since_days", "30", "60")]
+    assert SchedulerExecution.objects.count() == 1
+    for _click in range(2):
+        done = operator.post(address, dict(asked.context["c"].hidden), follow=True)
+    made = SchedulerExecution.objects.exclude(pk=typed.pk).get()
+    assert done.redirect_chain[-1][0] == page_of(made)
+    assert (made.params, made.requested_by, made.scheduler_id) == ({"since_days": 60}, "operator", typed.scheduler_id)
+    typed.scheduler.refresh_from_db()
+    assert typed.scheduler.params == {"since_days": 1}
+    assert [entry.change_message for entry in LogEntry.objects.order_by("id")] == [
+        f"run again: execution {made.pk}; since_days: 30 -> 60",
+        f"run now: execution {made.pk}, again as {typed.pk}; since_days: 30 -> 60",
+    ]
+
+
+def test_edit_and_run_again_says_when_nothing_changes(operator: Client, typed: SchedulerExecution) -> None:
+    asked = operator.post(page_of(typed, "edit_rerun"), {"params": '{"since_days": 30}'})
+    assert "Nothing is changed" in asked.content.decode()
+
+
+def test_without_its_schedule_there_is_nothing_to_edit(operator: Client) -> None:
+    row = SchedulerExecutionFactory(scheduler=None, succeeded=True)
+    assert "Its schedule is deleted" in operator.get(page_of(row, "edit_rerun"), follow=True).content.decode()
+    operator.post(page_of(row, "edit_rerun"), {"params": "{}", "post": "yes"})
+    assert SchedulerExecution.objects.count() == 1
+
+
+def test_edit_and_run_again_wants_the_permission(
+    viewer: Client, nobody: Client, typed: SchedulerExecution, operator: Client
+) -> None:
+    for client in (viewer, nobody):
+        for method in (client.get, client.post):
+            assert method(page_of(typed, "edit_rerun")).status_code == 403
+    assert "Edit and run again" not in viewer.get(page_of(typed)).content.decode()
+    assert "Edit and run again" in operator.get(page_of(typed)).content.decode()
+    missing = operator.get(page_of(typed, "edit_rerun").replace(str(typed.pk), "999999"), follow=True)
+    assert "exist" in said(missing)[0]
+
+
+def test_secrets_survive_an_edit_unseen(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = registry.Handler("worker", "tests.secret", noop, params=Secretive)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.secret"), handler)
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.secret"), params={"token": "hunter2"})
+    row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"token": "hunter3"})
+    address = page_of(row, "edit_rerun")
+    assert "hunter" not in operator.get(address).content.decode()
+    asked = operator.post(address, {"params": '{"token": "••••••", "region": "us"}'})
+    assert "hunter" not in asked.content.decode()
+    operator.post(address, dict(asked.context["c"].hidden))
+    made = SchedulerExecution.objects.exclude(pk=row.pk).get()
+    assert made.params == {"token": "hunter3", "region": "us"}
+    assert not any("hunter" in entry.change_message for entry in LogEntry.objects.all())
+
+
+def test_the_cancel_page_says_that_a_running_one_is_killed(operator: Client) -> None:
+    running: Any = SchedulerExecutionFactory(running=True)
+    assert "killed with all that it started 5 s later" in operator.get(page_of(running, "cancel")).content.decode()
+    waiting: Any = SchedulerExecutionFactory()
+    assert "killed" not in operator.get(page_of(waiting, "cancel")).content.decode()
