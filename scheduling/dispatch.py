@@ -144,6 +144,7 @@ def run_now(
     by: str = "",
     params: dict[str, Any] | None = None,
     key: uuid.UUID | None = None,
+    instead: Mapping[str, Any] | None = None,
     again: int | None = None,
 ) -> SchedulerExecution:
     """Run a schedule once, now, whatever its own times; it need not be active.
@@ -152,7 +153,8 @@ def run_now(
         by: who asked, for the record.
         params: laid over the Scheduler's own, for this run only.
         key: the caller's idempotency key; a second call with it returns the first one's row.
-        again: the execution that is run again; `params` are then all there is, the Scheduler's own stay out.
+        instead: in place of the Scheduler's own, for this run only; so that one can also be left out.
+        again: the execution that this is a rerun of, for the record.
 
     Raises:
         ValueError: when the schedule has no target.
@@ -162,7 +164,7 @@ def run_now(
     now = clock.now()
     names = target_names([(scheduler.target_type, scheduler.target_id)])
     queue = SchedulerExecution.Queue.STANDALONE if scheduler.stay_alive else SchedulerExecution.Queue.MAIN
-    own = scheduler.params if again is None or params is None else {}
+    own = scheduler.params if instead is None else instead
     execution = SchedulerExecution(
         scheduler=scheduler, execution_key=manual_key(key or uuid.uuid4(), again), scheduled_at=now,
         trigger=Trigger.MANUAL.value, requested_by=by[:150], type=scheduler.target_type,

@@ -17,10 +17,11 @@ from django.utils import timezone as clock
 
 from scheduling.admin import execution_page
 from scheduling.admin.chips import STATES
+from scheduling.admin.execution_page import is_over
 from scheduling.admin.output import Cursor, after, download
 from scheduling.admin.output_lines import Wanted
 from scheduling.admin.parts import MEDIA
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
 
 # Deferred: they stand in the head, and look for what stands in the body.
@@ -38,11 +39,6 @@ STATE_SECONDS = 5
 _COLUMNS = ("state", "attempt", "progress", "pid", "published_at", "cancel_requested_by", "reason")
 
 
-def is_over(state: str) -> bool:
-    """Whether nothing more happens by itself: a page need not ask again."""
-    return state not in CANCELLABLE
-
-
 def version_of(row: dict[str, Any], now: datetime) -> str:
     """Tells whether what a page shows of the state is out of date."""
     beat = 0 if is_over(row["state"]) else int(now.timestamp()) // STATE_SECONDS
@@ -52,7 +48,7 @@ def version_of(row: dict[str, Any], now: datetime) -> str:
 def following(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """What the page's script begins with."""
     version = version_of({name: getattr(row, name) for name in _COLUMNS}, now)
-    return {"over": is_over(row.state), "version": version, "said": _word(row.state)}
+    return {"version": version, "said": _word(row.state)}
 
 
 class ExecutionOutput(admin.ModelAdmin):

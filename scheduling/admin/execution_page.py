@@ -12,6 +12,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.alike import alike
+from scheduling.admin.around import around
 from scheduling.admin.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
 from scheduling.admin.execution_timeline import MOST, timeline
 from scheduling.admin.filters import TRIGGERS
@@ -30,7 +31,7 @@ from scheduling.admin.parts import (
     when,
 )
 from scheduling.admin.scheduler_panels import handler_of_execution
-from scheduling.admin.why import NEEDS_CONSUMER, consumers_alive, why
+from scheduling.admin.why import why
 from scheduling.artefacts import links_for
 from scheduling.core.lifecycle import CANCELLABLE, State
 from scheduling.models import Attempt, SchedulerExecution
@@ -106,6 +107,11 @@ def target_link(row: SchedulerExecution, request: HttpRequest) -> SafeString | s
     return format_html('<a href="{}">{}</a>', address, name)
 
 
+def is_over(state: str) -> bool:
+    """Whether nothing more happens by itself: a page need not ask again."""
+    return state not in CANCELLABLE
+
+
 def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
     """Which buttons are there: what the state allows, and this user may."""
     user, failed = request.user, row.state == State.FAILED.value
@@ -129,17 +135,17 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """What the part of the page shows that changes while it goes on."""
     attempt = Wanted.of(request.GET).attempt
-    consumers = consumers_alive(row.queue, now) if row.state in NEEDS_CONSUMER else None
     ended = ended_attempts(row)
     steps, bar = timeline(row, ended[::-1], now)
     found = lineage(row)
     return {
         "row": row,
+        "over": is_over(row.state),
         "chip": state_chip(row.state),
         "target": target_link(row, request),
         "scheduler_name": shown(row.scheduler, 120) if row.scheduler is not None else "",
         "may_view_scheduler": request.user.has_perm("scheduling.view_scheduler"),
-        "why": [shown(sentence, 2_000) for sentence in why(row, now, consumers)],
+        "why": [shown(sentence, 2_000) for sentence in why(row, now, around(row, now))],
         "progress": shown(row.progress),
         "facts": facts(row, found, now),
         "lineage": found,

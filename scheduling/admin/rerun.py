@@ -57,7 +57,7 @@ def run_again(
     known = SchedulerExecution.objects.filter(scheduler=scheduler, execution_key=manual_key(key, row.pk)).exists()
     try:
         with transport() as broker:
-            made = run_now(scheduler, broker, request.user.get_username(), params, key, again=row.pk)
+            made = run_now(scheduler, broker, request.user.get_username(), key=key, instead=params, again=row.pk)
     except BrokerError as error:
         model_admin.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         return address_of(row)

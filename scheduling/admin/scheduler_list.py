@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from django.contrib import admin
@@ -16,14 +16,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.around import OVERDUE_AFTER
 from scheduling.admin.parts import EMPTY, active_chip, chip, registered_chip, relative, shown, stamp, state_chip
 from scheduling.admin.scheduler_panels import handler_of, in_words, plan_chip
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.scheduler import TARGETS
-
-OVERDUE_AFTER = timedelta(seconds=30)
-"""A producer claims within a second; so late, none is there."""
 
 
 def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:

@@ -8,8 +8,10 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
+from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.around import overdue
 from scheduling.admin.filters import SchedulerTypeFilter
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import MEDIA, shown, stamp
@@ -142,6 +144,7 @@ class SchedulerAdmin(RunNow, Switch, SchedulerColumns, MaskedParams):
         """Above the form: how the stored row stands, whatever the form says."""
         stored = Scheduler.objects.filter(pk=context["original"].pk).first() if context.get("original") else None
         if stored is not None:
+            context["overdue"] = overdue(stored, clock.now())
             stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
             context["plan_error"] = shown(stored.plan_error, 500)
             context["standing"] = self.standing(stored)

@@ -6,36 +6,64 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from scheduling.admin.around import NEEDS_CONSUMER, Around
+from scheduling.admin.text import first_line
 from scheduling.admin.times import relative, spelled, took
 from scheduling.core.lifecycle import State
-from scheduling.models import Process, SchedulerExecution
-from scheduling.reconcile import SILENT_AFTER
-
-NEEDS_CONSUMER = (State.CLAIMED.value, State.QUEUED.value, State.RETRYING.value)
+from scheduling.models import SchedulerExecution
+from scheduling.settlement import CLAIM_GRACE
 
 
-def consumers_alive(queue: str, now: datetime) -> int:
-    """How many consumers of a queue have shown a heartbeat lately."""
-    rows = Process.objects.filter(
-        kind=Process.Kind.CONSUMER, stopped_at__isnull=True, heartbeat_at__gte=now - SILENT_AFTER
-    ).values_list("info", flat=True)
-    # Before its first heartbeat a consumer has not said which queue it serves.
-    return sum(1 for info in rows if not isinstance(info, dict) or info.get("queue", queue) == queue)
-
-
-def why(row: SchedulerExecution, now: datetime, consumers: int | None = None) -> list[str]:
-    """Sentences from the row alone; `consumers` is how many could take it, None if nobody counted."""
+def why(row: SchedulerExecution, now: datetime, about: Around | None = None) -> list[str]:
+    """Sentences from the row, and from what stands around it, if somebody looked."""
+    about = about or Around()
     sentences = _by_state(row, now)
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
         sentences.append(_("%(who)s asked to cancel it; its consumer is ending it.") % who)
-    if consumers == 0 and row.state in NEEDS_CONSUMER:
+    sentences += _unconfirmed(row, now, about)
+    if about.producers == 0:
+        sentences.append(_("No producer is alive to move it on: start one with manage.py run_scheduler."))
+    if about.consumers == 0 and row.state in NEEDS_CONSUMER:
         command = "run_worker --standalone" if row.queue == SchedulerExecution.Queue.STANDALONE else "run_worker"
         sentences.append(
             _("No consumer of the queue “%(queue)s” is alive: start one with manage.py %(command)s.")
             % {"queue": row.get_queue_display(), "command": command}
         )
     return sentences
+
+
+def _unconfirmed(row: SchedulerExecution, now: datetime, about: Around) -> list[str]:
+    """Why what was claimed a while ago is not published."""
+    found = []
+    if about.claimant is not None:
+        who = {"who": about.claimant.container_id, "when": relative(about.claimant.heartbeat_at, now)}
+        found.append(
+            _("The producer %(who)s was stopped before that; another one publishes it.") % who
+            if about.claimant.stopped_at is not None
+            else _("The producer %(who)s died before that: its last sign was %(when)s; another one publishes it.") % who
+        )
+    if about.broker:
+        found.append(
+            _("The broker cannot be used: %(problem)s. It is published by itself once the broker is back.")
+            % {"problem": about.broker.rstrip(".")}
+        )
+    return found
+
+
+def _error(row: SchedulerExecution) -> str:
+    """Class and first line of the message, as a sentence that can follow a colon."""
+    said = first_line(row.error_message, 300)
+    return f"{row.error_class}: {said}".rstrip(" .:") if said else row.error_class
+
+
+def _not_succeeded(row: SchedulerExecution) -> list[str]:
+    facts = {"attempt": row.attempt, "error": _error(row)}
+    if not row.attempt:  # found in the failed queue: no attempt was ever made here
+        return [f"{facts['error']}."] if facts["error"] else []
+    if not facts["error"]:
+        return [_("Attempt %(attempt)s did not succeed.") % facts]
+    return [_("Attempt %(attempt)s did not succeed: %(error)s.") % facts]
 
 
 def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
@@ -49,6 +77,8 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
         "took": took(row.started_at, row.finished_at),
     }
     match row.state:
+        case State.CLAIMED.value if row.wake_at is not None and row.wake_at > now + CLAIM_GRACE:
+            return [*_reason(row), _("It waits for its time, and is due %(wake)s.") % facts]
         case State.CLAIMED.value:
             return [*_reason(row), _("It is claimed by %(claimed_by)s and waits for the broker to confirm it.") % facts]
         case State.QUEUED.value if row.wake_at is not None and row.wake_at > now:
@@ -64,12 +94,12 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
             )
             return [text % facts]
         case State.RETRYING.value:
-            return [_("Attempt %(attempt)s did not succeed.") % facts, *_reason(row), _("It is due %(wake)s.") % facts]
+            return [*_not_succeeded(row), *_reason(row), _("It is due %(wake)s.") % facts]
         case State.SUCCEEDED.value:
             return [_("Attempt %(attempt)s succeeded in %(took)s.") % facts]
         case State.FAILED.value:
             return [
-                _("Attempt %(attempt)s did not succeed.") % facts,
+                *_not_succeeded(row),
                 *_reason(row),
                 _("It waits in the failed inbox until somebody republishes or discards it."),
             ]

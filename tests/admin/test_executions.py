@@ -180,7 +180,8 @@ def test_the_page_of_a_failure_tells_all_of_it(viewer: Client) -> None:
     OutputFactory(execution=row, attempt=2, text="2026-03-10T12:00:01.000Z WARN second\nnot stamped\n")
     page = viewer.get(page_of(row)).content.decode()
     for text in (
-        "Attempt 4 did not succeed. All 3 retries are used. It waits in the failed inbox",
+        "Attempt 4 did not succeed: ValueError: the invoice has no total. All 3 retries are used.",
+        "It waits in the failed inbox",
         "by hand (maria)",
         "signal SIGKILL",
         "exit code 3",
@@ -234,7 +235,16 @@ def test_why_names_what_is_missing(viewer: Client) -> None:
     ("columns", "sentence"),
     [
         ({"claimed": True}, "It is claimed by host-0-producer and waits for the broker to confirm it."),
-        ({"retrying": True}, "Attempt 1 did not succeed. Retry 1 of 3. It is due in "),
+        (
+            {"retrying": True},
+            "Attempt 1 did not succeed: ConnectionError: no route to host. Retry 1 of 3. It is due in ",
+        ),
+        ({"failed": True, "attempt": 0}, '"sch-lead">ValueError: the invoice has no total. All 3 retries are used.'),
+        ({"failed": True, "error_class": "", "error_message": ""}, "Attempt 4 did not succeed. All 3 retries"),
+        (
+            {"claimed": True, "wake_at": "future", "reason": "Republished by ada."},
+            "It waits for its time, and is due in ",
+        ),
         ({"succeeded": True}, "Attempt 1 succeeded in 10 s."),
         ({"skipped": True}, "Missed 3 occurrences: no producer was running."),
         ({"cancelled": True}, "Cancelled by somebody."),
@@ -247,6 +257,8 @@ def test_why_names_what_is_missing(viewer: Client) -> None:
 def test_why(viewer: Client, columns: dict[str, Any], sentence: str) -> None:
     if columns.get("wake_at") == "past":
         columns = {**columns, "wake_at": clock.now() - timedelta(seconds=100)}
+    if columns.get("wake_at") == "future":
+        columns = {**columns, "wake_at": clock.now() + timedelta(minutes=5)}
     assert sentence in viewer.get(page_of(SchedulerExecutionFactory(**columns))).content.decode()
 
 
