@@ -31,6 +31,10 @@ from scheduling.models.scheduler import TARGETS
 
 SCHEDULER = [f"scheduler__{target}" for target in TARGETS]
 
+SEARCHED = 100_000
+"""Executions that a search looks through unless it is one schedule's: no index serves it, and each would
+cost every claim."""
+
 KEY_PREFIXES = ("cron-", "date-", "manual-")
 
 
@@ -48,6 +52,12 @@ def search(queryset: QuerySet, term: str) -> QuerySet:
     if term.startswith(KEY_PREFIXES):
         return queryset.filter(execution_key__startswith=term)
     return queryset.filter(Q(target_name__istartswith=term))
+
+
+def newest(queryset: QuerySet, count: int) -> QuerySet:
+    """Those of a queryset that are among the newest rows of the whole table."""
+    last = SchedulerExecution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
+    return queryset.filter(pk__gt=last - count)
 
 
 class ExecutionList(ChangeList):
@@ -80,7 +90,8 @@ class ExecutionAdmin(ExecutionOutput, ExecutionActions, ReadOnly):
     list_select_related = ()
     search_fields = ("=id", "^execution_key", "^target_name", "=fingerprint")
     search_help_text = gettext_lazy(
-        "An id, the beginning of an execution key or of a target's name, or an error group."
+        "An id, the beginning of an execution key or of a target's name, or an error group. All but an id is looked "
+        "for among the newest 100,000 executions; choose a schedule on the right to look through all of its own."
     )
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
@@ -107,7 +118,11 @@ class ExecutionAdmin(ExecutionOutput, ExecutionActions, ReadOnly):
         self, request: HttpRequest, queryset: QuerySet[SchedulerExecution], search_term: str
     ) -> tuple[QuerySet[SchedulerExecution], bool]:
         """One column by the term's form; see `search`."""
-        return (search(queryset, search_term) if search_term.strip() else queryset), False
+        term = search_term.strip()
+        if not term:
+            return queryset, False
+        bounded = term.isdecimal() or SchedulerFilter.parameter_name in request.GET
+        return search(queryset if bounded else newest(queryset, SEARCHED), term), False
 
     # --- columns ------------------------------------------------------------------------------
 

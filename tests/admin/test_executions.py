@@ -17,7 +17,7 @@ from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
 from scheduling import artefacts, registry
-from scheduling.admin import paging
+from scheduling.admin import executions, paging
 from scheduling.admin.output import tail
 from scheduling.admin.paging import first_since
 from scheduling.core.lifecycle import State
@@ -101,6 +101,21 @@ def test_the_term_decides_which_column_is_searched(viewer: Client) -> None:
     for term in ("9" * 30, "tokens", "'; DROP TABLE", "%"):
         assert found(viewer, f"q={term}") == set(), term
     assert found(viewer, "q=%20") == {row.pk, other.pk}
+
+
+def test_a_search_looks_through_the_newest_or_through_one_schedule(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Nothing indexes a key or a name alone: on millions of rows the page would take seconds."""
+    old, *_, new = SchedulerExecutionFactory.create_batch(4, execution_key="cron-2026-3-10-8-0", target_name="sync")
+    monkeypatch.setattr(executions, "SEARCHED", 2)
+    for term in ("cron-2026", "sync"):
+        shown = found(viewer, f"q={term}")
+        assert new.pk in shown
+        assert old.pk not in shown
+        assert found(viewer, f"q={term}&scheduler={old.scheduler.pk}") == {old.pk}
+    assert found(viewer, f"q={old.pk}") == {old.pk}
+    assert "newest 100,000" in viewer.get(LIST).content.decode()
 
 
 def test_first_since_finds_the_place_without_an_index(db: None) -> None:
