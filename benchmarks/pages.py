@@ -124,6 +124,11 @@ def pages() -> list[tuple[str, str]]:
         ("executions, nothing found", f"{runs}?q=nowhere-to-be-found"),
         ("an execution", f"{runs}{last.pk}/change/"),
         ("a failed execution", f"{runs}{failed.pk}/change/"),
+        ("the oldest execution", f"{runs}{SchedulerExecution.objects.earliest('id').pk}/change/"),
+        ("an execution that printed 10 MB", f"{runs}{talk(failed.pk)}/change/"),
+        ("its output searched, nothing found", f"{runs}{failed.pk}/change/?q=nowhere-to-be-found"),
+        ("its output followed from the end", f"{runs}{failed.pk}/follow/?after=20.999.0"),
+        ("its output followed from the beginning", f"{runs}{failed.pk}/follow/?after=1.0.0"),
         ("failed inbox", inbox),
         ("failed inbox by error", f"{inbox}?group=error"),
         ("failed inbox, searched", f"{inbox}?q=invoice"),
@@ -131,6 +136,24 @@ def pages() -> list[tuple[str, str]]:
         ("processes", f"{A}/process/"),
         ("workers", f"{A}/worker/"),
     ]
+
+
+def talk(pk: int) -> int:
+    """Have an execution print half a megabyte in each of twenty attempts; returns its key."""
+    from django.utils import timezone as clock
+
+    from scheduling.models import Output
+
+    line = f"2026-03-10T12:00:00.000Z INFO {'word ' * 18}\n"
+    text = line * (64 * 1024 // len(line))
+    if Output.objects.filter(execution=pk).count() < 160:
+        Output.objects.filter(execution=pk).delete()
+        Output.objects.bulk_create(
+            Output(execution_id=pk, attempt=number, sequence=sequence, text=text, created_at=clock.now())
+            for number in range(1, 21)
+            for sequence in range(8)
+        )
+    return pk
 
 
 def park(count: int) -> None:
