@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, date, datetime, time
+from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
@@ -14,8 +14,10 @@ from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.cron_input import CronInput
 from scheduling.admin.json_field import PrettyJSONField
 from scheduling.admin.scheduler_panels import inherited_policy, params_problem
+from scheduling.admin.wall_clock import WallClockField
 from scheduling.conf import get_conf
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
 from scheduling.core.retry import DELAY_MS, MULTIPLIER, RetryPolicy, RetryPolicyInvalid
@@ -45,33 +47,6 @@ class DatalistInput(forms.TextInput):
         return format_html('{}<datalist id="{}">{}</datalist>', field, list_id, options)
 
 
-class WallClockField(forms.SplitDateTimeField):
-    """A date and a time as a clock on the wall shows them, without a zone: the schedule's own zone is laid on later.
-
-    Django's field would take them for the site's zone, which is not where the schedule lives.
-    """
-
-    def __init__(self, **kwargs: Any) -> None:
-        kwargs["widget"] = forms.SplitDateTimeWidget(
-            date_attrs={"type": "date", "class": "sch-wall", "aria-label": str(_("Date"))},
-            time_attrs={"type": "time", "class": "sch-wall", "step": "1", "aria-label": str(_("Time"))},
-            date_format="%Y-%m-%d",
-            time_format="%H:%M:%S",
-        )
-        super().__init__(**kwargs)
-
-    def compress(self, data_list: Any) -> datetime | None:
-        """Both parts as a naive datetime."""
-        if not data_list or not any(data_list):
-            return None
-        day, hour = data_list
-        if not isinstance(day, date):
-            raise ValidationError(_("Give a date beside the time."), code="invalid_date")
-        if not isinstance(hour, time):
-            raise ValidationError(_("Give a time beside the date."), code="invalid_time")
-        return datetime.combine(day, hour)
-
-
 class SchedulerForm(forms.ModelForm):
     """Add and edit. `former` holds the values that were stored, for the trail."""
 
@@ -97,10 +72,7 @@ class SchedulerForm(forms.ModelForm):
 
     def _dress(self, row: Scheduler) -> None:
         schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
-        schedule.widget.attrs |= {"class": "sch-cron vTextField", "placeholder": "0 8 * * 1-5", "spellcheck": "false"}
-        schedule.help_text = _(
-            "Minute, hour, day of month, month, weekday; or @hourly, @daily, @weekly, @monthly, @yearly."
-        )
+        schedule.widget, schedule.help_text = CronInput(), ""
         zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
         zone_field.help_text = _("An IANA name such as Europe/Madrid. Empty: %(zone)s.") % {"zone": get_conf().timezone}
         languages = [("", _("As the settings say")), *settings.LANGUAGES]

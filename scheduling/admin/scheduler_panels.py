@@ -1,29 +1,29 @@
-"""What a Scheduler's columns lead to, read-only: the sentence, the next runs, the table of retries."""
+"""What a Scheduler's columns lead to, read-only: its code, the sentence, the runs to come, the table of retries."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Model
-from django.utils import timezone as clock
-from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from scheduling.admin.chips import chip
+from scheduling.admin.chips import chip, icon
 from scheduling.admin.text import shown
-from scheduling.admin.times import length, relative, spelled
+from scheduling.admin.times import length, spelled
 from scheduling.conf import get_conf
 from scheduling.contract import problem
-from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
+from scheduling.core.cron import CronError, next_after, parse, zone
 from scheduling.core.describe import describe
 from scheduling.core.retry import RetryPolicy, RetryPolicyInvalid, delays
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.registry import Handler, UnknownHandler, find
 
-NEXT_RUNS = 5
+NEXT_RUNS = 10
 
 
 def handler_of(scheduler: Scheduler) -> Handler | None:
@@ -96,39 +96,13 @@ def upcoming_runs(scheduler: Scheduler, now: datetime, count: int = NEXT_RUNS) -
     return found
 
 
-def next_runs_panel(scheduler: Scheduler, now: datetime | None = None) -> SafeString | str:
-    """The schedule in words and its next runs in its own zone, in UTC, and from now."""
-    if not scheduler.schedule and scheduler.date_time is None:
-        return _("They are shown once there is a schedule.")
-    now = now or clock.now()
-    try:
-        words, runs = in_words(scheduler), upcoming_runs(scheduler, now)
-        info = zone(scheduler.zone_name)
-    except (CronError, ZoneError) as error:
-        return _refused(error)
-    notes = [] if scheduler.status else [_("It is switched off: these would be its runs if it were on.")]
-    if not runs:
-        notes.append(_("It has no run to come."))
-    head = [_("In %(zone)s") % {"zone": info.key}, "UTC", _("From now")]
-    rows = (
-        (date_format(run.astimezone(info), "D"), spelled(run, info), f"{run:%Y-%m-%d %H:%M:%S}", relative(run, now))
-        for run in runs
-    )
-    return format_html(
-        '<div class="sch-panel"><p class="sch-words" lang="en">{}</p>{}{}</div>',
-        words,
-        format_html_join("", '<p class="sch-note">{}</p>', ((note,) for note in notes)),
-        _table(_("Next runs"), head, "<tr><td>{} {}</td><td>{}</td><td>{}</td></tr>", rows) if runs else "",
-    )
-
-
 def retry_panel(scheduler: Scheduler) -> SafeString | str:
     """The table of attempts that the policy in force gives: when each starts after the failure before it."""
     base, source = inherited_policy(scheduler)
     try:
         policy = scheduler.retry_policy(base)
     except RetryPolicyInvalid as error:
-        return _refused(error)
+        return refused(error)
     own = policy != base
     text = _("This schedule's own policy over that of %(source)s.") if own else _("Inherited from %(source)s.")
     attempts = policy.max_retries + 1
@@ -139,11 +113,12 @@ def retry_panel(scheduler: Scheduler) -> SafeString | str:
         rows.append((number, length(delay / 1000), length(total / 1000)))
     jitter = _("Jitter: each wait is drawn from 50 to 100 % of what stands here.") if policy.jitter else ""
     return format_html(
-        '<div class="sch-panel"><p>{} {} {}</p>{}</div>',
+        '<div class="sch-panel" data-live-said="{}"><p>{} {} {}</p>{}</div>',
+        count,
         text % {"source": source},
         count,
         jitter,
-        _table(
+        table(
             _("Attempts"),
             [_("Attempt"), _("Wait before it"), _("Waits in total")],
             "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
@@ -157,15 +132,23 @@ def plan_chip(scheduler: Scheduler) -> SafeString:
     return chip(_("cannot be planned"), "warn", "bad", scheduler.plan_error)
 
 
-def _refused(error: ValueError) -> SafeString:
-    return format_html('<div class="sch-panel"><p class="sch-note sch-note-bad">{}</p></div>', str(error))
+def refused(error: object) -> SafeString:
+    """A panel that only says why there is nothing to show."""
+    said = str(error)
+    return format_html(
+        '<div class="sch-panel" data-live-said="{}"><p class="sch-note sch-note-bad">{} {}</p></div>',
+        said,
+        icon("warn"),
+        said,
+    )
 
 
-def _table(caption: str, head: list[str], row: str, rows: object) -> SafeString:
+def table(caption: object, head: list[Any], row: str, rows: Iterable[Sequence[object]]) -> SafeString:
+    """A small table; `row` is the HTML of a line with a place for each value of `rows`."""
     return format_html(
         '<div class="sch-scroll"><table class="sch-table"><caption class="sch-hidden">{}</caption>'
         "<thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>",
         caption,
         format_html_join("", '<th scope="col">{}</th>', ((word,) for word in head)),
-        format_html_join("", row, rows),  # type: ignore[arg-type]
+        format_html_join("", row, rows),
     )

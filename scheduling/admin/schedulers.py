@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.forms import ModelForm
@@ -14,11 +15,13 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.around import overdue
 from scheduling.admin.filters import SchedulerTypeFilter
 from scheduling.admin.masked import MaskedParams
+from scheduling.admin.next_runs import next_runs_panel
 from scheduling.admin.parts import MEDIA, shown, stamp
+from scheduling.admin.preview import Preview, live
 from scheduling.admin.run_now import RunNow
 from scheduling.admin.scheduler_form import SchedulerForm
 from scheduling.admin.scheduler_list import SchedulerColumns, last_executions
-from scheduling.admin.scheduler_panels import handler_of, next_runs_panel, retry_panel
+from scheduling.admin.scheduler_panels import handler_of, retry_panel
 from scheduling.admin.switch import Switch
 from scheduling.admin.trail import edits
 from scheduling.core.cron import ZoneError, zone
@@ -28,7 +31,7 @@ from scheduling.registry import Handler
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(RunNow, Switch, SchedulerColumns, MaskedParams):
+class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
     """List, form, and the actions on, off, run now."""
 
     form = SchedulerForm
@@ -77,8 +80,10 @@ class SchedulerAdmin(RunNow, Switch, SchedulerColumns, MaskedParams):
 
     @property
     def media(self) -> Any:
-        """The stock scripts and our style sheet."""
-        return super().media + MEDIA
+        """The stock scripts, our style sheets, and what makes the panels follow the keys."""
+        # Deferred: it stands in the head, and looks for what stands in the body.
+        scripts = [forms.Script("scheduling/live.js", defer=True)]
+        return super().media + MEDIA + forms.Media(css={"all": ["scheduling/scheduler.css"]}, js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
         """The user is found by typing where the project's user admin can search; else by key."""
@@ -107,15 +112,15 @@ class SchedulerAdmin(RunNow, Switch, SchedulerColumns, MaskedParams):
         except ZoneError:
             return stamp(row.date_time)
 
-    @admin.display(description=gettext_lazy("Next 5 runs"))
+    @admin.display(description=gettext_lazy("Next 10 runs"))
     def next_runs(self, row: Scheduler) -> str:
-        """As the form stands: also when it was refused for something else."""
-        return next_runs_panel(row)
+        """As the form stands, also when it was refused for something else; a script keeps it up with the keys."""
+        return live("runs", next_runs_panel(row))
 
     @admin.display(description=gettext_lazy("Attempts"))
     def retry_table(self, row: Scheduler) -> str:
         """As the form stands."""
-        return retry_panel(row)
+        return live("retry", retry_panel(row))
 
     def save_model(self, request: HttpRequest, obj: Scheduler, form: ModelForm, change: bool) -> None:
         """Who adds it is its user, unless the form names one."""

@@ -45,6 +45,7 @@ __all__ = [
     "CronError",
     "ZoneError",
     "count_between",
+    "count_readings",
     "last_between",
     "next_after",
     "parse",
@@ -114,10 +115,10 @@ def count_between(cron: Cron, tz: str, after: datetime, until: datetime) -> int:
     count, here = 0, after
     for change, size in clock_changes(info, after - _LARGEST_CHANGE, until):
         near, far = (min(max(edge, here), until) for edge in (change - _SECOND, change + size))
-        count += _count_readings(cron, _wall(here, info), _wall(near, info))
+        count += count_readings(cron, _wall(here, info), _wall(near, info))
         count += sum(1 for _ in _walk(cron, tz, near, far))
         here = far
-    return count + _count_readings(cron, _wall(here, info), _wall(until, info))
+    return count + count_readings(cron, _wall(here, info), _wall(until, info))
 
 
 def _next_fixed(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
@@ -196,8 +197,8 @@ def _walk(cron: Cron, tz: str, after: datetime, until: datetime) -> Iterator[dat
         found = _next_until(cron, tz, found, until)
 
 
-def _count_readings(cron: Cron, after: datetime, until: datetime) -> int:
-    """How many wall-clock minutes in (after, until] match the five fields."""
+def count_readings(cron: Cron, after: datetime, until: datetime) -> int:
+    """How many naive wall-clock minutes in (after, until] match the five fields."""
     days = count_days(cron.calendar, after.date(), until.date())
     return days * len(cron.hours) * len(cron.minutes) + _readings_to(cron, until) - _readings_to(cron, after)
 

@@ -84,12 +84,14 @@ def visit(browser: Browser, site: str) -> Iterator[Visit]:
     said: list[str] = []
     contexts = []
 
-    def open_page(user: str, scheme: str = "light", width: int = 1280) -> Page:
+    def open_page(user: str, scheme: str = "light", width: int = 1280, zone: str = "UTC", script: bool = True) -> Page:
         context = browser.new_context(
             base_url=site,
             color_scheme=scheme,  # type: ignore[arg-type]
             viewport={"width": width, "height": 900},
             locale="en-US",
+            timezone_id=zone,
+            java_script_enabled=script,
         )
         contexts.append(context)
         context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
@@ -153,12 +155,12 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     expect(page.locator(".field-params .errorlist")).to_contain_text("since_days:")
     assert not Scheduler.objects.exists()
 
-    # Corrected: it is stored, and the next five runs are shown.
+    # Corrected: it is stored, and the next ten runs are shown.
     page.get_by_label("Schedule:", exact=True).fill("0 8 * * 1-5")
     page.get_by_label("Parameters:").fill('{"since_days": 7}')
     page.get_by_role("button", name="Save and continue editing").click()
     expect(page.locator(".messagelist .success")).to_contain_text("was added successfully")
-    expect(page.locator(".field-next_runs tbody tr")).to_have_count(5)
+    expect(page.locator(".field-next_runs tbody tr")).to_have_count(10)
     expect(page.locator(".field-next_runs .sch-words")).to_have_text("At 08:00, Monday through Friday")
     expect(page.locator(".field-next_runs tbody tr").first).to_contain_text(" CE")
     assert Scheduler.objects.get().params == {"since_days": 7}

@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling import registry
-from scheduling.admin.scheduler_panels import next_runs_panel
+from scheduling.admin.next_runs import next_runs_panel
 from scheduling.models import Scheduler, Worker
 from scheduling.registry import Handler, RetryPolicy
 from tests.factories import ReportFactory, SchedulerFactory, UserFactory, WorkerFactory
@@ -206,27 +206,27 @@ def test_a_time_that_a_clock_change_skips_means_the_end_of_the_gap(editor: Clien
 
 
 @time_machine.travel(datetime(2026, 3, 26, 12, 0, tzinfo=UTC), tick=False)
-def test_the_next_five_runs_in_zone_utc_and_from_now(editor: Client) -> None:
+def test_the_next_ten_runs_in_zone_utc_and_from_now(editor: Client) -> None:
     row = SchedulerFactory(schedule="0 9 * * *", timezone="Europe/Madrid")
     page = editor.get(change(row)).content.decode()
     assert "At 09:00" in page
     for text in (
         "Fri 2026-03-27 09:00:00 CET",
-        "2026-03-27 08:00:00",
+        '<time class="sch-time" datetime="2026-03-27T08:00:00Z" data-viewer>2026-03-27 08:00:00</time>',
         "in 20 h",
         "Sun 2026-03-29 09:00:00 CEST",
         "2026-03-29 07:00:00",
-        "Tue 2026-03-31 09:00:00 CEST",
+        "Sun 2026-04-05 09:00:00 CEST",
     ):
         assert text in page, text
-    assert "2026-04-01 09:00:00" not in page
+    assert "2026-04-06 09:00:00" not in page
 
 
 def test_the_preview_of_a_form_that_was_refused_for_something_else(editor: Client) -> None:
     response = editor.post(ADD, form(worker="", schedule="0 0 * * 1"))
     assert set(errors(response)) == {"worker"}
     assert "At 00:00, only on Monday" in response.content.decode()
-    assert len(response.content.decode().split("<tr><td>Mon ")) == 6
+    assert len(response.content.decode().split("<tr><td>Mon ")) == 11
 
 
 def test_an_expression_with_few_runs_left_shows_those() -> None:

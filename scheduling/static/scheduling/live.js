@@ -1,0 +1,96 @@
+/* Panels that follow what is typed, and the help of the cron input.
+
+   <div data-live-url="..." data-live-fields="schedule timezone" data-live-failed="...">  a panel, and after it
+   <p role="status" aria-live="polite">  what is said of it: the fragment's own data-live-said
+   <time datetime="..." data-viewer>     an instant, to be read on the viewer's own clock
+   <span data-viewer-zone="...: %(zone)s">  the head of their column
+   <div data-cron="id of the input">     holds [data-preset] buttons and the names of the five fields
+
+   The server renders each panel; here is asked 250 ms after the last key, and an older question is given up. */
+"use strict";
+(() => {
+    const WAIT = 250;
+    const zone = (() => { try { return new Intl.DateTimeFormat().resolvedOptions().timeZone || "UTC"; } catch { return "UTC"; } })();
+    const format = new Intl.DateTimeFormat("sv-SE", { dateStyle: "short", timeStyle: "medium", timeZone: zone });
+
+    function localise(root) {
+        for (const time of root.querySelectorAll("time[data-viewer]")) {
+            const instant = new Date(time.dateTime);
+            if (!Number.isNaN(instant.getTime())) time.textContent = format.format(instant);
+        }
+        for (const head of root.querySelectorAll("[data-viewer-zone]")) {
+            head.textContent = head.dataset.viewerZone.replace("%(zone)s", zone);
+        }
+    }
+
+    function follow(panel) {
+        const form = panel.closest("form");
+        const status = panel.nextElementSibling;
+        const names = panel.dataset.liveFields.split(" ");
+        if (!form || !names.some((name) => form.elements[name])) return; // it can only be looked at
+        let timer = 0, asked = null;
+
+        function query() {
+            const typed = new FormData(form), values = new URLSearchParams();
+            for (const name of names) if (typed.has(name)) values.set(name, typed.get(name));
+            return values;
+        }
+
+        async function ask() {
+            if (asked) asked.abort();
+            const mine = asked = new AbortController();
+            try {
+                const response = await fetch(`${panel.dataset.liveUrl}?${query()}`, {
+                    credentials: "same-origin", redirect: "manual", signal: mine.signal,
+                });
+                if (!response.ok || !response.headers.get("X-Part")) throw new Error();
+                const html = await response.text();
+                if (asked !== mine) return;
+                panel.innerHTML = html;
+                panel.classList.remove("sch-live-old");
+                localise(panel);
+                say(panel.querySelector("[data-live-said]")?.dataset.liveSaid || "");
+            } catch (error) {
+                if (error.name === "AbortError" || asked !== mine) return;
+                panel.classList.add("sch-live-old");
+                say(panel.dataset.liveFailed);
+            }
+        }
+
+        function say(words) {
+            if (status && status.textContent !== words) status.textContent = words;
+        }
+
+        function changed(event) {
+            if (!names.includes(event.target.name)) return;
+            clearTimeout(timer);
+            timer = setTimeout(ask, WAIT);
+        }
+        form.addEventListener("input", changed);
+        form.addEventListener("change", changed);
+    }
+
+    function help(box) {
+        const input = document.getElementById(box.dataset.cron);
+        const parts = [...box.querySelectorAll(".sch-cron-parts li")];
+        if (!input) return;
+        const presets = box.querySelector(".sch-presets");
+        presets.hidden = false;
+        presets.addEventListener("click", (event) => {
+            const button = event.target.closest("[data-preset]");
+            if (!button) return;
+            input.value = button.dataset.preset;
+            input.dispatchEvent(new Event("input", { bubbles: true }));
+        });
+        function mark() {
+            const before = document.activeElement === input ? input.value.slice(0, input.selectionStart).trimStart() : null;
+            const place = before === null || before.startsWith("@") ? -1 : before.split(/\s+/).length - 1;
+            parts.forEach((part, number) => part.classList.toggle("sch-here", number === place));
+        }
+        for (const name of ["input", "keyup", "click", "focus", "blur"]) input.addEventListener(name, mark);
+    }
+
+    localise(document);
+    document.querySelectorAll("[data-live-url]").forEach(follow);
+    document.querySelectorAll("[data-cron]").forEach(help);
+})();

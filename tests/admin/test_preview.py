@@ -1,0 +1,160 @@
+"""The preview while typing: what it says, who may ask, and that it is cheap and harmless whatever is typed."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import pytest
+import time_machine
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from scheduling import registry
+from scheduling.models import Scheduler
+from scheduling.registry import Handler, RetryPolicy
+from tests.admin.conftest import VIEW, logged_in
+from tests.factories import UserFactory, WorkerFactory
+from tests.handlers.workers import noop
+
+RUNS = reverse("admin:scheduling_scheduler_preview", args=["runs"])
+RETRY = reverse("admin:scheduling_scheduler_preview", args=["retry"])
+
+
+@pytest.fixture
+def at() -> Any:
+    """A Thursday before the clocks change in Madrid."""
+    with time_machine.travel(datetime(2026, 3, 26, 12, 0, tzinfo=UTC), tick=False):
+        yield
+
+
+def ask(client: Client, address: str = RUNS, **typed: str) -> str:
+    """The panel for what was typed."""
+    response = client.get(address, {"status": "on", **typed} if address == RUNS else typed)
+    assert response.status_code == 200
+    assert response["X-Part"] in {"runs", "retry"}
+    return response.content.decode()
+
+
+@pytest.mark.usefixtures("at")
+def test_words_runs_a_day_and_ten_runs(editor: Client) -> None:
+    panel = ask(editor, schedule="0 9 * * 1-5", timezone="Europe/Madrid")
+    assert "At 09:00, Monday through Friday" in panel
+    assert "1 run on each day that matches, 261 in the next 365 days." in panel
+    assert panel.count("data-viewer>") == 10
+    assert "Fri 2026-03-27 09:00:00 CET" in panel
+    assert "in 20 h" in panel
+    assert "clocks" not in panel
+    assert 'data-live-said="At 09:00, Monday through Friday. Next run: 2026-03-27 09:00:00 CET, in 20 h."' in panel
+
+
+@pytest.mark.usefixtures("at")
+@pytest.mark.parametrize(
+    ("schedule", "sentences"),
+    [
+        ("*/5 * * * *", ["288 runs a day.", "twice. It follows real time, and its pace stays the same."]),
+        (
+            "30 2 * * *",
+            [
+                "1 run a day.",
+                "right after the hour that the clocks skip",
+                "Sun 2026-03-29: the clocks skip 02:00 to 03:00. What falls due in it runs once, at 03:00.",
+                "Sun 2026-10-25: the clocks show 02:00 to 03:00 twice. It runs the first time only.",
+            ],
+        ),
+        (
+            "*/30 2 * * *",
+            ["its runs of that hour do not take place on this day", "its runs of that hour take place twice"],
+        ),
+        ("* * * * *", ["1,440 runs a day.", "It runs each minute. If that is not meant"]),
+        ("* 8 * * *", ["It runs each minute of the hours named. For once an hour, write 0 for the minute."]),
+        ("0 0 31 2 *", ["sch-note-bad", "would never fire"]),
+        ("61 8 * * *", ["sch-note-bad", "Minute: &#x27;61&#x27; is outside 0-59."]),
+        ("0 8 * *", ["not 4; seconds and years are not supported."]),
+        ("", ["They are shown once there is a schedule."]),
+    ],
+)
+def test_what_there_is_to_heed(editor: Client, schedule: str, sentences: list[str]) -> None:
+    panel = ask(editor, schedule=schedule, timezone="Europe/Madrid")
+    for sentence in sentences:
+        assert sentence in panel, sentence
+
+
+@pytest.mark.usefixtures("at")
+def test_one_date_and_time(editor: Client) -> None:
+    when = {"date_time_0": "2026-03-29", "date_time_1": "02:30", "timezone": "Europe/Madrid"}
+    panel = ask(editor, **when)
+    assert "Once at 2026-03-29 03:00:00 CEST" in panel
+    assert "The clocks skip 02:30 on this day: it runs right after." in panel
+    assert "The clocks show 02:30 twice" in ask(editor, **{**when, "date_time_0": "2026-10-25"})
+    assert "It has no run to come." in ask(editor, **{**when, "date_time_0": "2026-03-01"})
+    assert "Give a time beside the date." in ask(editor, date_time_0="2026-03-29")
+    assert "Give either" in ask(editor, schedule="0 8 * * *", **when)
+    assert "is not an IANA time zone" in ask(editor, **{**when, "timezone": "Nowhere"})
+
+
+def test_off_says_so(editor: Client) -> None:
+    assert "these would be its runs" in ask(editor, schedule="0 8 * * *", status="")
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {"schedule": "x" * 5_000},
+        {"schedule": "<script>alert(1)</script>"},
+        {"schedule": "0 8 * * * \x00"},
+        {"schedule": "0 8 * * *", "timezone": "<b>" * 50},
+        {"schedule": "0 8 * * *", "timezone": "../../etc/passwd"},
+        {"date_time_0": "9999-12-31", "date_time_1": "23:59", "timezone": "America/New_York"},
+        {"date_time_0": "9" * 3_000, "date_time_1": "1"},
+    ],
+)
+def test_nonsense_is_answered_with_a_sentence(editor: Client, typed: dict[str, str]) -> None:
+    panel = ask(editor, **typed)
+    assert "sch-note-bad" in panel
+    assert "<script" not in panel
+    assert "<b>" not in panel
+    assert len(panel) < 2_000
+
+
+def test_the_table_of_attempts_follows_the_fields_and_the_target(
+    editor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    panel = ask(editor, RETRY, max_retries="2", retry_delay_ms="10000", retry_multiplier="3", retry_jitter="true")
+    assert "<tr><td>3</td><td>30 s</td><td>40 s</td></tr>" in panel
+    assert "Jitter: each wait" in panel
+    handler = Handler("worker", "tests.patient", noop, retry=RetryPolicy(max_retries=1, delay_ms=60_000))
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.patient"), handler)
+    panel = ask(editor, RETRY, worker=str(WorkerFactory(name="tests.patient").pk))
+    assert "Inherited from the target&#x27;s code." in panel
+    assert "<tr><td>2</td><td>1 min</td><td>1 min</td></tr>" in panel
+    for typed, sentence in (
+        ({"max_retries": "20"}, "Retries must be from 0 to 19, not 20."),
+        ({"max_retries": "many"}, "Retries: Enter a whole number."),
+        ({"retry_multiplier": "NaN"}, "Delay multiplier: Enter a number."),
+        ({"worker": "9" * 30}, "4 attempts at most."),
+        ({"worker": "0"}, "4 attempts at most."),
+    ):
+        assert sentence in ask(editor, RETRY, **typed), typed
+
+
+def test_who_has_no_form_gets_no_preview(viewer: Client, operator: Client, nobody: Client) -> None:
+    for client in (viewer, operator, nobody):
+        assert client.get(RUNS, {"schedule": "0 8 * * *"}).status_code == 403
+    assert Client().get(RUNS).status_code == 302
+    adder = logged_in(UserFactory(permissions=[*VIEW, "scheduling.add_scheduler"]))
+    assert "At 08:00" in ask(adder, schedule="0 8 * * *")
+
+
+def test_it_only_reads(editor: Client) -> None:
+    assert editor.post(RUNS, {"schedule": "0 8 * * *"}).status_code == 405
+    assert editor.get(reverse("admin:scheduling_scheduler_preview", args=["nothing"])).status_code == 404
+    before = Scheduler.objects.count()
+    with CaptureQueriesContext(connection) as captured:
+        ask(editor, schedule="0 8 * * *", timezone="Europe/Madrid")
+    assert all(query["sql"].startswith("SELECT") for query in captured.captured_queries)
+    # The session and the user.
+    assert len(captured.captured_queries) == 2
+    assert Scheduler.objects.count() == before

@@ -1,0 +1,102 @@
+"""The schedule's page in a real browser, under the strict policy, without a word on its console."""
+
+from __future__ import annotations
+
+import os
+import re
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from scheduling.models import Worker
+from tests.admin.test_browser import Visit, _async_unsafe, browser, overflow, site, visit  # noqa: F401 - fixtures
+from tests.factories import SchedulerFactory, UserFactory
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+ADD = reverse("admin:scheduling_scheduler_add")
+
+
+def shot(page: Page, name: str) -> None:
+    """A picture to look at, where SCREENSHOTS names a directory."""
+    if directory := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{directory}/{name}.png", full_page=True)
+
+
+def test_the_preview_follows_the_keys(visit: Visit) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada", zone="Asia/Tokyo")
+    page.goto(ADD)
+    panel = page.locator(".field-next_runs")
+    expect(panel).to_contain_text("They are shown once there is a schedule.")
+    page.get_by_label("Time zone:").fill("Europe/Madrid")
+    page.get_by_label("Schedule:", exact=True).press_sequentially("0 8 * * 1-5")
+    expect(panel.locator(".sch-words")).to_have_text("At 08:00, Monday through Friday")
+    expect(panel.locator("tbody tr")).to_have_count(10)
+    # On the viewer's own clock: 8:00 in Madrid is 15:00 or 16:00 in Tokyo.
+    expect(panel.locator("thead th").nth(1)).to_have_text("Your time: Asia/Tokyo")
+    expect(panel.locator("tbody tr").first.locator("td").nth(1)).to_have_text(re.compile(r" 1[56]:00:00$"))
+    said = panel.get_by_role("status")
+    expect(said).to_have_text(re.compile(r"^At 08:00, Monday through Friday\. Next run: "))
+    shot(page, "preview")
+
+    page.get_by_label("Schedule:", exact=True).fill("61 8 * * 1-5")
+    expect(panel.locator(".sch-note-bad")).to_have_text(re.compile("Minute: '61' is outside 0-59."))
+    expect(said).to_have_text("Minute: '61' is outside 0-59.")
+    page.get_by_label("Schedule:", exact=True).fill("* * * * *")
+    expect(panel.locator(".sch-note-warn")).to_contain_text("It runs each minute.")
+    page.get_by_label("Active").uncheck()
+    expect(panel).to_contain_text("these would be its runs")
+
+    # A preset fills the field, and the panel follows it.
+    page.get_by_role("button", name="Hourly").click()
+    expect(page.get_by_label("Schedule:", exact=True)).to_have_value("0 * * * *")
+    expect(panel.locator(".sch-words")).to_have_text("Every hour")
+
+    # The part under the caret is marked.
+    page.get_by_label("Schedule:", exact=True).fill("0 8 ")
+    expect(page.locator(".sch-cron-parts .sch-here")).to_have_text("day of month")
+    page.get_by_text("What may be written").click()
+    expect(page.get_by_text("each tenth, from the first on")).to_be_visible()
+
+
+def test_the_table_of_attempts_follows_the_keys(visit: Visit) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    page.goto(ADD)
+    table = page.locator(".field-retry_table")
+    expect(table).to_contain_text("4 attempts at most.")
+    page.get_by_label("Retries:").fill("1")
+    expect(table).to_contain_text("2 attempts at most.")
+    page.get_by_label("First retry delay").fill("10")
+    expect(table.locator(".sch-note-bad")).to_contain_text("must be from 1000 to 3600000")
+    page.get_by_label("First retry delay").fill("")
+    page.get_by_label("Worker:").select_option(str(Worker.objects.get(name="tests.fail").pk))
+    expect(table).to_contain_text("over that of the target's code")
+
+
+def test_an_older_question_is_given_up_for_a_newer_one(visit: Visit) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    page.goto(ADD)
+    # The first question is never answered: it must be given up, not waited for.
+    first, given_up = re.compile(r"/preview/runs/.*schedule=1\+"), list[str]()
+    page.route(first, lambda route: None)
+    page.on("requestfailed", lambda request: given_up.append(request.url))
+    with page.expect_request(first):
+        page.get_by_label("Schedule:", exact=True).fill("1 8 * * *")
+    page.get_by_label("Schedule:", exact=True).fill("2 8 * * *")
+    expect(page.locator(".field-next_runs .sch-words")).to_have_text("At 08:02")
+    assert [url for url in given_up if first.search(url)]
+
+
+def test_a_server_that_does_not_answer_leaves_the_last_panel_marked_as_old(visit: Visit) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    row = SchedulerFactory(schedule="0 8 * * *")
+    page = visit("ada")
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page.route("**/preview/runs/**", lambda route: route.fulfill(status=200, body="<form>login</form>"))
+    page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
+    expect(page.locator(".field-next_runs .sch-live-old")).to_contain_text("At 08:00")
+    expect(page.locator(".field-next_runs [role=status]")).to_contain_text("Not updated")
