@@ -13,6 +13,8 @@ from django.template.response import TemplateResponse
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.params_diff import Change
+from scheduling.admin.params_form import MEDIA as PARAMS_MEDIA
+from scheduling.admin.params_form import ParamsForm
 from scheduling.admin.parts import MEDIA
 
 TEMPLATE = "admin/scheduling/confirm.html"
@@ -36,6 +38,7 @@ class Confirmation:
         warnings: sentences to heed.
         hidden: names and values to send along with the POST.
         ask_reason: show a field for a reason, which is required.
+        params: a form for parameters, to be sent along.
         most_minutes: show a field for minutes over which to spread it, up to so many; 0 for none.
         error: what was wrong with the POST that led here.
         danger: the button takes something away.
@@ -54,6 +57,7 @@ class Confirmation:
     warnings: Sequence[Text] = ()
     hidden: Sequence[tuple[str, Any]] = ()
     ask_reason: bool = False
+    params: ParamsForm | None = None
     most_minutes: int = 0
     reason: str = ""
     error: Text = ""
@@ -68,7 +72,7 @@ def page(request: HttpRequest, model_admin: admin.ModelAdmin, confirmation: Conf
     context = {
         **model_admin.admin_site.each_context(request),
         "opts": model_admin.opts,
-        "media": MEDIA,
+        "media": MEDIA + PARAMS_MEDIA if confirmation.params is not None else MEDIA,
         "title": confirmation.title,
         "subtitle": None,
         "c": confirmation,

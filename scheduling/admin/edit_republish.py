@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 from django import forms
@@ -12,12 +13,12 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
 from scheduling import failed
 from scheduling.admin import params_diff
 from scheduling.admin.confirm import Confirmation, page
-from scheduling.admin.json_field import PrettyJSONField
+from scheduling.admin.params_form import MEDIA as PARAMS_MEDIA
+from scheduling.admin.params_form import ParamsForm
 from scheduling.admin.params_model import masked, params_table
 from scheduling.admin.parts import EMPTY, MEDIA, first_line, json_block, shown
 from scheduling.admin.scheduler_panels import handler_of_execution
@@ -32,26 +33,28 @@ from scheduling.targets import find_target
 TEMPLATE = "admin/scheduling/failedexecution/edit.html"
 
 
-class ParamsForm(forms.Form):
-    """The parameters as JSON, for one execution; `attempt` is the one whose failure the operator looked at."""
+class EditForm(forms.Form):
+    """The parameters for one execution; `attempt` is the one whose failure the operator looked at."""
 
-    params = PrettyJSONField(
-        label=gettext_lazy("Parameters"), help_text=gettext_lazy("For this execution only; its schedule keeps its own.")
-    )
     attempt = forms.IntegerField(widget=forms.HiddenInput)
 
     def __init__(self, row: FailedExecution, data: Any = None) -> None:
         self.row, self.handler, self.old = row, handler_of_execution(row), _stored(row)
-        super().__init__(data, initial={"params": masked(self.handler, self.old), "attempt": row.attempt})
+        self.target = find_target(row.type, row.target_id)
+        inherited = getattr(self.target, "params", None)
+        self.params = ParamsForm(self.handler, self.old, inherited=inherited, data=data)
+        super().__init__(data, initial={"attempt": row.attempt})
 
-    def clean_params(self) -> dict[str, Any]:
+    def clean(self) -> dict[str, Any]:
         """With the secrets that were left alone, and fit for the code."""
-        params = params_diff.unmask(self.handler, self.old, self.cleaned_data["params"])
-        found = problem_of(self.row.type, find_target(self.row.type, self.row.target_id), params)
-        if found:
+        data = super().clean() or self.cleaned_data
+        if not self.params.is_valid():
+            raise ValidationError(_("Please correct the error below."), code="params")
+        # Beyond what the form asks: the target's own may be spoilt.
+        if found := problem_of(self.row.type, self.target, self.params.params):
             # Names of unknown parameters are quoted in it.
             raise ValidationError(shown(found, 1_000), code="params")
-        return params
+        return {**data, "params": self.params.params}
 
     def clean_attempt(self) -> int:
         """Refused, when it ran and failed again meanwhile."""
@@ -81,7 +84,9 @@ class EditRepublish(admin.ModelAdmin):
         if not row.type:
             self.message_user(request, _("Its message cannot be read, so it has no parameters."), messages.ERROR)
             return HttpResponseRedirect(back)
-        form = ParamsForm(row, request.POST if request.method == "POST" else None)
+        form = EditForm(row, request.POST if request.method == "POST" else None)
+        if request.method == "POST" and (wanted := ParamsForm.wanted(request.POST)) is not None:
+            return form.params.fragment(wanted)
         if not form.is_valid():
             return self._edit_form(request, row, form, back)
         if request.POST.get("post") != "yes":
@@ -89,13 +94,13 @@ class EditRepublish(admin.ModelAdmin):
         self._send_edited(request, row, form)
         return HttpResponseRedirect(back)
 
-    def _edit_form(self, request: HttpRequest, row: FailedExecution, form: ParamsForm, back: str) -> TemplateResponse:
+    def _edit_form(self, request: HttpRequest, row: FailedExecution, form: EditForm, back: str) -> TemplateResponse:
         target = find_target(row.type, row.target_id)
         defaults = getattr(target, "params", None)
         context = {
             **self.admin_site.each_context(request),
             "opts": self.opts,
-            "media": MEDIA,
+            "media": MEDIA + PARAMS_MEDIA,
             "title": _("Edit and republish"),
             "subtitle": None,
             "c": {"crumbs": _crumbs(row, back)},
@@ -104,12 +109,12 @@ class EditRepublish(admin.ModelAdmin):
             "back": back,
             "facts": _facts(row),
             "warnings": _warnings(target, form.handler),
-            "table": params_table(form.handler.params) if form.handler is not None else "",
+            "table": params_table(form.handler.params) if form.handler is not None and not form.params.inputs else "",
             "defaults": json_block(masked(form.handler, defaults)) if defaults else "",
         }
         return TemplateResponse(request, TEMPLATE, context)
 
-    def _ask_edit(self, request: HttpRequest, row: FailedExecution, form: ParamsForm, back: str) -> TemplateResponse:
+    def _ask_edit(self, request: HttpRequest, row: FailedExecution, form: EditForm, back: str) -> TemplateResponse:
         found = params_diff.changes(form.handler, form.old, form.cleaned_data["params"])
         warnings = _warnings(find_target(row.type, row.target_id), form.handler)
         if not found:
@@ -125,12 +130,12 @@ class EditRepublish(admin.ModelAdmin):
                 facts=_facts(row),
                 changes=found,
                 warnings=warnings,
-                hidden=[("post", "yes"), ("attempt", row.attempt), ("params", request.POST.get("params", ""))],
+                hidden=[("post", "yes"), ("attempt", row.attempt), ("params", json.dumps(form.params.written))],
                 crumbs=_crumbs(row, back),
             ),
         )
 
-    def _send_edited(self, request: HttpRequest, row: FailedExecution, form: ParamsForm) -> None:
+    def _send_edited(self, request: HttpRequest, row: FailedExecution, form: EditForm) -> None:
         params, by = form.cleaned_data["params"], request.user.get_username()
         try:
             with transport() as broker:

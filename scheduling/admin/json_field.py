@@ -49,6 +49,7 @@ class PrettyJSONField(forms.JSONField):
     """
 
     widget = PrettyJSONWidget
+    objects_only = True
     default_error_messages = {
         "invalid": _("This is not JSON: %(what)s at line %(line)s, column %(column)s, near %(near)s."),
         "object": _('Write a JSON object, such as {"region": "eu"}.'),
@@ -92,7 +93,7 @@ class PrettyJSONField(forms.JSONField):
         except ValueError:
             # Python refuses to convert numbers of thousands of digits.
             raise self._error("number_size") from None
-        if not isinstance(found, dict):
+        if self.objects_only and not isinstance(found, dict):
             raise self._error("object")
         self._refuse_unusable(found)
         return found
@@ -115,7 +116,7 @@ class PrettyJSONField(forms.JSONField):
         except ValidationError:
             return True
 
-    def _refuse_unusable(self, found: dict[str, Any]) -> None:
+    def _refuse_unusable(self, found: Any) -> None:
         waiting: list[tuple[Any, int]] = [(found, 1)]
         while waiting:
             value, depth = waiting.pop()

@@ -17,7 +17,7 @@ from scheduling.registry import Handler
 class MaskedParams(admin.ModelAdmin):
     """Where the form is read-only, `params` gives way to `params_shown`.
 
-    Django would show the stored value as it is: only who may edit it has to see all of it.
+    Django would show the stored value as it is, with its secrets.
     """
 
     shown_instead: Any = {"params": "params_shown"}

@@ -6,6 +6,8 @@ import json
 import types
 import typing
 from collections.abc import Iterable
+from datetime import date, datetime, time
+from decimal import Decimal
 from enum import Enum
 from typing import Any, Literal, Union
 
@@ -79,6 +81,12 @@ _NAMES = {
     str: gettext_lazy("text"),
     bool: gettext_lazy("true or false"),
     float: gettext_lazy("number"),
+    Decimal: gettext_lazy("decimal number"),
+    date: gettext_lazy("date"),
+    time: gettext_lazy("time"),
+    datetime: gettext_lazy("date and time, such as 2026-03-10T12:00:00+01:00"),
+    SecretStr: gettext_lazy("secret"),
+    SecretBytes: gettext_lazy("secret"),
     dict: gettext_lazy("object"),
     list: gettext_lazy("list"),
 }

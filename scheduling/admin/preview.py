@@ -17,6 +17,8 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.next_runs import Note, next_runs_panel
+from scheduling.admin.params_form import ParamsForm
+from scheduling.admin.scheduler_form import params_form
 from scheduling.admin.scheduler_panels import refused, retry_panel
 from scheduling.admin.wall_clock import WallClockField
 from scheduling.core.cron import ZoneError, resolve_wall, zone
@@ -63,12 +65,30 @@ def live(part: str, panel: object) -> SafeString:
 
 
 class Preview(admin.ModelAdmin):
-    """Gives the Scheduler's form the address that its panels ask."""
+    """Gives the Scheduler's form the addresses that its panels and its parameters ask."""
 
     def get_urls(self) -> list[URLPattern]:
         """Before the catch-all of the change page."""
-        view = self.admin_site.admin_view(self.preview_view)
-        return [path("preview/<slug:part>/", view, name="scheduling_scheduler_preview"), *super().get_urls()]
+        wrap = self.admin_site.admin_view
+        return [
+            path("preview/<slug:part>/", wrap(self.preview_view), name="scheduling_scheduler_preview"),
+            path("params/<int:pk>/", wrap(self.params_view), name="scheduling_scheduler_params"),
+            *super().get_urls(),
+        ]
+
+    def params_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The parameters of the form as it stands, for another target or in the other way of writing.
+
+        A POST, for it carries what was typed; nothing is stored. `pk` is 0 for a schedule that is being added.
+        """
+        row = Scheduler.objects.filter(pk=pk).first() if pk else None
+        allowed = self.has_change_permission(request, row) if row is not None else self.has_add_permission(request)
+        if not allowed:
+            raise PermissionDenied
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        form = params_form(row or Scheduler(), request.POST)
+        return form.fragment(ParamsForm.wanted(request.POST) or "")
 
     def preview_view(self, request: HttpRequest, part: str) -> HttpResponse:
         """A panel, for who may add or edit schedules: nobody else has the form."""

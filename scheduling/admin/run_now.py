@@ -16,8 +16,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
+from scheduling.admin import params_diff
 from scheduling.admin.confirm import Confirmation, key_of, new_key, page
-from scheduling.admin.scheduler_panels import params_problem
+from scheduling.admin.params_form import NAME, ParamsForm
+from scheduling.admin.scheduler_panels import handler_of, params_problem
 from scheduling.admin.trail import record
 from scheduling.admin.transport import transport
 from scheduling.broker import BrokerError
@@ -60,9 +62,15 @@ class RunNow(admin.ModelAdmin):
         if scheduler is None:
             return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
         back = reverse("admin:scheduling_scheduler_change", args=[scheduler.pk])
+        posted = request.POST if request.method == "POST" else None
+        # The dashboard's button sends no parameters: then the schedule's own are taken.
+        form = self._params(scheduler, posted if posted is not None and NAME in posted else None)
+        if posted is not None and (wanted := ParamsForm.wanted(posted)) is not None:
+            return form.fragment(wanted)
         found = params_problem(scheduler)
-        if request.method == "POST" and not found:
-            done = self._run(request, [scheduler])
+        blocked = scheduler.target is None or not isinstance(getattr(scheduler.target, "params", {}), dict)
+        if posted is not None and not blocked and (form.is_valid() if form.bound else not found):
+            done = self._run(request, [scheduler], form.params if form.bound else None)
             if done and request.user.has_perm("scheduling.view_schedulerexecution"):
                 back = reverse("admin:scheduling_schedulerexecution_change", args=[done[0].pk])
             return HttpResponseRedirect(back)
@@ -75,13 +83,20 @@ class RunNow(admin.ModelAdmin):
                 lead=lead,
                 submit=_("Run now"),
                 back=back,
-                warnings=_warnings(scheduler, found),
+                error=_("Please correct the error below.") if form.errors else "",
+                warnings=_warnings(scheduler, found if not form.bound or blocked else ""),
                 facts=[(_("Target"), scheduler.target), (_("Type"), scheduler.target_type)],
-                hidden=[("key", new_key())],
-                blocked=bool(found),
+                hidden=[("key", key_of(request) if form.bound else new_key())],
+                params=form,
+                blocked=blocked,
                 crumbs=[(back, scheduler)],
             ),
         )
+
+    @staticmethod
+    def _params(scheduler: Scheduler, data: Any) -> ParamsForm:
+        inherited = getattr(scheduler.target, "params", None)
+        return ParamsForm(handler_of(scheduler), scheduler.params, inherited=inherited, data=data)
 
     @admin.action(permissions=["run"], description=gettext_lazy("Run selected schedules now"))
     def run_selected(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> HttpResponse | None:
@@ -116,8 +131,14 @@ class RunNow(admin.ModelAdmin):
             ),
         )
 
-    def _run(self, request: HttpRequest, schedulers: list[Scheduler]) -> list[SchedulerExecution]:
-        """Run each, tell the operator and the trail; what cannot run is named, and stops no other."""
+    def _run(
+        self, request: HttpRequest, schedulers: list[Scheduler], params: dict[str, Any] | None = None
+    ) -> list[SchedulerExecution]:
+        """Run each, tell the operator and the trail; what cannot run is named, and stops no other.
+
+        Args:
+            params: checked already, for this run only, in place of the schedule's own.
+        """
         key, by, done = key_of(request), request.user.get_username(), list[SchedulerExecution]()
         refused: list[str] = []
         before = set(
@@ -128,15 +149,16 @@ class RunNow(admin.ModelAdmin):
         try:
             with transport() as broker:
                 for scheduler in schedulers:
-                    if found := params_problem(scheduler):
+                    if params is None and (found := params_problem(scheduler)):
                         refused.append(f"{scheduler}: {found}")
                     else:
-                        done.append(run_now(scheduler, broker, by, key=key))
+                        done.append(run_now(scheduler, broker, by, key=key, instead=params))
         except BrokerError as error:
             self.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         ran = {execution.scheduler_id for execution in done}
         # A second click on one page finds the first one's rows: nothing was done, nothing is recorded.
-        record(request, [each for each in schedulers if each.pk in ran - before], "run now")
+        new = [each for each in schedulers if each.pk in ran - before]
+        record(request, new, _said(new[0], params) if new and params is not None else "run now")
         self._tell(request, done, refused)
         return done
 
@@ -154,10 +176,16 @@ class RunNow(admin.ModelAdmin):
             self.message_user(request, message, messages.SUCCESS)
 
 
+def _said(scheduler: Scheduler, params: dict[str, Any]) -> str:
+    own = scheduler.params if isinstance(scheduler.params, dict) else {}
+    found = params_diff.changes(handler_of(scheduler), own, params, params_diff.TRAIL_LIMIT)
+    return f"run now, for this run only: {params_diff.trail(found)}" if found else "run now"
+
+
 def _warnings(scheduler: Scheduler, found: str) -> list[str]:
     warnings = []
     if found:
-        warnings.append(_("It cannot run: its parameters do not fit its code. %s") % found)
+        warnings.append(_("It cannot run with its own parameters: they do not fit its code. %s") % found)
     if not scheduler.status:
         warnings.append(_("It is switched off. Running it by hand does not switch it on."))
     return warnings

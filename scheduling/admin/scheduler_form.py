@@ -9,20 +9,22 @@ from typing import Any
 from django import forms
 from django.conf import settings
 from django.core.exceptions import ValidationError
+from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.cron_input import CronInput
-from scheduling.admin.json_field import PrettyJSONField
-from scheduling.admin.scheduler_panels import inherited_policy, params_problem
+from scheduling.admin.params_form import ParamsField, ParamsForm, ParamsWidget
+from scheduling.admin.scheduler_panels import handler_behind, handler_of, inherited_policy, params_problem
 from scheduling.admin.wall_clock import WallClockField
 from scheduling.conf import get_conf
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
 from scheduling.core.retry import DELAY_MS, MULTIPLIER, RetryPolicy, RetryPolicyInvalid
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
+from scheduling.targets import find_target
 
 RETRY_FIELDS = {
     "max_retries": "max_retries",
@@ -55,10 +57,7 @@ class SchedulerForm(forms.ModelForm):
         label=_("Date and time"),
         help_text=_("Instead of a schedule: runs once, at this time of its zone, then switches itself off."),
     )
-    params = PrettyJSONField(
-        label=_("Parameters"),
-        help_text=_("A JSON object. It is laid over the target's own parameters, and checked against its code."),
-    )
+    params = ParamsField(label=_("Parameters"))
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -71,6 +70,11 @@ class SchedulerForm(forms.ModelForm):
             self._dress(row)
 
     def _dress(self, row: Scheduler) -> None:
+        source = self.initial.get("params") if row.pk is None else None
+        widget = self.fields["params"].widget
+        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the field's own
+        widget.form = params_form(row, self.data if self.is_bound else None, stored=source)
+        widget.form.told_elsewhere = True
         schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
         schedule.widget, schedule.help_text = CronInput(), ""
         zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
@@ -141,3 +145,25 @@ def _wall(row: Scheduler) -> datetime | None:
     except ZoneError:
         return row.date_time.astimezone(UTC).replace(tzinfo=None)
     return row.date_time.astimezone(info).replace(tzinfo=None)
+
+
+def params_form(row: Scheduler, data: Any = None, stored: Any = None) -> ParamsForm:
+    """The parameters of a schedule for the target that is chosen: by what was posted, else by the row.
+
+    Args:
+        stored: in place of the row's own.
+    """
+    chosen = {name: getattr(row, f"{name}_id") for name in TARGETS}
+    if data is not None:
+        chosen = {name: data.get(name, "") for name in TARGETS}
+    keys = [(name, int(str(key))) for name, key in chosen.items() if str(key or "").isdecimal() and len(str(key)) < 19]
+    # Two targets are an error of their own, told at the field: then nobody knows whose parameters these are.
+    type_, target = (keys[0][0], find_target(*keys[0])) if len(keys) == 1 else ("", None)
+    return ParamsForm(
+        handler_behind(type_, target),
+        row.params if stored is None else stored,
+        inherited=getattr(target, "params", None),
+        stored_for=handler_of(row),
+        data=data,
+        url=reverse("admin:scheduling_scheduler_params", args=[row.pk or 0]),
+    )

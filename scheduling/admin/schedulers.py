@@ -16,6 +16,7 @@ from scheduling.admin.around import overdue
 from scheduling.admin.filters import SchedulerTypeFilter
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.next_runs import next_runs_panel
+from scheduling.admin.params_form import MEDIA as PARAMS_MEDIA
 from scheduling.admin.parts import MEDIA, shown, stamp
 from scheduling.admin.preview import Preview, live
 from scheduling.admin.run_now import RunNow
@@ -83,7 +84,7 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
         """The stock scripts, our style sheets, and what makes the panels follow the keys."""
         # Deferred: it stands in the head, and looks for what stands in the body.
         scripts = [forms.Script("scheduling/live.js", defer=True)]
-        return super().media + MEDIA + forms.Media(css={"all": ["scheduling/scheduler.css"]}, js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
+        return super().media + MEDIA + PARAMS_MEDIA + forms.Media(css={"all": ["scheduling/scheduler.css"]}, js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
         """The user is found by typing where the project's user admin can search; else by key."""

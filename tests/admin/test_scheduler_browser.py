@@ -9,9 +9,14 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from scheduling.models import Worker
+from scheduling import registry
+from scheduling.models import Scheduler, SchedulerExecution, Worker
+from scheduling.registry import Handler
+from tests.admin.conftest import OPERATE, VIEW
 from tests.admin.test_browser import Visit, _async_unsafe, browser, overflow, site, visit  # noqa: F401 - fixtures
-from tests.factories import SchedulerFactory, UserFactory
+from tests.admin.test_params_form import Many
+from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
+from tests.handlers.workers import noop
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -100,3 +105,95 @@ def test_a_server_that_does_not_answer_leaves_the_last_panel_marked_as_old(visit
     page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
     expect(page.locator(".field-next_runs .sch-live-old")).to_contain_text("At 08:00")
     expect(page.locator(".field-next_runs [role=status]")).to_contain_text("Not updated")
+
+
+@pytest.fixture
+def many(monkeypatch: pytest.MonkeyPatch) -> int:
+    """The key of a worker with a parameter of each kind."""
+    handler = Handler("worker", "tests.many", noop, params=Many)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.many"), handler)
+    return int(WorkerFactory(name="tests.many", params={"days": 7}).pk)
+
+
+def test_the_parameters_follow_the_target_and_the_way_of_writing(visit: Visit, many: int) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    page.goto(ADD)
+    page.get_by_label("Schedule:", exact=True).fill("0 8 * * *")
+    expect(page.locator("textarea[name=params]")).to_be_visible()
+    page.get_by_label("Worker:").select_option(str(many))
+    page.get_by_label("needed").fill("some text")
+    page.get_by_label("region").select_option("us")
+    page.get_by_label("Days back").fill("91")
+    expect(page.locator("textarea[name=params]")).to_be_hidden()
+    shot(page, "params")
+
+    # As JSON: what was typed is there; and back.
+    page.get_by_label("As JSON").check()
+    text = page.locator("textarea[name=params]")
+    expect(text).to_have_value('{\n  "needed": "some text",\n  "region": "us",\n  "days": 91\n}')
+    expect(page.get_by_label("As JSON")).to_be_focused()
+    text.fill('{"needed": "from JSON", "days": 91')
+    page.get_by_label("As fields").check()
+    expect(page.locator(".field-params .errorlist")).to_contain_text("This is not JSON")
+    expect(page.get_by_label("As JSON")).to_be_checked()
+    text.fill('{"needed": "from JSON", "days": 91}')
+    page.get_by_label("As fields").check()
+    expect(page.get_by_label("needed")).to_have_value("from JSON")
+
+    # A mistake is told at its input; mended, it is stored.
+    page.get_by_role("button", name="Save and continue editing").click()
+    wrong = page.locator("[data-param=days]")
+    expect(wrong.locator(".errorlist")).to_contain_text("less than or equal to 90")
+    shot(page, "params-wrong")
+    page.get_by_label("Days back").fill("9")
+    page.get_by_label("part").fill('{"deep": 2}')
+    page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("was added successfully")
+    row = Scheduler.objects.latest("id")
+    assert row.params == {"needed": "from JSON", "days": 9, "part": {"deep": 2}}
+
+    # Another target: what it has by the same name is kept.
+    page.get_by_label("Worker:").select_option(str(Worker.objects.get(name="tests.typed").pk))
+    expect(page.get_by_label("since_days")).to_be_visible()
+    expect(page.get_by_label("needed")).to_have_count(0)
+
+
+def test_without_a_script_the_form_does_what_it_does(visit: Visit, many: int) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    row = SchedulerFactory(schedule="0 8 * * *", worker_id=many, params={"needed": "x"})
+    page = visit("ada", script=False)
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    expect(page.locator(".field-next_runs .sch-words")).to_have_text("At 08:00")
+    expect(page.locator(".field-next_runs thead th").nth(1)).to_have_text("UTC")
+    expect(page.get_by_role("button", name="Hourly")).to_have_count(0)
+    page.get_by_label("needed").fill("typed")
+    page.get_by_role("button", name="Save and continue editing").click()
+    row.refresh_from_db()
+    assert row.params == {"needed": "typed"}
+    page.get_by_label("As JSON").check()
+    page.locator("textarea[name=params]").fill('{"needed": "as JSON", "days": 3}')
+    page.get_by_role("button", name="Save and continue editing").click()
+    row.refresh_from_db()
+    assert row.params == {"needed": "as JSON", "days": 3}
+
+
+def test_parameters_for_one_run(visit: Visit, many: int) -> None:  # noqa: F811
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    row = SchedulerFactory(schedule="0 8 * * *", worker_id=many, params={"needed": "x", "token": "s3cret"})
+    page = visit("olga")
+    page.goto(reverse("admin:scheduling_scheduler_run", args=[row.pk]))
+    assert "s3cret" not in page.content()
+    page.get_by_label("needed").fill("")
+    page.get_by_role("button", name="Run now").click()
+    expect(page.locator("[data-param=needed] .errorlist")).to_contain_text("Field required")
+    shot(page, "run")
+    page.get_by_label("needed").fill("once")
+    page.get_by_label("As JSON").check()
+    expect(page.locator("textarea[name=params]")).to_have_value(re.compile('"once"'))
+    assert not SchedulerExecution.objects.exists()
+    page.get_by_role("button", name="Run now").click()
+    expect(page.get_by_role("heading", name=re.compile("Execution"))).to_be_visible()
+    assert SchedulerExecution.objects.get().params == {"needed": "once", "token": "s3cret"}
+    row.refresh_from_db()
+    assert row.params == {"needed": "x", "token": "s3cret"}

@@ -219,9 +219,53 @@ def test_params_that_do_not_fit_are_refused_before_the_run(operator: Client) -> 
     row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
     Scheduler.objects.filter(pk=row.pk).update(params={"since_days": 999})
     page = operator.get(run_address(row)).content.decode()
-    assert "It cannot run: its parameters do not fit its code. since_days: " in page
-    assert '<form method="post" class' not in page
+    assert "It cannot run with its own parameters: they do not fit its code. since_days: " in page
     operator.post(run_address(row))
+    assert not SchedulerExecution.objects.exists()
+    # With others it can.
+    operator.post(run_address(row), {"params": '{"since_days": 9}'})
+    assert SchedulerExecution.objects.get().params == {"since_days": 9}
+
+
+def test_a_target_whose_own_params_are_spoilt_cannot_be_run_at_all(operator: Client) -> None:
+    row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
+    row.worker.params = ["no object"]
+    row.worker.save()
+    page = operator.get(run_address(row)).content.decode()
+    assert "mend them first" in page
+    assert '<form method="post" class' not in page
+    operator.post(run_address(row), {"params": "{}"})
+    assert not SchedulerExecution.objects.exists()
+
+
+def test_parameters_for_this_run_only(operator: Client) -> None:
+    row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
+    page = operator.get(run_address(row))
+    form = page.context["c"].params
+    assert (form.as_, form.inputs["since_days"].value()) == ("fields", "3")
+    key = dict(page.context["c"].hidden)
+    typed = {"params.as": "fields", "params.for": "worker/tests.typed", "params": "{}", **key}
+    refused = operator.post(run_address(row), {**typed, "params.field.since_days": "700"})
+    assert "Input should be less than or equal to 90" in refused.content.decode()
+    assert dict(refused.context["c"].hidden) == {"key": uuid.UUID(key["key"])}
+    assert not SchedulerExecution.objects.exists()
+    for _click in range(2):
+        operator.post(run_address(row), {**typed, "params.field.since_days": "7"})
+    assert SchedulerExecution.objects.get().params == {"since_days": 7}
+    row.refresh_from_db()
+    assert row.params == {"since_days": 3}
+    assert LogEntry.objects.get().change_message == "run now, for this run only: since_days: 3 -> 7"
+    # One that is left empty falls back to the target's own, which the schedule's would have covered.
+    operator.post(run_address(row), {**typed, "params.field.since_days": "", "key": ""})
+    assert SchedulerExecution.objects.latest("id").params == {}
+
+
+def test_the_other_way_of_writing_is_asked_for_and_runs_nothing(operator: Client) -> None:
+    row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
+    asked = {"params.as": "fields", "params.for": "worker/tests.typed", "params.field.since_days": "8"}
+    response = operator.post(run_address(row), {**asked, "params": "{}", "params.wanted": "json"})
+    assert response["X-Part"] == "params"
+    assert "&quot;since_days&quot;: 8" in response.content.decode()
     assert not SchedulerExecution.objects.exists()
 
 
