@@ -37,7 +37,7 @@ class Confirmation:
         samples: some of the objects, safe HTML or text.
         warnings: sentences to heed.
         hidden: names and values to send along with the POST.
-        ask_reason: show a field for a reason, which is required.
+        ask_reason: show a field for a reason, which is required; `reason_optional`: which is not.
         params: a form for parameters, to be sent along.
         most_minutes: show a field for minutes over which to spread it, up to so many; 0 for none.
         error: what was wrong with the POST that led here.
@@ -57,6 +57,7 @@ class Confirmation:
     warnings: Sequence[Text] = ()
     hidden: Sequence[tuple[str, Any]] = ()
     ask_reason: bool = False
+    reason_optional: bool = False
     params: ParamsForm | None = None
     most_minutes: int = 0
     reason: str = ""

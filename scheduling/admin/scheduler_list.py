@@ -148,13 +148,17 @@ class SchedulerColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Active"), ordering="status")
     def active(self, row: Scheduler) -> str:
-        """On or off."""
-        return active_chip(row.status)
+        """On or off, and why."""
+        if not row.paused_because:
+            return active_chip(row.status)
+        why = shown(row.paused_because, 120)
+        return format_html('{}<span class="sch-quiet sch-below sch-message">{}</span>', active_chip(row.status), why)
 
     def standing(self, row: Scheduler) -> SafeString:
         """One line for the row's own page: on or off, when it runs next, how it went last."""
         parts = [
-            ("", self.active(row)),
+            ("", active_chip(row.status)),
+            *([(_("Reason for the pause:"), shown(row.paused_because))] if row.paused_because else []),
             (_("Next run:"), _("none") if row.next_run_at is None else self._inline(row, row.next_run_at)),
             (_("Last result:"), self.last_column(row)),
         ]

@@ -58,7 +58,7 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
         (
             gettext_lazy("When"),
             {
-                "fields": ("schedule", "date_time", "timezone", "status", "next_runs"),
+                "fields": ("schedule", "date_time", "timezone", "status", "pause_reason", "next_runs"),
                 "description": gettext_lazy(
                     "Give a schedule, or one date and time. Where clocks change, a job at fixed hours runs once in a "
                     "repeated hour and right after a skipped one; a job such as */10 follows real time."
@@ -141,6 +141,7 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
         """Who may do what, for the buttons."""
         context = {
             "may_run": self.has_run_permission(request),
+            "may_pause": self.has_pause_permission(request),
             "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
             **(extra_context or {}),
         }
@@ -153,5 +154,5 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
             context["overdue"] = overdue(stored, clock.now())
             stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
             context["plan_error"] = shown(stored.plan_error, 500)
-            context["standing"] = self.standing(stored)
+            context["standing"], context["standing_on"] = self.standing(stored), stored.status
         return super().render_change_form(request, context, *args, **kwargs)

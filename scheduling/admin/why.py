@@ -103,7 +103,13 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
                 *_reason(row),
                 _("It waits in the failed inbox until somebody republishes or discards it."),
             ]
-    return _reason(row) or [_("No reason was recorded.")]
+    return [*(_reason(row) or [_("No reason was recorded.")]), *_paused(row)]
+
+
+def _paused(row: SchedulerExecution) -> list[str]:
+    """Why its schedule is off, for a run that did not come about."""
+    why = row.scheduler.paused_because if row.state == State.SKIPPED.value and row.scheduler is not None else ""
+    return [_("Its schedule is switched off: %(reason)s") % {"reason": why}] if why else []
 
 
 def _reason(row: SchedulerExecution) -> list[str]:

@@ -55,6 +55,14 @@ class Scheduler(models.Model):
     )
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     status = models.BooleanField(_("active"), default=True, db_default=True)
+    pause_reason = models.CharField(
+        _("reason for the pause"),
+        max_length=500,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("Shown to whoever asks why it does not run; forgotten when it is switched on."),
+    )
     stay_alive = models.BooleanField(
         _("standalone"),
         default=False,
@@ -147,6 +155,11 @@ class Scheduler(models.Model):
     def zone_name(self) -> str:
         """The row's IANA zone, or the default of the settings."""
         return self.timezone or get_conf().timezone
+
+    @property
+    def paused_because(self) -> str:
+        """The reason that was given for the pause; empty when it is on, or when none was given."""
+        return "" if self.status else self.pause_reason
 
     @property
     def target_type(self) -> str:
@@ -250,6 +263,9 @@ class Scheduler(models.Model):
         if problems:
             raise ValidationError(problems)
         fields = kwargs.get("update_fields")
+        if self.status and self.pause_reason:
+            self.pause_reason = ""
+            fields = kwargs["update_fields"] = None if fields is None else {*fields, "pause_reason"}
         planned = {"next_run_at", "plan_error", *(f"planned_{name}" for name in PLAN)}
         if self._plan_changed() or self._state.adding:
             if not self._state.adding:

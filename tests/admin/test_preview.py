@@ -16,7 +16,7 @@ from scheduling import registry
 from scheduling.models import Scheduler
 from scheduling.registry import Handler, RetryPolicy
 from tests.admin.conftest import VIEW, logged_in
-from tests.factories import UserFactory, WorkerFactory
+from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
 from tests.handlers.workers import noop
 
 RUNS = reverse("admin:scheduling_scheduler_preview", args=["runs"])
@@ -158,3 +158,35 @@ def test_it_only_reads(editor: Client) -> None:
     # The session and the user.
     assert len(captured.captured_queries) == 2
     assert Scheduler.objects.count() == before
+
+
+# --- the parameters, for another target or in the other way of writing ------------------------------
+
+
+def params_address(pk: int = 0) -> str:
+    """Where the form asks for its parameters."""
+    return reverse("admin:scheduling_scheduler_params", args=[pk])
+
+
+def test_the_parameters_of_the_target_that_is_chosen(editor: Client) -> None:
+    typed = str(WorkerFactory(name="tests.typed").pk)
+    before = Scheduler.objects.count()
+    response = editor.post(params_address(), {"worker": typed, "params": '{"since_days": 4}', "params.wanted": ""})
+    assert response["X-Part"] == "params"
+    assert 'name="params.field.since_days" value="4"' in response.content.decode()
+    for chosen in ({"worker": typed, "reminder": "5"}, {"worker": "9" * 40}, {"worker": "x"}, {}):
+        page = editor.post(params_address(), {**chosen, "params": '{"a": 1}', "params.wanted": ""}).content.decode()
+        assert "params.field." not in page
+        assert "&quot;a&quot;: 1" in page
+    assert Scheduler.objects.count() == before
+
+
+def test_who_may_not_edit_gets_no_parameters(viewer: Client, operator: Client) -> None:
+    row = SchedulerFactory()
+    for client in (viewer, operator):
+        for pk in (0, row.pk, 10**30):
+            assert client.post(params_address(pk), {"params": "{}"}).status_code == 403
+    adder = logged_in(UserFactory(permissions=[*VIEW, "scheduling.add_scheduler"]))
+    assert adder.post(params_address(), {"params": "{}"}).status_code == 200
+    assert adder.post(params_address(row.pk), {"params": "{}"}).status_code == 403
+    assert adder.get(params_address()).status_code == 405

@@ -197,3 +197,27 @@ def test_parameters_for_one_run(visit: Visit, many: int) -> None:  # noqa: F811
     assert SchedulerExecution.objects.get().params == {"needed": "once", "token": "s3cret"}
     row.refresh_from_db()
     assert row.params == {"needed": "x", "token": "s3cret"}
+
+
+def test_pause_with_a_reason_and_resume(visit: Visit) -> None:  # noqa: F811
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE, "scheduling.view_dashboard"])
+    row = SchedulerFactory(description="Invoices")
+    page = visit("olga")
+    page.goto(reverse("admin:scheduling_dashboard_changelist"))
+    page.get_by_role("link", name="Pause Invoices").click()
+    page.get_by_label("Reason").fill("the warehouse moves")
+    shot(page, "pause")
+    page.get_by_role("button", name="Pause").click()
+    expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+    expect(page.get_by_text("the warehouse moves")).to_be_visible()
+    shot(page, "paused-dashboard")
+    page.goto(reverse("admin:scheduling_scheduler_changelist"))
+    expect(page.locator("#result_list")).to_contain_text("the warehouse moves")
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    expect(page.locator(".sch-strip")).to_contain_text("the warehouse moves")
+    shot(page, "paused")
+    page.get_by_role("button", name="Resume").click()
+    expect(page.locator(".messagelist .success")).to_have_text("1 schedule was switched on.")
+    expect(page.locator(".sch-strip")).not_to_contain_text("the warehouse moves")
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (True, "")

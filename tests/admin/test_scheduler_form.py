@@ -36,6 +36,7 @@ def form(**values: Any) -> dict[str, Any]:
         "date_time_1": "",
         "timezone": "",
         "status": "on",
+        "pause_reason": "",
         "max_retries": "",
         "retry_delay_ms": "",
         "retry_multiplier": "",

@@ -18,6 +18,7 @@ from scheduling.admin import selection, switch
 from scheduling.core.lifecycle import State
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.admin.conftest import said
+from tests.admin.test_scheduler_form import form
 from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
 
 LIST = reverse("admin:scheduling_scheduler_changelist")
@@ -131,7 +132,7 @@ def test_filter_by_group(viewer: Client) -> None:
 
 def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
     on, off = SchedulerFactory(), SchedulerFactory(off=True)
-    response = act(operator, "switch_off", [on, off])
+    response = act(operator, "switch_off", [on, off], post="yes")
     assert said(response) == ["1 schedule was switched off."]
     on.refresh_from_db()
     assert (on.status, on.next_run_at) == (False, None)
@@ -147,7 +148,7 @@ def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
 
 def test_switching_again_changes_nothing(operator: Client) -> None:
     row = SchedulerFactory(off=True)
-    assert said(act(operator, "switch_off", [row])) == ["0 schedules were switched off."]
+    assert said(act(operator, "switch_off", [row], post="yes")) == ["0 schedules were switched off."]
     assert not LogEntry.objects.exists()
 
 
@@ -168,7 +169,9 @@ def test_all_that_match_are_switched_and_not_only_the_page(operator: Client) -> 
     SchedulerFactory.create_batch(60, timezone="Europe/Madrid")
     other = SchedulerFactory()
     first = Scheduler.objects.filter(timezone="Europe/Madrid")[0]
-    response = act(operator, "switch_off", [first], f"{LIST}?timezone__exact=Europe/Madrid", select_across="1")
+    response = act(
+        operator, "switch_off", [first], f"{LIST}?timezone__exact=Europe/Madrid", select_across="1", post="yes"
+    )
     if response.status_code == 200 and not Scheduler.objects.filter(status=False).exists():
         pytest.fail(f"nothing was switched: {said(response)}")
     assert Scheduler.objects.filter(status=False).count() == 60
@@ -181,7 +184,94 @@ def test_a_request_has_only_so_much_time_and_says_what_is_left(
 ) -> None:
     monkeypatch.setattr(switch, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
     rows = SchedulerFactory.create_batch(5)
-    assert said(act(operator, "switch_off", rows)) == ["2 schedules were switched off.", "3 are left; do it again."]
+    assert said(act(operator, "switch_off", rows, post="yes")) == [
+        "2 schedules were switched off.",
+        "3 are left; do it again.",
+    ]
+
+
+def test_switching_off_asks_for_a_reason_that_is_shown_wherever_it_is_off(operator: Client) -> None:
+    rows = SchedulerFactory.create_batch(2)
+    off = SchedulerFactory(off=True)
+    asked = act(operator, "switch_off", [*rows, off])
+    assert "2 schedules will not run at their times" in asked.content.decode()
+    assert Scheduler.objects.filter(status=True).count() == 2
+    operator.post(LIST, {**_hidden(asked), "reason": "  moving the\r\n<b>database</b> "}, follow=True)
+    assert not Scheduler.objects.filter(status=True).exists()
+    row = Scheduler.objects.get(pk=rows[0].pk)
+    assert row.pause_reason == "moving the <b>database</b>"
+    assert Scheduler.objects.get(pk=off.pk).pause_reason == ""
+    entry = LogEntry.objects.latest("id")
+    assert entry.change_message == "status: yes -> no; pause_reason: (empty) -> moving the <b>database</b>"
+    for address in (LIST, reverse("admin:scheduling_scheduler_change", args=[row.pk])):
+        page = operator.get(address).content.decode()
+        assert "moving the &lt;b&gt;database&lt;/b&gt;" in page, address
+
+
+def test_resuming_forgets_the_reason(operator: Client) -> None:
+    row = SchedulerFactory(off=True, pause_reason="waiting for Tuesday")
+    page = operator.get(reverse("admin:scheduling_scheduler_change", args=[row.pk])).content.decode()
+    resume = reverse("admin:scheduling_scheduler_resume", args=[row.pk])
+    assert f'<form method="post" action="{resume}">' in page
+    assert "waiting for Tuesday" in operator.get(resume).content.decode()
+    response = operator.post(resume, follow=True)
+    assert response.redirect_chain[-1][0] == reverse("admin:scheduling_scheduler_change", args=[row.pk])
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (True, "")
+    assert row.next_run_at is not None
+    assert LogEntry.objects.get().change_message == ("status: no -> yes; pause_reason: waiting for Tuesday -> (empty)")
+
+
+def test_pausing_from_the_page_leads_back_to_where_one_came_from(operator: Client) -> None:
+    row = SchedulerFactory()
+    pause = reverse("admin:scheduling_scheduler_pause", args=[row.pk])
+    assert pause in operator.get(reverse("admin:scheduling_scheduler_change", args=[row.pk])).content.decode()
+    for back, where in (
+        ("dashboard", reverse("admin:scheduling_dashboard_changelist")),
+        ("https://elsewhere.example/", reverse("admin:scheduling_scheduler_change", args=[row.pk])),
+    ):
+        asked = operator.get(pause, {"back": back})
+        assert asked.context["c"].back == where
+        row.refresh_from_db()
+        assert row.status
+        response = operator.post(pause, {**dict(asked.context["c"].hidden), "reason": ""})
+        assert response["Location"] == where
+        row.refresh_from_db()
+        assert (row.status, row.pause_reason) == (False, "")
+        assert operator.get(pause).status_code == 302  # it is off already
+        operator.post(reverse("admin:scheduling_scheduler_resume", args=[row.pk]))
+
+
+def test_a_run_that_did_not_come_about_says_why_its_schedule_is_off(operator: Client) -> None:
+    row = SchedulerFactory(off=True, pause_reason="the warehouse moves")
+    for state, told in (("skipped", True), ("succeeded", False)):
+        execution = SchedulerExecutionFactory(scheduler=row, **{state: True})
+        page = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[execution.pk]))
+        assert ("Its schedule is switched off: the warehouse moves" in page.content.decode()) is told
+
+
+def test_the_form_keeps_the_reason_and_forgets_it_when_it_is_switched_on(editor: Client) -> None:
+    row = SchedulerFactory(worker=WorkerFactory(name="tests.noop"))
+    address = reverse("admin:scheduling_scheduler_change", args=[row.pk])
+    values = form(worker=row.worker.pk, pause_reason="the warehouse moves")
+    del values["status"]
+    editor.post(address, values)
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (False, "the warehouse moves")
+    assert "pause_reason: (empty) -> the warehouse moves" in LogEntry.objects.latest("id").change_message
+    editor.post(address, {**values, "status": "on"})
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (True, "")
+
+
+def test_a_reason_is_bounded_and_a_second_click_does_not_overwrite_it(operator: Client) -> None:
+    row = SchedulerFactory()
+    pause = reverse("admin:scheduling_scheduler_pause", args=[row.pk])
+    operator.post(pause, {"reason": "x" * 5_000})
+    operator.post(pause, {"reason": "another"})
+    row.refresh_from_db()
+    assert row.pause_reason == "x" * 500
+    assert LogEntry.objects.count() == 1
 
 
 # --- run now ----------------------------------------------------------------------------------------

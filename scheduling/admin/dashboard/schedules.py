@@ -40,13 +40,12 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
     page = Paginator(rows, PER_PAGE).get_page(viewer.page)
     found = list(page.object_list)
     runs = last_runs([row.pk for row in found])
-    switch = reverse("admin:scheduling_scheduler_changelist") if viewer.may_pause else ""
     return {
         "lines": [_line(row, runs[row.pk], viewer) for row in found],
         "page": page,
         "pages": page.paginator.get_elided_page_range(page.number) if page.paginator.num_pages > 1 else (),
         "may_run": viewer.may_run,
-        "switch": switch,
+        "may_pause": viewer.may_pause,
         "own": Scheduler.objects.exclude(worker__name=BUILT_IN).exists(),
         "add": reverse("admin:scheduling_scheduler_add") if viewer.may("add_scheduler") else "",
     }
@@ -63,6 +62,9 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "cron": shown(row.schedule, 60),
         "zone": shown(row.zone_name, 64),
         "on": row.status,
+        "because": shown(row.paused_because, 160),
+        "pause": reverse("admin:scheduling_scheduler_pause", args=[row.pk]) if viewer.may_pause else "",
+        "resume": reverse("admin:scheduling_scheduler_resume", args=[row.pk]) if viewer.may_pause else "",
         "bars": bars(runs, viewer),
         "rate": EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
         "rate_bad": rate is not None and rate < 0.9,

@@ -74,14 +74,18 @@ def test_an_operator_runs_a_schedule_from_here_and_a_second_click_does_nothing(o
 
 def test_an_operator_pauses_and_resumes_from_here(operator: Client) -> None:
     row = SchedulerFactory()
-    for word, active in (("switch_off", False), ("switch_on", True)):
-        page = operator.get(address("schedules")).content.decode()
-        chosen = rf'_selected_action" value="{row.pk}".*?value="{word}"'
-        pattern = rf'<form method="post" action="([^"]+)">(?:(?!</form>).)*{chosen}'
-        form = re.search(pattern, page, re.S)
-        assert form, word
-        operator.post(form[1], {"_selected_action": row.pk, "select_across": "0", "action": word})
-        assert Scheduler.objects.get(pk=row.pk).status is active
+    page = operator.get(address("schedules")).content.decode()
+    pause = re.search(rf'href="(/admin/scheduling/scheduler/{row.pk}/pause/\?back=dashboard)"', page)
+    assert pause
+    response = operator.post(pause[1], {"reason": "the <i>warehouse</i> moves"})
+    assert (response.status_code, response["Location"]) == (302, PAGE)
+    assert not Scheduler.objects.get(pk=row.pk).status
+    page = operator.get(address("schedules")).content.decode()
+    assert "the &lt;i&gt;warehouse&lt;/i&gt; moves" in page
+    resume = re.search(rf'<form method="post" action="(/admin/scheduling/scheduler/{row.pk}/resume/)">', page)
+    assert resume
+    assert operator.post(resume[1], {"back": "dashboard"})["Location"] == PAGE
+    assert Scheduler.objects.get(pk=row.pk).status
 
 
 def test_each_form_carries_a_csrf_token(operator: Client) -> None:

@@ -172,4 +172,4 @@ def test_a_narrow_window_needs_no_scrolling_sideways(page: Any, scheme: Any) -> 
     page.emulate_media(color_scheme=scheme)
     page.set_viewport_size({"width": 420, "height": 900})
     assert page.evaluate("document.documentElement.scrollWidth") <= 420
-    assert page.get_by_role("button", name="Pause").first.is_visible()
+    assert page.get_by_role("link", name="Pause").first.is_visible()
