@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from scheduling.admin.params_model import MASK, masked, secret_names
-from scheduling.admin.text import shown
+from scheduling.admin.text import shown, told
 from scheduling.registry import Handler
 
 LIMIT = 500
@@ -43,7 +43,7 @@ def changes(
 
 def trail(found: Sequence[Change]) -> str:
     """The changes as one line of the trail, with old and new values."""
-    said = [f"{each.name}: {each.old or ABSENT} -> {each.new or ABSENT}" for each in found[:MOST]]
+    said = [f"{each.name}: {told(each.old or ABSENT)} -> {told(each.new or ABSENT)}" for each in found[:MOST]]
     if len(found) > MOST:
         said.append(f"and {len(found) - MOST} more")
     return "; ".join(said)

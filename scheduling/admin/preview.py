@@ -82,8 +82,9 @@ class Preview(admin.ModelAdmin):
         A POST, for it carries what was typed; nothing is stored. `pk` is 0 for a schedule that is being added.
         """
         row = Scheduler.objects.filter(pk=pk).first() if pk else None
-        allowed = self.has_change_permission(request, row) if row is not None else self.has_add_permission(request)
-        if not allowed:
+        # The form of a copy asks with the key of the other one, which need only be seen for that.
+        adding = self.has_add_permission(request) and (row is None or self.has_view_permission(request, row))
+        if not (adding or (row is not None and self.has_change_permission(request, row))):
             raise PermissionDenied
         if request.method != "POST":
             return HttpResponseNotAllowed(["POST"])

@@ -59,21 +59,23 @@ class SchedulerForm(forms.ModelForm):
     )
     params = ParamsField(label=_("Parameters"))
 
+    source: Scheduler | None = None
+    """The schedule that a new one is a copy of."""
+
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         row: Scheduler = self.instance
         self.former = {**self.initial, "date_time": row.date_time}
         if row.date_time is not None:
-            self.initial["date_time"] = _wall(row)
+            self.initial["date_time"] = wall(row)
         # Somebody who may only look has a form without fields.
         if "schedule" in self.fields:
             self._dress(row)
 
     def _dress(self, row: Scheduler) -> None:
-        source = self.initial.get("params") if row.pk is None else None
         widget = self.fields["params"].widget
         assert isinstance(widget, ParamsWidget)  # noqa: S101 - the field's own
-        widget.form = params_form(row, self.data if self.is_bound else None, stored=source)
+        widget.form = params_form(self.source or row, self.data if self.is_bound else None)
         widget.form.told_elsewhere = True
         schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
         schedule.widget, schedule.help_text = CronInput(), ""
@@ -136,7 +138,7 @@ class SchedulerForm(forms.ModelForm):
             self.add_error(name, ValidationError(str(error), code=error.code))
 
 
-def _wall(row: Scheduler) -> datetime | None:
+def wall(row: Scheduler) -> datetime | None:
     """The row's instant as the clock of its zone shows it; a zone that plain SQL has spoilt counts as UTC."""
     if row.date_time is None:
         return None
@@ -147,21 +149,15 @@ def _wall(row: Scheduler) -> datetime | None:
     return row.date_time.astimezone(info).replace(tzinfo=None)
 
 
-def params_form(row: Scheduler, data: Any = None, stored: Any = None) -> ParamsForm:
-    """The parameters of a schedule for the target that is chosen: by what was posted, else by the row.
-
-    Args:
-        stored: in place of the row's own.
-    """
-    chosen = {name: getattr(row, f"{name}_id") for name in TARGETS}
-    if data is not None:
-        chosen = {name: data.get(name, "") for name in TARGETS}
+def params_form(row: Scheduler, data: Any = None) -> ParamsForm:
+    """The parameters of a schedule for the target that is chosen: by what was posted, else by the row."""
+    chosen = {name: data.get(name, "") if data is not None else getattr(row, f"{name}_id") for name in TARGETS}
     keys = [(name, int(str(key))) for name, key in chosen.items() if str(key or "").isdecimal() and len(str(key)) < 19]
     # Two targets are an error of their own, told at the field: then nobody knows whose parameters these are.
     type_, target = (keys[0][0], find_target(*keys[0])) if len(keys) == 1 else ("", None)
     return ParamsForm(
         handler_behind(type_, target),
-        row.params if stored is None else stored,
+        row.params,
         inherited=getattr(target, "params", None),
         stored_for=handler_of(row),
         data=data,

@@ -13,12 +13,16 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.around import overdue
+from scheduling.admin.dashboard.viewer import Viewer
+from scheduling.admin.duplicate import ARGUMENT, Duplicate
+from scheduling.admin.edit_history import EditHistory
 from scheduling.admin.filters import SchedulerTypeFilter
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.next_runs import next_runs_panel
 from scheduling.admin.params_form import MEDIA as PARAMS_MEDIA
 from scheduling.admin.parts import MEDIA, shown, stamp
 from scheduling.admin.preview import Preview, live
+from scheduling.admin.recent_runs import recent_runs
 from scheduling.admin.run_now import RunNow
 from scheduling.admin.scheduler_form import SchedulerForm
 from scheduling.admin.scheduler_list import SchedulerColumns, last_executions
@@ -32,7 +36,7 @@ from scheduling.registry import Handler
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
+class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, EditHistory, SchedulerColumns, MaskedParams):
     """List, form, and the actions on, off, run now."""
 
     form = SchedulerForm
@@ -83,8 +87,9 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
     def media(self) -> Any:
         """The stock scripts, our style sheets, and what makes the panels follow the keys."""
         # Deferred: it stands in the head, and looks for what stands in the body.
-        scripts = [forms.Script("scheduling/live.js", defer=True)]
-        return super().media + MEDIA + PARAMS_MEDIA + forms.Media(css={"all": ["scheduling/scheduler.css"]}, js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
+        script: Any = forms.Script("scheduling/live.js", defer=True)
+        sheets = ["scheduling/dashboard.css", "scheduling/scheduler.css"]
+        return super().media + MEDIA + PARAMS_MEDIA + forms.Media(css={"all": sheets}, js=[script])
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
         """The user is found by typing where the project's user admin can search; else by key."""
@@ -131,6 +136,8 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         """Old and new values instead of the names of fields."""
+        if add and form.source is not None:
+            return f"added as a copy of schedule {form.source.pk}"
         if add:
             return super().construct_change_message(request, form, formsets, add)
         return edits(form, handler_of(form.instance), form.former) or "Nothing was changed."
@@ -142,17 +149,22 @@ class SchedulerAdmin(Preview, RunNow, Switch, SchedulerColumns, MaskedParams):
         context = {
             "may_run": self.has_run_permission(request),
             "may_pause": self.has_pause_permission(request),
+            "may_add": self.has_add_permission(request),
+            "copy_argument": ARGUMENT,
             "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
             **(extra_context or {}),
         }
         return super().change_view(request, object_id, form_url, context)
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Above the form: how the stored row stands, whatever the form says."""
+        """Above the form: how the stored row stands, whatever the form says; below it: how it ran."""
+        if not context.get("original"):
+            context["copied"] = shown(source, 120) if (source := self.source_of(request)) is not None else ""
         stored = Scheduler.objects.filter(pk=context["original"].pk).first() if context.get("original") else None
         if stored is not None:
             context["overdue"] = overdue(stored, clock.now())
             stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
+            context["recent"] = recent_runs(stored, Viewer.of(request))
             context["plan_error"] = shown(stored.plan_error, 500)
             context["standing"], context["standing_on"] = self.standing(stored), stored.status
         return super().render_change_form(request, context, *args, **kwargs)

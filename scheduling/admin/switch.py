@@ -19,8 +19,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.confirm import Confirmation, page
 from scheduling.admin.selection import in_chunks
-from scheduling.admin.text import shown
-from scheduling.admin.trail import record
+from scheduling.admin.text import shown, told
+from scheduling.admin.trail import EMPTY, record
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
 
@@ -168,7 +168,7 @@ def _said(on: bool, former: str, reason: str) -> str:
     said = f"status: {_word(not on)} -> {_word(on)}"
     if former == reason:
         return said
-    return f"{said}; pause_reason: {shown(former) or '(empty)'} -> {shown(reason) or '(empty)'}"
+    return f"{said}; pause_reason: {told(former) or EMPTY} -> {told(reason) or EMPTY}"
 
 
 def _word(on: bool) -> str:

@@ -14,6 +14,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.edit_history import EditHistory
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     MEDIA,
@@ -56,7 +57,7 @@ class TargetForm(forms.ModelForm):
         return data
 
 
-class TargetAdmin(MaskedParams):
+class TargetAdmin(EditHistory, MaskedParams):
     """A row that names registered code. A subclass says `type_` and `name_field`."""
 
     type_ = ""

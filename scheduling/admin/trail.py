@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -11,12 +12,15 @@ from django.db import models
 from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest
 
+from scheduling.admin import params_diff
 from scheduling.admin.params_model import masked
-from scheduling.admin.text import shown
+from scheduling.admin.text import told
 from scheduling.registry import Handler
 
+EMPTY = "(empty)"
 LIMIT = 200
 """Characters of one value."""
+_NO_NAME = re.compile(r"[\s:;]")
 
 
 def record(request: HttpRequest, objects: Iterable[models.Model], message: str) -> None:
@@ -42,18 +46,34 @@ def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, 
         if isinstance(field, ModelChoiceField) and field.queryset is not None and old is not None:
             old = field.queryset.filter(pk=old).first() or old
         if name == "params":
+            if isinstance(old, dict) and isinstance(new, dict):
+                changes += _params(handler, old, new)
+                continue
             old, new = masked(handler, old), masked(handler, new)
         changes.append(f"{name}: {_value(old)} -> {_value(new)}")
     return "; ".join(changes)
 
 
+def _params(handler: Handler | None, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+    """One by one: of two long objects nobody would find what differs."""
+    found = params_diff.changes(handler, old, new, LIMIT)
+    said = [f"params.{_NO_NAME.sub('_', each.name)}: {_or_empty(each.old)} -> {_or_empty(each.new)}" for each in found]
+    if len(said) > params_diff.MOST:
+        said[params_diff.MOST :] = [f"params: and {len(said) - params_diff.MOST} more"]
+    return said
+
+
+def _or_empty(value: str | None) -> str:
+    return EMPTY if value is None else told(value)
+
+
 def _value(value: Any) -> str:
     match value:
         case None | "":
-            return "(empty)"
+            return EMPTY
         case bool():
             return "yes" if value else "no"
         case dict() | list():
-            return shown(json.dumps(value, ensure_ascii=False, default=str), LIMIT)
+            return told(json.dumps(value, ensure_ascii=False, default=str), LIMIT)
         case _:
-            return shown(value, LIMIT)
+            return told(value, LIMIT)

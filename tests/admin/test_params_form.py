@@ -96,7 +96,7 @@ def test_each_field_has_its_input(handler: Handler) -> None:
     html = str(form)
     for text in (
         'name="params.field.days"', 'min="1" max="90"', 'placeholder="the target&#x27;s: 7"',
-        "How far &lt;b&gt;back&lt;/b&gt;.", "Days back <code>days</code>",
+        "How far &lt;b&gt;back&lt;/b&gt;.", "Days back (<code>days</code>)",
         '<label for="id_params.field.needed" class="required">',
         '<option value="&quot;us&quot;">us</option>', '<option value="2">2</option>', "default: eu", 'maxlength="20"',
         'type="date"', 'type="time"', "list of text; as JSON", "integer, from 1, to 90",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+from datetime import timedelta
 
 import pytest
 from django.urls import reverse
+from django.utils import timezone as clock
 from playwright.sync_api import Page, expect
 
 from scheduling import registry
@@ -15,7 +17,7 @@ from scheduling.registry import Handler
 from tests.admin.conftest import OPERATE, VIEW
 from tests.admin.test_browser import Visit, _async_unsafe, browser, overflow, site, visit  # noqa: F401 - fixtures
 from tests.admin.test_params_form import Many
-from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
+from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
 from tests.handlers.workers import noop
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -221,3 +223,68 @@ def test_pause_with_a_reason_and_resume(visit: Visit) -> None:  # noqa: F811
     expect(page.locator(".sch-strip")).not_to_contain_text("the warehouse moves")
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")
+
+
+def test_duplicate_history_and_recent_runs(visit: Visit) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    row = SchedulerFactory(description="Invoices", timezone="Europe/Madrid")
+    for seconds in range(1, 31):
+        started = clock.now() - timedelta(seconds=600 - seconds)
+        SchedulerExecutionFactory(
+            scheduler=row, started_at=started, finished_at=started + timedelta(seconds=5 + seconds * 7 % 11),
+            **{"failed" if seconds % 9 == 0 else "succeeded": True},
+        )  # fmt: skip
+    page = visit("ada")
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    bars = page.locator(".sch-recent").get_by_role("group", name=re.compile("Last 30 runs: "))
+    expect(bars).to_be_visible()
+    assert bars.locator("rect").count() == 30
+    shot(page, "recent")
+    page.get_by_role("link", name="Duplicate").click()
+    expect(page.locator(".sch-note").first).to_contain_text("A copy of “Invoices”.")
+    expect(page.get_by_label("Description:")).to_have_value("Invoices (copy)")
+    expect(page.get_by_label("Active")).not_to_be_checked()
+    shot(page, "duplicate")
+    page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
+    page.get_by_role("button", name="Save and continue editing").click()
+    copied = Scheduler.objects.get(description="Invoices (copy)")
+    assert (copied.status, copied.schedule, copied.timezone) == (False, "0 9 * * *", "Europe/Madrid")
+    page.get_by_label("Schedule:", exact=True).fill("0 10 * * *")
+    page.get_by_label("Reason for the pause").fill("not yet")
+    page.get_by_role("button", name="Save and continue editing").click()
+    page.get_by_role("link", name="History").click()
+    edit = page.locator(".sch-history .sch-table tbody tr")
+    expect(edit.nth(0)).to_contain_text(re.compile(r"Schedule\s+0 9 \* \* \*\s+0 10 \* \* \*"))
+    expect(edit.nth(1)).to_contain_text("not yet")
+    expect(page.locator(".sch-history")).to_contain_text("added as a copy of schedule")
+    shot(page, "history")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [1280, 420])
+def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width: int) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    hostile = "<script>alert(1)</script>" + "wide" * 40
+    row = SchedulerFactory(
+        worker_id=many, params={"needed": hostile, "tags": [hostile], hostile: hostile}, description=hostile,
+        timezone="America/Argentina/ComodRivadavia", schedule="*/20 1,2 * * *", status=False, pause_reason=hostile,
+    )  # fmt: skip
+    SchedulerExecutionFactory.create_batch(4, scheduler=row, failed=True)
+    page = visit("ada", scheme, width)
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page.get_by_text("What may be written").click()
+    page.get_by_label("Time zone:").fill("Europe/Madrid")
+    expect(page.locator(".sch-clock-notes li")).to_have_count(2)
+    assert overflow(page) <= 0
+    shot(page, f"change-{scheme}-{width}")
+    page.get_by_label("As JSON").check()
+    expect(page.locator("textarea[name=params]")).to_be_visible()
+    assert overflow(page) <= 0
+    page.get_by_label("Description:").fill("Renamed")
+    page.get_by_role("button", name="Save and continue editing").click()
+    for name in ("run", "resume", "history"):
+        page.goto(reverse(f"admin:scheduling_scheduler_{name}", args=[row.pk]))
+        assert overflow(page) <= 0, name
+        shot(page, f"{name}-{scheme}-{width}")
+    page.goto(f"{ADD}?copy={row.pk}")
+    assert overflow(page) <= 0

@@ -48,7 +48,7 @@ def test_the_name_is_chosen_once(editor: Client) -> None:
     row.refresh_from_db()
     assert (row.name, row.title, row.params) == ("tests.typed", "Typed", {"since_days": 7})
     message = LogEntry.objects.get().change_message
-    assert 'params: {} -> {"since_days": 7}' in message
+    assert "params.since_days: (empty) -> 7" in message
     assert "title: (empty) -> Typed" in message
 
 

@@ -1,0 +1,144 @@
+"""Duplicate and the recent runs: what the page of a schedule offers below and beside its form."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.db import connection
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone as clock
+from pydantic import BaseModel, SecretStr
+
+from scheduling import registry
+from scheduling.models import Scheduler
+from tests.admin.conftest import VIEW, logged_in
+from tests.admin.test_scheduler_form import ADD, change, form
+from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
+from tests.handlers.workers import noop
+
+
+class Orders(BaseModel, extra="forbid"):
+    """What the code of these tests takes."""
+
+    region: str = "eu"
+    token: SecretStr = SecretStr("")
+
+
+@pytest.fixture
+def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Scheduler:
+    """A schedule with a secret."""
+    handler = registry.Handler("worker", "tests.orders", noop, params=Orders)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
+    made: Scheduler = SchedulerFactory(
+        description="Invoices", worker=WorkerFactory(name="tests.orders"), schedule="0 8 * * 1-5",
+        timezone="Europe/Madrid", params={"region": "us", "token": "hunter2"}, max_retries=5, stay_alive=True,
+    )  # fmt: skip
+    return made
+
+
+def copy(row: Scheduler) -> str:
+    """The address of the copy's form."""
+    return f"{ADD}?copy={row.pk}"
+
+
+def test_the_form_is_filled_in_and_off_and_stores_nothing_yet(editor: Client, row: Scheduler) -> None:
+    before = Scheduler.objects.count()
+    assert copy(row) in editor.get(change(row)).content.decode()
+    response = editor.get(copy(row))
+    page = response.content.decode()
+    made = response.context["adminform"].form
+    assert made["description"].value() == "Invoices (copy)"
+    assert made["worker"].value() == row.worker.pk
+    assert (made["schedule"].value(), made["timezone"].value()) == ("0 8 * * 1-5", "Europe/Madrid")
+    assert (made["max_retries"].value(), made["stay_alive"].value(), made["status"].value()) == (5, True, False)
+    assert 'name="params.field.region" value="us"' in page
+    assert "A copy of “Invoices”." in page
+    assert "hunter2" not in page
+    assert Scheduler.objects.count() == before
+
+
+def test_saved_it_has_the_secret_that_nobody_was_shown(editor: Client, row: Scheduler) -> None:
+    values = form(worker=row.worker.pk, description="Other", schedule="0 9 * * *")
+    del values["status"]
+    typed = {"params.as": "fields", "params.for": "worker/tests.orders", "params.other": "{}"}
+    typed |= {"params.field.region": "de", "params.field.token": "••••••"}
+    assert editor.post(copy(row), {**values, **typed}).status_code == 302
+    made = Scheduler.objects.get(description="Other")
+    assert (made.status, made.params) == (False, {"region": "de", "token": "hunter2"})
+    assert LogEntry.objects.latest("id").change_message == f"added as a copy of schedule {row.pk}"
+    row.refresh_from_db()
+    assert row.params == {"region": "us", "token": "hunter2"}
+
+
+def test_a_secret_does_not_follow_to_other_code(editor: Client, row: Scheduler) -> None:
+    other = WorkerFactory(name="tests.noop")
+    response = editor.post(copy(row), form(worker=other.pk, description="Other", params='{"token": "••••••"}'))
+    assert response.status_code == 200
+    assert "It was hidden" in response.content.decode()
+    assert not Scheduler.objects.filter(description="Other").exists()
+
+
+@pytest.mark.parametrize("key", ["999999", "abc", "", "9" * 40, "1' OR 1=1"])
+def test_a_copy_of_nothing_is_an_empty_form(editor: Client, row: Scheduler, key: str) -> None:
+    response = editor.get(f"{ADD}?copy={key}")
+    assert response.status_code == 200
+    assert "A copy of" not in response.content.decode()
+
+
+def test_only_who_may_look_and_add_copies(operator: Client, row: Scheduler) -> None:
+    assert copy(row) not in operator.get(change(row)).content.decode()
+    assert operator.get(copy(row)).status_code == 403
+    blind = logged_in(UserFactory(permissions=["scheduling.add_scheduler"]))
+    response = blind.get(copy(row))
+    assert response.status_code == 200
+    assert "Invoices" not in response.content.decode()
+
+
+# --- recent runs ------------------------------------------------------------------------------------
+
+
+def test_recent_runs_with_their_durations(viewer: Client) -> None:
+    row = SchedulerFactory(timezone="Asia/Tokyo")
+    assert "It has not run yet." in viewer.get(change(row)).content.decode()
+    now = clock.now()
+    for seconds in range(1, 36):
+        last = SchedulerExecutionFactory(
+            scheduler=row, succeeded=True, started_at=now - timedelta(seconds=100 + seconds),
+            finished_at=now - timedelta(seconds=100),
+        )  # fmt: skip
+    failed = SchedulerExecutionFactory(scheduler=row, failed=True)
+    page = viewer.get(change(row)).content.decode().split('id="sch-recent"')[1]
+    assert "Its last 30 runs" in page
+    assert 'class="sch-svg dash-bars"' in page
+    assert "Last 30 runs: 29 succeeded, 1 failed" in page
+    assert "96 %" in page
+    assert page.count("<tr><td><a ") == 10
+    assert page.index(f"/{failed.pk}/change/") < page.index(f"/{last.pk}/change/")
+    assert "35 s" in page
+    assert " JST</time>" in page
+    assert f"?scheduler={row.pk}" in page
+
+
+def test_recent_runs_cost_the_same_whatever_the_history(viewer: Client) -> None:
+    row = SchedulerFactory()
+
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            assert viewer.get(change(row)).status_code == 200
+        return len(captured.captured_queries)
+
+    SchedulerExecutionFactory(scheduler=row, succeeded=True)
+    few = queries()
+    SchedulerExecutionFactory.create_batch(80, scheduler=row, succeeded=True)
+    assert queries() == few
+
+
+def test_who_may_not_see_executions_sees_none(db: None) -> None:
+    row: Any = SchedulerExecutionFactory(succeeded=True).scheduler
+    client = logged_in(UserFactory(permissions=["scheduling.view_scheduler"]))
+    assert "sch-recent" not in client.get(change(row)).content.decode()
+    assert "sch-recent" in logged_in(UserFactory(permissions=VIEW)).get(change(row)).content.decode()
