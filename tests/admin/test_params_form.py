@@ -200,11 +200,23 @@ def test_secrets_are_never_sent_and_are_kept(handler: Handler) -> None:
     assert kept.params == {"needed": "y", "token": "s3cret"}
 
 
-def test_a_secret_is_not_carried_to_other_code(handler: Handler, monkeypatch: pytest.MonkeyPatch) -> None:
-    class Plain(BaseModel):
-        token: str = ""
+class Plain(BaseModel):
+    """Takes by the same name what is no secret to it."""
 
-    other = register(monkeypatch, "plain", Plain)
+    token: str = ""
+
+
+class Other(BaseModel):
+    """Takes a secret by the same name."""
+
+    token: SecretStr = SecretStr("")
+
+
+@pytest.mark.parametrize("model", [Plain, Other])
+def test_a_secret_is_not_carried_to_other_code(
+    handler: Handler, monkeypatch: pytest.MonkeyPatch, model: type[BaseModel]
+) -> None:
+    other = register(monkeypatch, "other", model)
     stored = {"needed": "x", "token": "s3cret"}
     # The target was changed without a script: the inputs are those of the former code.
     form = ParamsForm(other, stored, stored_for=handler, data=posted(ParamsForm(handler, stored)))

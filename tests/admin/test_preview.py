@@ -134,10 +134,13 @@ def test_the_table_of_attempts_follows_the_fields_and_the_target(
         ({"max_retries": "20"}, "Retries must be from 0 to 19, not 20."),
         ({"max_retries": "many"}, "Retries: Enter a whole number."),
         ({"retry_multiplier": "NaN"}, "Delay multiplier: Enter a number."),
+        ({"max_retries": "9" * 4_000}, "Retries must be from 0 to 19"),
         ({"worker": "9" * 30}, "4 attempts at most."),
         ({"worker": "0"}, "4 attempts at most."),
     ):
-        assert sentence in ask(editor, RETRY, **typed), typed
+        panel = ask(editor, RETRY, **typed)
+        assert sentence in panel, typed
+        assert len(panel) < 2_000
 
 
 def test_who_has_no_form_gets_no_preview(viewer: Client, operator: Client, nobody: Client) -> None:

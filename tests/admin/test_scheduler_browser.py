@@ -135,6 +135,7 @@ def test_the_parameters_follow_the_target_and_the_way_of_writing(visit: Visit, m
     text = page.locator("textarea[name=params]")
     expect(text).to_have_value('{\n  "needed": "some text",\n  "region": "us",\n  "days": 91\n}')
     expect(page.get_by_label("As JSON")).to_be_focused()
+    expect(page.get_by_label("needed")).to_be_hidden()
     text.fill('{"needed": "from JSON", "days": 91')
     page.get_by_label("As fields").check()
     expect(page.locator(".field-params .errorlist")).to_contain_text("This is not JSON")
