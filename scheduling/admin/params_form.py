@@ -248,6 +248,10 @@ class ParamsForm:
         rows = []
         if self.inputs is not None:
             rows = [(slot, self.inputs[slot.name], self.errors.get(slot.name, "")) for slot in self.inputs.slots]
+        for _slot, field, error in rows if self.as_ == FIELDS else ():
+            if error:
+                own = f"{field.id_for_label}_error {field.id_for_label}_helptext"
+                field.field.widget.attrs |= {"aria-invalid": "true", "aria-describedby": own}
         known = {slot.name for slot, _field, _error in rows} if self.as_ == FIELDS else set()
         elsewhere = {name: text for name, text in self.errors.items() if name not in known}
         context = {

@@ -174,6 +174,8 @@ def test_an_error_is_told_at_its_input(handler: Handler, written: dict[str, str]
     if name:
         place = html.split(f'data-param="{name}"')[1].split('data-param="')[0]
         assert re.search(r'class="errorlist"[^>]*><li>[^<]*', place)
+        assert 'aria-invalid="true"' in place
+        assert f'aria-describedby="id_params.field.{name}_error id_params.field.{name}_helptext"' in place
     # What was typed is still there.
     typed = next(iter(written.values()))
     assert form.inputs is not None
