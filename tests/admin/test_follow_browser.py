@@ -136,6 +136,23 @@ def test_what_is_asked_for_holds_for_what_follows(open_page: Visit) -> None:
     expect(page.locator(".sch-log")).to_contain_text("quiet words")
 
 
+def test_a_hidden_tab_asks_for_nothing_and_catches_up_when_it_is_seen(open_page: Visit) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    page = open_page("olga")
+    page.goto(page_of(row))
+    expect(page.locator("[data-follow-status]")).to_have_text("Following")
+    page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => window.away})")
+    page.evaluate("window.away = true")
+    page.wait_for_load_state("networkidle")  # what was under way has come back
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    printed(row, "while nobody looked")
+    page.wait_for_timeout(2_500)  # nothing to wait for: that nothing comes is what is tested
+    assert asked == []
+    page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
+    expect(page.locator(".sch-log")).to_contain_text("while nobody looked")
+
+
 def test_a_session_that_ended_is_told_and_no_login_page_is_shown(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 import signal
+import socket
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 from html import unescape
@@ -28,9 +29,6 @@ from tests.admin.test_executions import page_of
 from tests.support import Commands, due, queued, scheduler, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
-
-CLOSED = "amqp://guest:hush@127.0.0.1:18209/"
-"""Nothing listens there."""
 
 
 @pytest.fixture(autouse=True)
@@ -147,21 +145,29 @@ def test_missed(operator: Client) -> None:
 
 
 @pytest.fixture
-def unpublished(commands: Commands, settings: Any) -> Any:
+def closed() -> Iterator[str]:
+    """A broker's address at which nothing listens: the port is taken, so that nobody comes to."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield f"amqp://guest:hush@127.0.0.1:{taken.getsockname()[1]}/"
+
+
+@pytest.fixture
+def unpublished(commands: Commands, settings: Any, closed: str) -> Any:
     """What a real producer claimed while nothing listened where its broker should be."""
-    settings.BROKER_URL = CLOSED
+    settings.BROKER_URL = closed
     due(scheduler(schedule="* * * * *"), clock.now() - timedelta(seconds=1))
-    commands.start("run_scheduler", BROKER_URL=CLOSED)
+    commands.start("run_scheduler", BROKER_URL=closed)
     wait_for(SchedulerExecution.objects.filter(state="claimed").exists, "a claim")
     return SchedulerExecution.objects.order_by("pk")[0]
 
 
-def test_the_broker_is_down(unpublished: SchedulerExecution, operator: Client, later: Any) -> None:
+def test_the_broker_is_down(unpublished: SchedulerExecution, operator: Client, later: Any, closed: str) -> None:
     assert lead(operator, unpublished).startswith(f"It is claimed by {unpublished.container_id} and waits for the")
     later(seconds=11)
     said = lead(operator, unpublished)
     assert "The broker cannot be used: " in said
-    assert "127.0.0.1:18209" in said
+    assert closed.split("@")[1].rstrip("/") in said
     assert "It is published by itself once the broker is back." in said
     assert "hush" not in said
     assert "No producer is alive" not in said
