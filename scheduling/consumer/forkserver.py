@@ -86,6 +86,7 @@ class Forkserver:
         return True
 
     def _fork(self, number: int, channel: int, output: int) -> None:
+        parent = os.getpid()
         try:
             pid = os.fork()
         except OSError:
@@ -94,18 +95,21 @@ class Forkserver:
             os.close(output)
             return
         if pid == 0:
-            self._become_child(channel, output)
+            self._become_child(channel, output, parent)
         os.close(channel)
         os.close(output)
         self.children[pid] = number
         self.numbers[number] = pid
         self._tell(FORKED, number, pid)
 
-    def _become_child(self, channel: int, output: int) -> None:
+    def _become_child(self, channel: int, output: int, parent: int) -> None:
         status = 70
         try:
             os.setsid()
             die_with_parent()
+            if os.getppid() != parent:
+                # It died before the kernel was asked: a task may lie in the channel, and nobody would heed its run.
+                return
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)

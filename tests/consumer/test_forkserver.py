@@ -1,0 +1,48 @@
+"""The forkserver: no child outlives the consumer that it was born for."""
+
+from __future__ import annotations
+
+import os
+import select
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.support import ROOT
+
+BORN_TOO_LATE = """
+import os, socket, sys, time, types
+from scheduling.consumer import forkserver
+
+parent = os.getpid()
+
+def late():
+    while os.getppid() == parent:
+        time.sleep(0.01)
+
+def run(channel):
+    open(sys.argv[1], "w").close()
+    return 0
+
+forkserver.die_with_parent = late
+sys.modules["scheduling.consumer.child"] = types.SimpleNamespace(main=run)
+server = forkserver.Forkserver(socket.socketpair()[0])
+server._fork(1, socket.socketpair()[0].detach(), os.open(os.devnull, os.O_WRONLY))
+os._exit(0)
+"""
+
+
+def test_a_child_whose_parent_died_before_the_kernel_was_asked_runs_nothing(tmp_path: Path) -> None:
+    read, write = os.pipe()
+    try:
+        process = subprocess.Popen(
+            [sys.executable, "-c", BORN_TOO_LATE, str(tmp_path / "ran")], cwd=ROOT, pass_fds=[write]
+        )
+    finally:
+        os.close(write)
+    assert process.wait(30) == 0
+    # The child has the other end of the pipe, too: its end is the pipe's.
+    assert select.select([read], [], [], 30)[0]
+    assert os.read(read, 1) == b""
+    os.close(read)
+    assert not (tmp_path / "ran").exists()
