@@ -250,6 +250,7 @@ def test_a_parameter_is_mended_and_the_run_sent_again(visit: Visit) -> None:
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/edit.png", full_page=True)
     page.get_by_label("As JSON").check()
+    expect(page.locator(".sch-params[aria-busy]")).to_have_count(0)
     expect(page.locator("textarea[name=params]")).to_have_value(re.compile('"seconds": 601'))
     page.locator("textarea[name=params]").fill('{"seconds": 5}')
     page.get_by_role("button", name="Continue").click()

@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from django.urls import reverse
 from django.utils import timezone as clock
-from playwright.sync_api import Page, expect
+from playwright.sync_api import Page, Route, expect
 
 from scheduling import registry
 from scheduling.models import Scheduler, SchedulerExecution, Worker
@@ -29,6 +29,12 @@ def shot(page: Page, name: str) -> None:
     """A picture to look at, where SCREENSHOTS names a directory."""
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
+
+
+def written(page: Page, way: str) -> None:
+    """Choose a way of writing, and wait until the server has turned the parameters into it."""
+    page.get_by_label(way).check()
+    expect(page.locator(".sch-params[aria-busy]")).to_have_count(0)
 
 
 def test_the_preview_follows_the_keys(visit: Visit) -> None:  # noqa: F811
@@ -131,17 +137,17 @@ def test_the_parameters_follow_the_target_and_the_way_of_writing(visit: Visit, m
     shot(page, "params")
 
     # As JSON: what was typed is there; and back.
-    page.get_by_label("As JSON").check()
+    written(page, "As JSON")
     text = page.locator("textarea[name=params]")
     expect(text).to_have_value('{\n  "needed": "some text",\n  "region": "us",\n  "days": 91\n}')
     expect(page.get_by_label("As JSON")).to_be_focused()
     expect(page.get_by_label("needed")).to_be_hidden()
     text.fill('{"needed": "from JSON", "days": 91')
-    page.get_by_label("As fields").check()
+    written(page, "As fields")
     expect(page.locator(".field-params .errorlist")).to_contain_text("This is not JSON")
     expect(page.get_by_label("As JSON")).to_be_checked()
     text.fill('{"needed": "from JSON", "days": 91}')
-    page.get_by_label("As fields").check()
+    written(page, "As fields")
     expect(page.get_by_label("needed")).to_have_value("from JSON")
 
     # A mistake is told at its input; mended, it is stored.
@@ -160,6 +166,28 @@ def test_the_parameters_follow_the_target_and_the_way_of_writing(visit: Visit, m
     page.get_by_label("Worker:").select_option(str(Worker.objects.get(name="tests.typed").pk))
     expect(page.get_by_label("since_days")).to_be_visible()
     expect(page.get_by_label("needed")).to_have_count(0)
+
+
+def test_while_the_server_is_asked_nothing_can_be_typed_that_would_be_lost(visit: Visit, many: int) -> None:  # noqa: F811
+    UserFactory(username="ada", superuser=True)
+    row = SchedulerFactory(schedule="0 8 * * *", worker_id=many, params={"needed": "x"})
+    page = visit("ada")
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    held: list[Route] = []
+    page.route("**/scheduler/params/**", lambda route: held.append(route))
+    with page.expect_request("**/scheduler/params/**"):
+        page.get_by_label("As JSON").check()
+    assert page.evaluate("document.querySelector('[data-params]').inert") is True
+    # It does not come: all is as it was, and it is said.
+    held[0].fulfill(status=200, body="<form>login</form>")
+    expect(page.locator(".sch-params[aria-busy]")).to_have_count(0)
+    expect(page.get_by_label("As fields")).to_be_checked()
+    expect(page.get_by_label("As fields")).to_be_focused()
+    expect(page.locator(".sch-params [role=status]")).to_contain_text("the parameters stay as they are")
+    expect(page.get_by_label("needed")).to_have_value("x")
+    page.unroute("**/scheduler/params/**")
+    written(page, "As JSON")
+    expect(page.get_by_label("As JSON")).to_be_checked()
 
 
 def test_without_a_script_the_form_does_what_it_does(visit: Visit, many: int) -> None:  # noqa: F811
@@ -192,7 +220,7 @@ def test_parameters_for_one_run(visit: Visit, many: int) -> None:  # noqa: F811
     expect(page.locator("[data-param=needed] .errorlist")).to_contain_text("Field required")
     shot(page, "run")
     page.get_by_label("needed").fill("once")
-    page.get_by_label("As JSON").check()
+    written(page, "As JSON")
     expect(page.locator("textarea[name=params]")).to_have_value(re.compile('"once"'))
     assert not SchedulerExecution.objects.exists()
     page.get_by_role("button", name="Run now").click()
@@ -278,7 +306,7 @@ def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width:
     expect(page.locator(".sch-clock-notes li")).to_have_count(2)
     assert overflow(page) <= 0
     shot(page, f"change-{scheme}-{width}")
-    page.get_by_label("As JSON").check()
+    written(page, "As JSON")
     expect(page.locator("textarea[name=params]")).to_be_visible()
     assert overflow(page) <= 0
     page.get_by_label("Description:").fill("Renamed")

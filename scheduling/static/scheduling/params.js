@@ -18,6 +18,9 @@
         if (focus) data.set("params.as", wanted === "json" ? "fields" : "json");
         if (asked) asked.abort();
         const mine = asked = new AbortController();
+        // What would be typed meanwhile, the answer would replace.
+        box.inert = true;
+        box.setAttribute("aria-busy", "true");
         try {
             const response = await fetch(box.dataset.params || location.href, {
                 method: "POST", body: data, credentials: "same-origin", redirect: "manual", signal: mine.signal,
@@ -30,11 +33,13 @@
             if (focus) made.querySelector('[name="params.as"]:checked')?.focus();
             say(made, made.querySelector(".errorlist")?.textContent || "");
         } catch (error) {
-            if (error.name === "AbortError") return;
+            if (error.name === "AbortError") return; // the newer question's answer replaces the same box
+            box.inert = false;
+            box.removeAttribute("aria-busy");
             say(box, box.dataset.paramsFailed);
             if (focus) { // back to the way in which they are written
                 const other = box.querySelector(`[name="params.as"][value="${wanted === "json" ? "fields" : "json"}"]`);
-                if (other) other.checked = true;
+                if (other) { other.checked = true; other.focus(); }
             }
         }
     }
