@@ -66,13 +66,30 @@ def republish(
                 done.append(row)
                 at = at + step if at is not None else None
     if done:
-        pks = [row.pk for row in done]
         if first is None:  # else the sweep publishes each when its time has come
-            publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
+            send(done, broker)
         log.info("Republished %s failed executions", len(done), extra={"by": by})
         # Last: until the new message is confirmed, the parked one is what the broker has of it.
-        _take_out(broker, done)
+        take_out_parked(broker, done)
     return [row.pk for row in done]
+
+
+def move(attempts: Mapping[int, int], broker: Broker, reason: str, now: datetime) -> list[SchedulerExecution]:
+    """Republish in the caller's transaction, those that still stand in the inbox with this attempt as their
+    last; after the commit the caller has to `send` them. A crash in between is mended by the sweep of claims."""
+    return [
+        row
+        for row in _rows(attempts)
+        if row.attempt == attempts[row.pk]
+        and (row.type or read_again(row))
+        and run_again(row.pk, broker, reason, now, attempt=row.attempt)
+    ]
+
+
+def send(rows: Iterable[SchedulerExecution], broker: Broker) -> None:
+    """Publish what was moved; the sync pass takes their parked messages out of the failed queue."""
+    pks = [row.pk for row in rows]
+    publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
 
 
 def discard(
@@ -100,7 +117,7 @@ def discard(
     if done:
         log.info("Discarded %s failed executions", len(done), extra={"by": by})
         if broker is not None:
-            _take_out(broker, done)
+            take_out_parked(broker, done)
     return [row.pk for row in done]
 
 
@@ -108,6 +125,7 @@ def _rows(ids: Iterable[int]) -> list[SchedulerExecution]:
     return list(SchedulerExecution.objects.filter(pk__in=list(ids), state=State.FAILED.value).order_by("pk"))
 
 
-def _take_out(broker: Broker, rows: list[SchedulerExecution]) -> None:
+def take_out_parked(broker: Broker, rows: list[SchedulerExecution]) -> None:
+    """Take the parked messages of rows that left the inbox out of the failed queue."""
     foreign = [row.execution_key for row in rows if row.trigger == Trigger.MESSAGE.value]
     take_out(broker, {row.pk: row.attempt for row in rows}, foreign)

@@ -11,7 +11,8 @@ from django.db import transaction
 
 from scheduling.core.lifecycle import ENDED
 from scheduling.logs import get_logger
-from scheduling.models import Attempt, Output, Process, SchedulerExecution
+from scheduling.models import Attempt, Output, Process, Replay, ReplayChunk, SchedulerExecution
+from scheduling.models.replay import OPEN
 from scheduling.signals import executions_pruned
 
 log = get_logger(__name__)
@@ -27,6 +28,7 @@ class Pruned:
     attempts: int = 0
     outputs: int = 0
     processes: int = 0
+    replays: int = 0
     complete: bool = True
 
 
@@ -75,7 +77,19 @@ def prune(
             break
     gone = Process.objects.filter(heartbeat_at__lt=cutoff)
     done.processes = gone.count() if dry_run else gone.delete()[0]
+    done.replays = _replays(cutoff, dry_run)
     return done
+
+
+def _replays(cutoff: datetime, dry_run: bool) -> int:
+    """Those that ended before the cutoff, one by one: a single one may have hundreds of parts."""
+    ids = list(Replay.objects.filter(finished_at__lt=cutoff).exclude(state__in=OPEN).values_list("pk", flat=True))
+    for pk in [] if dry_run else ids:
+        with transaction.atomic():
+            chunks = ReplayChunk.objects.filter(replay=pk)
+            chunks._raw_delete(chunks.db)
+            Replay.objects.filter(pk=pk)._raw_delete(chunks.db)
+    return len(ids)
 
 
 def _remove(ids: list[int], dry_run: bool, done: Pruned) -> None:

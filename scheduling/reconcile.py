@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Q
 
+from scheduling import replay
 from scheduling.brief import Briefs
 from scheduling.broker import Broker
 from scheduling.claim import plan_anew
@@ -52,6 +53,7 @@ class Swept:
     claims: int = 0
     retries: int = 0
     lost: int = 0
+    replayed: int = 0
 
 
 def sweep(broker: Broker, now: datetime, briefs: Briefs | None = None, lost: Lost | None = None) -> Swept:
@@ -66,6 +68,7 @@ def sweep(broker: Broker, now: datetime, briefs: Briefs | None = None, lost: Los
         claims=_while_full(publish_claimed, broker, now),
         retries=_while_full(publish_retries, broker, now),
         lost=lost.sweep(broker, now) if lost is not None else 0,
+        replayed=replay.sweep(broker, now),
     )
 
 

@@ -17,3 +17,9 @@ executions_pruned = Signal()
 
 Whoever keeps files or rows for them removes them now.
 """
+
+executions_replayed = Signal()
+"""A replay has republished executions. Arguments: `executions: list`, `replay`.
+
+Sent inside the transaction that moves them: a receiver that raises undoes it, and it is tried again.
+"""

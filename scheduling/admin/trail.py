@@ -9,13 +9,16 @@ from typing import Any
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import models
+from django.dispatch import receiver
 from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest
 
 from scheduling.admin import params_diff
 from scheduling.admin.params_model import masked
 from scheduling.admin.text import told
+from scheduling.models import Replay
 from scheduling.registry import Handler
+from scheduling.signals import executions_replayed
 
 EMPTY = "(empty)"
 LIMIT = 200
@@ -28,6 +31,14 @@ def record(request: HttpRequest, objects: Iterable[models.Model], message: str) 
     rows = list(objects)
     if rows and request.user.pk is not None:
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message)
+
+
+@receiver(executions_replayed)
+def record_replayed(executions: Iterable[models.Model], replay: Replay, **_kwargs: Any) -> None:
+    """What a producer sends of a replay is the doing of whoever asked for it, and so are its entries."""
+    if replay.user_id is not None:  # the account may be deleted by now; the execution's reason has the name
+        said = f"republish: replay {replay.pk}"
+        LogEntry.objects.log_actions(replay.user_id, executions, CHANGE, said)
 
 
 def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, Any] | None = None) -> str:

@@ -6,6 +6,7 @@ from scheduling.models.execution import FailedExecution, SchedulerExecution
 from scheduling.models.output import Output
 from scheduling.models.process import Process
 from scheduling.models.reminder import Reminder
+from scheduling.models.replay import Replay, ReplayChunk
 from scheduling.models.scheduler import Scheduler
 from scheduling.models.worker import Worker
 
@@ -16,6 +17,8 @@ __all__ = [
     "Output",
     "Process",
     "Reminder",
+    "Replay",
+    "ReplayChunk",
     "Scheduler",
     "SchedulerExecution",
     "Worker",

@@ -35,7 +35,8 @@ class Command(SchedulingCommand):
         verb = "Would delete" if options["dry_run"] else "Deleted"
         self.stdout.write(
             f"{verb} {done.executions} execution records older than {days} days "
-            f"({done.attempts} attempts, {done.outputs} pieces of output, {done.processes} process records)."
+            f"({done.attempts} attempts, {done.outputs} pieces of output, {done.processes} process records, "
+            f"{done.replays} replays)."
         )
         if not done.complete:
             self.stdout.write("The time was over before the end; the next pass goes on.")
