@@ -40,6 +40,9 @@ class Confirmation:
         ask_reason: show a field for a reason, which is required; `reason_optional`: which is not.
         params: a form for parameters, to be sent along.
         most_minutes: show a field for minutes over which to spread it, up to so many; 0 for none.
+        minutes: what that field says.
+        offer_canary: show a box for sending one of them first; `canary`: it is ticked.
+        type_count: the number that must be typed to confirm; 0 for none.
         error: what was wrong with the POST that led here.
         danger: the button takes something away.
         blocked: it cannot be done as things are; there is no button.
@@ -60,6 +63,10 @@ class Confirmation:
     reason_optional: bool = False
     params: ParamsForm | None = None
     most_minutes: int = 0
+    minutes: int = 0
+    offer_canary: bool = False
+    canary: bool = False
+    type_count: int = 0
     reason: str = ""
     error: Text = ""
     danger: bool = False

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
+from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.db.models import Count, Min, Q, QuerySet
@@ -31,6 +32,7 @@ from scheduling.admin.filters import (
 from scheduling.admin.inbox_actions import InboxActions
 from scheduling.admin.parts import EMPTY, MEDIA, ago, first_line, relative, shown, stamp
 from scheduling.admin.readonly import ReadOnly
+from scheduling.admin.replay_lines import lines
 from scheduling.admin.transport import transport
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.lifecycle import State
@@ -63,8 +65,10 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
 
     @property
     def media(self) -> Any:
-        """The stock scripts and our style sheet."""
-        return super().media + MEDIA
+        """The stock scripts, our style sheet, and the poller for the replays."""
+        # Deferred: it stands in the head, and looks for what stands in the body.
+        poller = forms.Script("scheduling/poll.js", defer=True)
+        return super().media + MEDIA + forms.Media(js=[poller])  # type: ignore[list-item]  # the stubs know only paths
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FailedExecution]:
         """Only what failed, the schedules in a query of their own."""
@@ -143,7 +147,10 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         if changelist is None:
             return {}
         grouped = request.GET.get("group") == "error"
+        replays = lines(request, clock.now())
         context = {
+            "replays": replays,
+            "replays_open": any(each.is_open for each in replays),
             "grouped": grouped,
             "flat_query": changelist.get_query_string({}, ["group"]),
             "group_query": changelist.get_query_string({"group": "error"}, ["group", "fingerprint"]),

@@ -2,35 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.contrib import admin, messages
-from django.contrib.admin import helpers
-from django.db.models import Count, Q, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone as clock
-from django.utils.dateparse import parse_datetime
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from scheduling import failed
-from scheduling.admin.confirm import Confirmation, page
-from scheduling.admin.parts import EMPTY, first_line, shown
+from scheduling import failed, replay
+from scheduling.admin.asked import MOST_MINUTES, Asked
+from scheduling.admin.inbox_ask import InboxAsk, bare
+from scheduling.admin.parts import shown
 from scheduling.admin.selection import in_chunks
 from scheduling.admin.trail import record
 from scheduling.admin.transport import transport
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.lifecycle import State
-from scheduling.models import FailedExecution, SchedulerExecution
+from scheduling.models import FailedExecution, Replay, SchedulerExecution
 
-SAMPLES = 10
-GROUPS = 12
-MOST_MINUTES = 24 * 60
-SHOWN_COLUMNS = ("pk", "type", "target_name", "execution_key", "error_class", "error_message", "finished_at")
+VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
+"""Of the list's address: how it is shown, not what is on it."""
 
 Do = Callable[[list[int], Broker], list[int]]
 """Acts on ids and gives those that it really moved."""
@@ -44,7 +39,7 @@ class Done:
     refused: int = 0
 
 
-class InboxActions(admin.ModelAdmin):
+class InboxActions(InboxAsk):
     """Gives the inbox its two actions."""
 
     def has_republish_permission(self, request: HttpRequest) -> bool:
@@ -57,30 +52,30 @@ class InboxActions(admin.ModelAdmin):
 
     @admin.action(permissions=["republish"], description=gettext_lazy("Republish selected: run them again"))
     def republish_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
-        """Ask, then move each back to the queue, with its retries at zero."""
-        minutes = _minutes(request)
-        if not request.POST.get("post") or minutes is None:
-            return self._ask(
-                request,
-                queryset,
-                title=_("Republish failed executions"),
-                action="republish_selected",
-                submit=_("Republish"),
-                lead=lambda count: ngettext(
-                    "%(count)d failed execution will run again, with its retries at zero.",
-                    "%(count)d failed executions will run again, with their retries at zero.",
-                    count,
-                ),
-                most_minutes=MOST_MINUTES,
-                error=_("Give minutes as a whole number from 0 to %(most)d.") % {"most": MOST_MINUTES}
-                if minutes is None
-                else "",
-            )
-        by, step = request.user.get_username(), timedelta(0)
+        """Ask, then move each back to the queue, with its retries at zero; or one of them first, by a replay."""
+        asked = Asked.of(request)
+        wrong = _("Give minutes as a whole number from 0 to %(most)d.") % {"most": MOST_MINUTES}
+        if answer := self.ask(
+            request, queryset, asked, wrong if asked.minutes is None else "",
+            title=_("Republish failed executions"),
+            submit=_("Republish"),
+            lead=lambda count: ngettext(
+                "%(count)d failed execution will run again, with its retries at zero.",
+                "%(count)d failed executions will run again, with their retries at zero.",
+                count,
+            ),
+            action="republish_selected",
+            most_minutes=MOST_MINUTES,
+        ):  # fmt: skip
+            return answer if isinstance(answer, HttpResponse) else None
+        if asked.canary:
+            self._replay(request, queryset, asked)
+            return None
+        by, step, minutes = request.user.get_username(), timedelta(0), asked.minutes or 0
         first: datetime | None = None
         if minutes:
             first = clock.now()
-            step = timedelta(minutes=minutes) / max(_as_asked(queryset, _asked_at(request)).count(), 1)
+            step = timedelta(minutes=minutes) / max(asked.rows(queryset).count(), 1)
 
         def republish(ids: list[int], broker: Broker) -> list[int]:
             nonlocal first
@@ -90,92 +85,50 @@ class InboxActions(admin.ModelAdmin):
             return moved
 
         said = f"republish, spread over {minutes} minutes" if minutes else "republish"
-        done = self._act(request, queryset, republish, said)
+        done = self._act(request, queryset, asked, republish, said)
         if done is not None:
             text = ngettext("%(count)d was republished.", "%(count)d were republished.", done.count)
-            self._tell(request, queryset, text, done)
+            self._tell(request, queryset, asked, text, done)
         return None
 
     @admin.action(permissions=["discard"], description=gettext_lazy("Discard selected, with a reason"))
     def discard_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
         """Ask why, then take each out of the inbox; the rows and the reason stay."""
-        reason = request.POST.get("reason", "").strip()
-        if not request.POST.get("post") or not reason:
-            return self._ask(
-                request,
-                queryset,
-                title=_("Discard failed executions"),
-                action="discard_selected",
-                submit=_("Discard"),
-                lead=lambda count: ngettext(
-                    "%(count)d failed execution will leave the inbox and will not run again.",
-                    "%(count)d failed executions will leave the inbox and will not run again.",
-                    count,
-                ),
-                ask_reason=True,
-                danger=True,
-                error=_("Say why: without a reason nothing is discarded.") if request.POST.get("post") else "",
-            )
-        by, reason = request.user.get_username(), shown(reason, 1_500)
+        asked = Asked.of(request)
+        if answer := self.ask(
+            request, queryset, asked, "" if asked.reason else _("Say why: without a reason nothing is discarded."),
+            title=_("Discard failed executions"),
+            submit=_("Discard"),
+            lead=lambda count: ngettext(
+                "%(count)d failed execution will leave the inbox and will not run again.",
+                "%(count)d failed executions will leave the inbox and will not run again.",
+                count,
+            ),
+            action="discard_selected",
+            ask_reason=True,
+            reason=asked.reason,
+            danger=True,
+        ):  # fmt: skip
+            return answer if isinstance(answer, HttpResponse) else None
+        by, reason = request.user.get_username(), shown(asked.reason, 1_500)
 
         def discard(ids: list[int], broker: Broker) -> list[int]:
             return failed.discard(ids, by, reason, broker=broker)
 
-        done = self._act(request, queryset, discard, f"discard: {reason}")
+        done = self._act(request, queryset, asked, discard, f"discard: {reason}")
         if done is not None:
             text = ngettext("%(count)d was discarded.", "%(count)d were discarded.", done.count)
-            self._tell(request, queryset, text, done)
+            self._tell(request, queryset, asked, text, done)
         return None
 
-    def _ask(
-        self,
-        request: HttpRequest,
-        queryset: QuerySet[FailedExecution],
-        *,
-        lead: Callable[[int], str],
-        action: str,
-        **texts: Any,
-    ) -> HttpResponse | None:
-        across = request.POST.get("select_across") == "1"
-        asked_at = _asked_at(request) or clock.now()
-        queryset = _as_asked(queryset, asked_at)
-        count = queryset.count()
-        if not count:
-            text = _("Nothing of what you chose is in the inbox any more: somebody was faster.")
-            self.message_user(request, text, messages.WARNING)
-            return None
-        groups = queryset.order_by().values_list("type", "target_name").annotate(rows=Count("pk")).order_by("-rows")
-        rows = [(_group(type_, name), number) for type_, name, number in groups[: GROUPS + 1]]
-        if len(rows) > GROUPS:
-            rows[GROUPS:] = [(_("others"), count - sum(number for _name, number in rows[:GROUPS]))]
-        samples = [_sample(row) for row in _bare(queryset)[:SAMPLES]]
-        chosen = ["all"] if across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
-        hidden: list[tuple[str, Any]] = [("action", action), ("post", "yes"), ("select_across", int(across))]
-        hidden += [("asked_at", asked_at.isoformat()), ("count", count)]
-        # With "all that match" the address keeps the filter, which is asked again: no list of ids travels.
-        hidden += [(helpers.ACTION_CHECKBOX_NAME, pk) for pk in chosen]
-        warnings = [_("This is everything that matches the filter and search of the list.")] if across else []
-        return page(
-            request,
-            self,
-            Confirmation(
-                back=request.get_full_path(),
-                lead=lead(count) % {"count": count},
-                groups=rows,
-                samples=samples,
-                more=max(count - SAMPLES, 0),
-                hidden=hidden,
-                warnings=warnings,
-                **texts,
-            ),
-        )
-
-    def _act(self, request: HttpRequest, queryset: QuerySet[FailedExecution], do: Do, message: str) -> Done | None:
+    def _act(
+        self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Asked, do: Do, message: str
+    ) -> Done | None:
         """Chunk by chunk: act, then write the trail of what was really moved."""
         done = Done()
         try:
             with transport() as broker:
-                for chunk in in_chunks(_bare(_as_asked(queryset, _asked_at(request)))):
+                for chunk in in_chunks(bare(asked.rows(queryset))):
                     ids = [row.pk for row in chunk]
                     moved = do(ids, broker)
                     rows = SchedulerExecution.objects.filter(pk__in=ids)
@@ -188,11 +141,50 @@ class InboxActions(admin.ModelAdmin):
             return None
         return done
 
-    def _tell(self, request: HttpRequest, queryset: QuerySet[FailedExecution], text: str, done: Done) -> None:
-        left = max(_as_asked(queryset, _asked_at(request)).count() - done.refused, 0)
-        value = request.POST.get("count", "")
-        asked = int(value) if value.isdecimal() and len(value) < 10 else done.count
-        gone = asked - done.count - done.refused - left
+    def _replay(self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Asked) -> None:
+        """Send the canary; the producers see to the others."""
+        rows = asked.rows(queryset).prefetch_related(None).only("pk", "attempt")
+
+        def chosen() -> Iterator[list[tuple[int, int]]]:
+            for chunk in in_chunks(rows):
+                yield [(row.pk, row.attempt) for row in chunk]
+
+        words, minutes = _in_words(request, asked), asked.minutes or 0
+        try:
+            with transport() as broker:
+                made = replay.start(asked.key, chosen(), broker, request.user, words, minutes)
+        except BrokerError as error:
+            self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
+            return
+        if made is None:
+            text = _("It was asked already: a second click does nothing.")
+            self.message_user(request, text, messages.WARNING)
+            return
+        record(request, [made], f"start: {made.total} executions, canary {made.canary}, {words}")
+        if made.state == Replay.State.STOPPED.value:
+            self.message_user(request, shown(made.reason), messages.WARNING)
+            return
+        sentences = [
+            ngettext(
+                "Execution %(canary)d goes first. %(count)d other follows when it has succeeded.",
+                "Execution %(canary)d goes first. %(count)d others follow when it has succeeded.",
+                made.total - 1,
+            )
+            % {"canary": made.canary, "count": made.total - 1}
+        ]
+        if left := (asked.count or 0) - made.total:
+            sentences.append(
+                _("Not among them: %(count)d, which had left the inbox or did not fit into one request.")
+                % {"count": left}
+            )
+        self.message_user(request, " ".join(sentences), messages.SUCCESS)
+
+    def _tell(
+        self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Asked, text: str, done: Done
+    ) -> None:
+        left = max(asked.rows(queryset).count() - done.refused, 0)
+        seen = asked.count if asked.count is not None else done.count
+        gone = seen - done.count - done.refused - left
         sentences = [text % {"count": done.count}]
         if gone > 0:
             sentences.append(_("Handled already by somebody else: %(count)d.") % {"count": gone})
@@ -208,42 +200,9 @@ class InboxActions(admin.ModelAdmin):
         self.message_user(request, " ".join(sentences), messages.SUCCESS if whole else messages.WARNING)
 
 
-def _asked_at(request: HttpRequest) -> datetime | None:
-    """When the page in between was made; what has failed since was not on it, and is left alone."""
-    try:
-        found = parse_datetime(request.POST.get("asked_at", ""))
-    except ValueError:
-        return None
-    return found if found is not None and found.tzinfo is not None else None
-
-
-def _minutes(request: HttpRequest) -> int | None:
-    """Over how many minutes to spread; None for what is no such number."""
-    text = request.POST.get("minutes", "").strip() or "0"
-    if not (text.isascii() and text.isdecimal() and len(text) <= 4):
-        return None
-    return int(text) if int(text) <= MOST_MINUTES else None
-
-
-def _as_asked(queryset: QuerySet[FailedExecution], asked_at: datetime | None) -> QuerySet[FailedExecution]:
-    if asked_at is None:
-        return queryset
-    return queryset.filter(Q(finished_at__lte=asked_at) | Q(finished_at__isnull=True))
-
-
-def _bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
-    """The few columns that are needed here, without the list's look-ups."""
-    return queryset.prefetch_related(None).only(*SHOWN_COLUMNS)
-
-
-def _group(type_: str, name: str) -> str:
-    return f"{shown(name or EMPTY, 80)} ({type_})" if type_ else _("messages that cannot be read")
-
-
-def _sample(row: FailedExecution) -> Any:
-    return format_html(
-        "{} <code>{}</code> {}",
-        shown(row.target_name or row.type or EMPTY, 80),
-        shown(row.execution_key),
-        first_line(f"{row.error_class}: {row.error_message}", 120),
-    )
+def _in_words(request: HttpRequest, asked: Asked) -> str:
+    """What was chosen, for the record: in the database's words, so that records of all languages read alike."""
+    if not asked.across:
+        return "chosen one by one"
+    said = [f"{name}={value}" for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value]
+    return shown("all that match " + ", ".join(said) if said else "all of the inbox", 400)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import re
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
@@ -11,7 +13,7 @@ from typing import Any
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection
+from django.db import connection, connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
@@ -22,8 +24,14 @@ from scheduling.admin import inbox_actions, selection
 from scheduling.broker import BrokerUnavailable, Counts
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution
-from tests.admin.conftest import said
-from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+from tests.admin.conftest import logged_in, said
+from tests.factories import (
+    FailedExecutionFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    UserFactory,
+    WorkerFactory,
+)
 
 LIST = reverse("admin:scheduling_failedexecution_changelist")
 
@@ -193,7 +201,7 @@ def test_all_that_match_are_republished_by_running_the_filter_again(operator: Cl
     assert len(page.content) < 30_000
     late = FailedExecutionFactory(error_class="KeyError", finished_at=clock.now() + timedelta(seconds=1))
     with CaptureQueriesContext(connection) as captured:
-        response = confirm(operator, page, address)
+        response = confirm(operator, page, address, typed="1200")
     assert said(response) == ["1200 were republished."]
     assert not SchedulerExecution.objects.filter(pk__in=ids, state="failed").exists()
     assert states(*others, late) == ["failed"] * 3  # what failed after the page was made was not on it
@@ -285,9 +293,86 @@ def test_all_that_match_are_discarded(operator: Client) -> None:
     page = ask(
         operator, "discard_selected", [SchedulerExecution(pk=ids[0])], f"{LIST}?error_class=KeyError", across=True
     )
-    response = confirm(operator, page, f"{LIST}?error_class=KeyError", reason="noise")
+    response = confirm(operator, page, f"{LIST}?error_class=KeyError", reason="noise", typed="600")
     assert said(response) == ["600 were discarded."]
     assert LogEntry.objects.count() == 600
+
+
+# --- typed, and compared with what was seen ---------------------------------------------------------
+
+
+@pytest.mark.parametrize("action", ["republish_selected", "discard_selected"])
+def test_many_at_once_want_their_number_typed(operator: Client, action: str) -> None:
+    ids = fill(101)
+    page = ask(operator, action, [SchedulerExecution(pk=ids[0])], across=True)
+    assert "Type 101 to confirm" in page.content.decode()
+    for typed in ("", "100", "yes", "101x", "\u0661\u0660\u0661"):
+        again = confirm(operator, page, typed=typed, reason="noise", minutes="7")
+        assert "Type 101 to confirm." in again.content.decode(), typed
+        assert again.context["c"].error
+    assert "noise" in again.content.decode() or 'value="7"' in again.content.decode()  # what was filled in stays
+    assert not SchedulerExecution.objects.exclude(state="failed").exists()
+    assert said(confirm(operator, again, typed=" 101 ", reason="noise"))[0].startswith("101 were ")
+
+
+def test_a_hundred_or_chosen_ones_want_no_typing(operator: Client) -> None:
+    ids = fill(100)
+    page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
+    assert 'name="typed"' not in page.content.decode()
+    assert said(confirm(operator, page)) == ["100 were republished."]
+    chosen = [SchedulerExecution(pk=pk) for pk in fill(101, error_class="OSError")]
+    page = ask(operator, "republish_selected", chosen)
+    assert 'name="typed"' not in page.content.decode()
+
+
+def test_a_post_that_leaves_the_page_out_moves_nothing(operator: Client) -> None:
+    fill(101)
+    data = {"action": "republish_selected", "_selected_action": "all", "select_across": "1", "post": "yes"}
+    for more in ({}, {"count": "5"}, {"count": "x"}, {"count": "101"}, {"count": "101", "typed": "5"}):
+        assert operator.post(LIST, {**data, **more}).status_code == 200
+    assert not SchedulerExecution.objects.exclude(state="failed").exists()
+
+
+def test_what_came_in_between_is_said_and_asked_anew(operator: Client) -> None:
+    old, young = clock.now() - timedelta(days=40), clock.now() - timedelta(days=29)
+    address = f"{LIST}?age=old"
+    row, other = FailedExecutionFactory(finished_at=old), FailedExecutionFactory(finished_at=young)
+    page = ask(operator, "republish_selected", [row], address, across=True)
+    SchedulerExecution.objects.filter(pk=other.pk).update(finished_at=old)  # as if time had passed
+    again = confirm(operator, page, address)
+    assert "2 match now, and you saw 1. Look again." in again.content.decode()
+    assert states(row, other) == ["failed", "failed"]
+    elsewhere = confirm(operator, again, LIST)
+    assert "The filter is not the one that you saw." in elsewhere.content.decode()
+    assert states(row, other) == ["failed", "failed"]
+    assert said(confirm(operator, again, address)) == ["2 were republished."]
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_the_same_time_send_each_once() -> None:
+    user = UserFactory(superuser=True)
+    ids = fill(120)
+    first = logged_in(user)
+    page = ask(first, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
+    barrier, answers = threading.Barrier(2), list[str]()
+
+    def click() -> None:
+        try:
+            client = logged_in(user)
+            barrier.wait(10)
+            answers.append(confirm(client, page, typed="120").content.decode())
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=click) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    # From the pages themselves: what the test client notes of a context is anybody's, in threads.
+    assert sum(int(re.findall(r"(\d+) (?:was|were) republished", answer)[0]) for answer in answers) == 120
+    assert LogEntry.objects.filter(change_message="republish").count() == 120
+    assert set(SchedulerExecution.objects.values_list("state", "retry_base")) == {("queued", 4)}
 
 
 # --- POST only --------------------------------------------------------------------------------------

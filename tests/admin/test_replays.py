@@ -1,0 +1,226 @@
+"""Canary first, from the inbox: what is asked, what is said, who may stop it, what its pages show."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.contrib.contenttypes.models import ContentType
+from django.db import connection, connections
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+from django.utils import timezone as clock
+
+from scheduling.admin import inbox_actions, selection
+from scheduling.admin.replay_lines import STATES
+from scheduling.broker.database import DatabaseBroker
+from scheduling.core.outcome import Failed, Succeeded
+from scheduling.core.retry import RetryPolicy
+from scheduling.models import FailedExecution, Replay, ReplayChunk, SchedulerExecution
+from scheduling.reconcile import sweep
+from tests.admin.conftest import logged_in, said
+from tests.admin.test_failed import LIST, ask, confirm, fill, states
+from tests.contract.desk import Desk
+from tests.factories import FailedExecutionFactory, UserFactory
+
+BROKER = DatabaseBroker()
+NEVER = RetryPolicy(max_retries=0)
+
+
+def begin(client: Client, rows: list[Any], address: str = LIST, across: bool = False, **more: Any) -> Any:
+    """Canary first, as the forms send it."""
+    page = ask(client, "republish_selected", rows, address, across)
+    return confirm(client, page, address, canary="1", **more)
+
+
+def turn(outcome: Any = None) -> None:
+    """The canary runs and ends; then a producer sweeps."""
+    if outcome is not None:
+        Desk(BROKER).run(outcome, NEVER)
+    sweep(BROKER, clock.now())
+
+
+def test_every_state_has_its_icon() -> None:
+    assert set(STATES) == set(Replay.State)
+
+
+def test_the_canary_goes_first_and_the_others_follow(operator: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(3)
+    page = ask(operator, "republish_selected", rows)
+    assert "Canary first" in page.content.decode()
+    response = confirm(operator, page, canary="1")
+    assert said(response) == [f"Execution {rows[0].pk} goes first. 2 others follow when it has succeeded."]
+    assert states(*rows) == ["queued", "failed", "failed"]
+    text = response.content.decode()
+    assert "canary runs" in text
+    assert "2 others wait for its success." in text
+    assert "data-poll-url" in text
+    made = Replay.objects.get()
+    assert (made.requested_by, made.selection) == ("operator", "chosen one by one")
+    turn(Succeeded())
+    assert states(*rows) == ["succeeded", "queued", "queued"]
+    text = operator.get(LIST).content.decode()
+    assert "3 of 3 sent." in text
+    assert "data-poll-url" not in text  # nothing moves any more
+    entry = LogEntry.objects.get(content_type=ContentType.objects.get_for_model(Replay))
+    assert entry.change_message == f"start: 3 executions, canary {rows[0].pk}, chosen one by one"
+    assert LogEntry.objects.filter(change_message=f"republish: replay {made.pk}").count() == 3
+
+
+def test_a_canary_that_fails_leaves_the_others_and_says_why(operator: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(3)
+    begin(operator, rows)
+    before = list(FailedExecution.objects.filter(state="failed").order_by("pk").values())
+    turn(Failed("builtins.ValueError", "<b>no</b> total"))
+    assert list(FailedExecution.objects.exclude(pk=rows[0].pk).order_by("pk").values()) == before
+    text = operator.get(LIST).content.decode()
+    assert "The canary failed: builtins.ValueError: &lt;b&gt;no&lt;/b&gt; total" in text
+    assert "<b>no" not in text
+    assert "1 of 3 sent." in text
+
+
+def test_all_that_match_go_in_parts_and_only_they(operator: Client) -> None:
+    ids = fill(1_200, error_class="KeyError")
+    other = FailedExecutionFactory(error_class="OSError")
+    address = f"{LIST}?error_class=KeyError&p=1"
+    response = begin(operator, [SchedulerExecution(pk=ids[0])], address, across=True, typed="1200", minutes="0")
+    assert said(response) == [f"Execution {min(ids)} goes first. 1199 others follow when it has succeeded."]
+    made = Replay.objects.get()
+    assert (made.total, made.selection) == (1_200, "all that match error_class=KeyError")
+    assert [len(chunk.items) for chunk in ReplayChunk.objects.order_by("first")] == [500, 500, 200]
+    Desk(BROKER).run(Succeeded(), NEVER)
+    for _ in range(20):
+        sweep(BROKER, clock.now())
+    made.refresh_from_db()
+    assert (made.state, made.sent) == ("done", 1_200)
+    assert states(other) == ["failed"]
+
+
+def test_what_does_not_fit_into_one_request_is_said(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_actions, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
+    rows = FailedExecutionFactory.create_batch(5)
+    (sentence,) = said(begin(operator, rows))
+    assert sentence.endswith("Not among them: 3, which had left the inbox or did not fit into one request.")
+    assert Replay.objects.get().total == 2
+
+
+def test_a_number_that_is_not_typed_or_minutes_that_are_none_start_nothing(operator: Client) -> None:
+    ids = fill(101)
+    first = SchedulerExecution(pk=ids[0])
+    assert "Type 101 to confirm." in begin(operator, [first], across=True, minutes="5").content.decode()
+    page = begin(operator, [first], across=True, typed="101", minutes="x")
+    assert "Give minutes as a whole number" in page.content.decode()
+    assert 'name="canary" value="1" checked' in page.content.decode()
+    assert not Replay.objects.exists()
+
+
+def test_one_alone_is_offered_no_canary(operator: Client) -> None:
+    page = ask(operator, "republish_selected", [FailedExecutionFactory()])
+    assert 'name="canary"' not in page.content.decode()
+
+
+def test_a_second_click_starts_nothing(operator: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(4)
+    page = ask(operator, "republish_selected", rows)
+    confirm(operator, page, canary="1")
+    assert said(confirm(operator, page, canary="1")) == ["It was asked already: a second click does nothing."]
+    assert states(*rows) == ["queued", "failed", "failed", "failed"]
+    assert Replay.objects.count() == 1
+
+
+@pytest.mark.django_db(transaction=True)
+def test_two_clicks_at_the_same_time_start_one() -> None:
+    user, rows = UserFactory(superuser=True), FailedExecutionFactory.create_batch(4)
+    page = ask(logged_in(user), "republish_selected", rows)
+    barrier, answers = threading.Barrier(3), list[str]()
+
+    def click() -> None:
+        try:
+            client = logged_in(user)
+            barrier.wait(10)
+            answers.append(confirm(client, page, canary="1").content.decode())
+        finally:
+            connections.close_all()
+
+    threads = [threading.Thread(target=click) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert sorted("goes first" in answer for answer in answers) == [False, False, True]
+    assert sum("It was asked already" in answer for answer in answers) == 2
+    assert states(*rows) == ["queued", "failed", "failed", "failed"]
+
+
+# --- stop -------------------------------------------------------------------------------------------
+
+
+def stop_address(made: Replay) -> str:
+    """Of its button."""
+    return reverse("admin:scheduling_replay_stop", args=[made.pk])
+
+
+def test_stop_is_a_post_of_those_who_may_republish(operator: Client, viewer: Client, nobody: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(3)
+    begin(operator, rows)
+    made = Replay.objects.get()
+    assert stop_address(made) in operator.get(LIST).content.decode()
+    assert stop_address(made) not in viewer.get(LIST).content.decode()
+    assert [client.post(stop_address(made)).status_code for client in (viewer, nobody, Client())] == [403, 403, 302]
+    assert operator.get(stop_address(made)).status_code == 405
+    made.refresh_from_db()
+    assert made.state == "waiting"
+    response = operator.post(stop_address(made), {"inbox": "1"}, follow=True)
+    assert said(response) == ["It is stopped. 1 of 3 sent. What was not sent stays in the inbox."]
+    assert "Stopped by operator." in response.content.decode()
+    turn(Succeeded())
+    assert states(*rows) == ["succeeded", "failed", "failed"]
+    assert said(operator.post(stop_address(made), follow=True)) == ["It had ended already; nothing was stopped."]
+    assert LogEntry.objects.filter(change_message="stop: 1 of 3 sent").count() == 1
+
+
+# --- its pages --------------------------------------------------------------------------------------
+
+
+def test_the_list_and_the_page(viewer: Client, operator: Client, nobody: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(3)
+    begin(operator, rows)
+    made = Replay.objects.get()
+    pages = [
+        reverse("admin:scheduling_replay_changelist"),
+        reverse("admin:scheduling_replay_change", args=[made.pk]),
+        reverse("admin:scheduling_replay_part"),
+    ]
+    for address in pages:
+        assert viewer.get(address).status_code == 200, address
+        assert nobody.get(address).status_code == 403, address
+    assert viewer.get(pages[2]).headers["X-Part"] == "replays"
+    text = viewer.get(pages[1]).content.decode()
+    for row in rows:
+        assert reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]) in text
+    assert text.count(">failed</span>") == 2
+    assert viewer.post(pages[1], {"state": "done"}).status_code == 405
+    rows[1].delete()
+    assert "removed by retention" in viewer.get(pages[1]).content.decode()
+    ReplayChunk.objects.update(items={"x": 1})
+    assert viewer.get(pages[1]).status_code == 200
+
+
+def test_many_replays_cost_the_inbox_little(operator: Client) -> None:
+    def queries() -> int:
+        with CaptureQueriesContext(connection) as captured:
+            operator.get(LIST)
+        return len(captured)
+
+    rows = FailedExecutionFactory.create_batch(2)
+    begin(operator, rows)
+    few, made = queries(), Replay.objects.get()
+    for number in range(30):
+        Replay.objects.create(
+            key=f"{number:032}", requested_by="x", created_at=clock.now(), selection="x", state="waiting",
+            canary=made.canary, total=5,
+        )  # fmt: skip
+    assert queries() - few <= 1
