@@ -8,6 +8,7 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import Count, Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -26,6 +27,7 @@ from scheduling.admin.filters import (
     ErrorClassFilter,
     FingerprintFilter,
     GroupedFilter,
+    SchedulerFilter,
     TargetFilter,
     TypeFilter,
 )
@@ -53,7 +55,15 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
 
     list_display = ("failed_at", "target", "schedule", "attempts_column", "error", "age")
     list_display_links = None
-    list_filter = (FingerprintFilter, TypeFilter, TargetFilter, ErrorClassFilter, AgeFilter, GroupedFilter)
+    list_filter = (
+        FingerprintFilter,
+        TypeFilter,
+        TargetFilter,
+        SchedulerFilter,
+        ErrorClassFilter,
+        AgeFilter,
+        GroupedFilter,
+    )
     list_select_related = ()
     search_fields = ("error_message", "target_name", "=id")
     search_help_text = gettext_lazy("An id, or a part of an error's message or of a target's name.")
@@ -65,10 +75,11 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
 
     @property
     def media(self) -> Any:
-        """The stock scripts, our style sheet, and the poller for the replays."""
+        """The stock scripts, our style sheet, the poller for the replays, and what the filter by schedule needs."""
         # Deferred: it stands in the head, and looks for what stands in the body.
         poller = forms.Script("scheduling/poll.js", defer=True)
-        return super().media + MEDIA + forms.Media(js=[poller])  # type: ignore[list-item]  # the stubs know only paths
+        search = AutocompleteSelect(FailedExecution._meta.get_field("scheduler"), self.admin_site).media
+        return super().media + search + MEDIA + forms.Media(js=[poller])  # type: ignore[list-item]  # the stubs know only paths
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FailedExecution]:
         """Only what failed, the schedules in a query of their own."""

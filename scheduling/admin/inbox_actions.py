@@ -204,5 +204,14 @@ def _in_words(request: HttpRequest, asked: Asked) -> str:
     """What was chosen, for the record: in the database's words, so that records of all languages read alike."""
     if not asked.across:
         return "chosen one by one"
-    said = [f"{name}={value}" for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value]
+    said = [
+        _one_in_words(name, str(value)) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value
+    ]
     return shown("all that match " + ", ".join(said) if said else "all of the inbox", 400)
+
+
+def _one_in_words(name: str, value: str) -> str:
+    if name != "fingerprint":
+        return f"{name}={value}"
+    row = SchedulerExecution.objects.filter(state=State.FAILED.value, fingerprint=value).only("error_class").first()
+    return f"error group {value[:12]}" + (f" ({row.error_class})" if row is not None and row.error_class else "")

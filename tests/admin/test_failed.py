@@ -125,6 +125,9 @@ def test_filters_and_search(viewer: Client) -> None:
         f"q={a.fingerprint}": {a},
         "q=nothing like it": set(),
         "error_class=Unknown": set(),
+        f"scheduler={b.scheduler_id}": {b},
+        f"scheduler={b.scheduler_id}&type=report": set(),
+        "scheduler=x": set(),
     }.items():
         assert shown_rows(viewer, query) == {row.pk for row in keys}, query
     page = viewer.get(LIST).content.decode()

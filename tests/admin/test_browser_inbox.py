@@ -1,0 +1,167 @@
+"""The failed inbox in a real browser: canary first, typed confirmation, a double click."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from django.urls import reverse
+from django.utils import timezone as clock
+from playwright.sync_api import Page, expect
+
+from scheduling.broker.database import DatabaseBroker
+from scheduling.core.outcome import Failed, Outcome, Succeeded
+from scheduling.core.retry import RetryPolicy
+from scheduling.models import Replay, SchedulerExecution
+from scheduling.reconcile import sweep
+from tests.admin.conftest import OPERATE, VIEW
+from tests.admin.test_browser import Visit, _async_unsafe, browser, choose, overflow, site, visit
+from tests.admin.test_failed import fill
+from tests.contract.desk import Desk
+from tests.factories import FailedExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
+
+__all__ = ["_async_unsafe", "browser", "site", "visit"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+INBOX = reverse("admin:scheduling_failedexecution_changelist")
+GROUPED = f"{INBOX}?group=error"
+
+
+def picture(page: Page, name: str) -> None:
+    """For somebody to look at."""
+    if directory := os.environ.get("SCREENSHOTS"):
+        page.screenshot(path=f"{directory}/{name}.png", full_page=True)
+
+
+def turn(outcome: Outcome) -> None:
+    """The canary runs and ends as a consumer's runs do; then a producer sweeps."""
+    broker = DatabaseBroker()
+    Desk(broker).run(outcome, RetryPolicy(max_retries=0))
+    sweep(broker, clock.now())
+
+
+def release(page: Page, group: str) -> None:
+    """Canary first for a whole group."""
+    page.get_by_role("button", name=f"Republish the group {group}").click()
+    page.get_by_label("Canary first").check()
+    page.get_by_role("button", name="Republish").click()
+
+
+def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    rows = FailedExecutionFactory.create_batch(6, scheduler=SchedulerFactory(), error_class="KeyError")
+    other = FailedExecutionFactory(error_class="OSError", error_message="disk is full")
+    page = visit("olga")
+    page.goto(GROUPED)
+    release(page, "KeyError")
+    expect(page.locator(".messagelist .success")).to_have_text(
+        f"Execution {rows[0].pk} goes first. 5 others follow when it has succeeded."
+    )
+    replays = page.locator(".sch-replays")
+    expect(replays).to_contain_text("canary runs")
+    expect(replays).to_contain_text("5 others wait for its success.")
+    expect(replays).to_contain_text(f"all that match error group {rows[0].fingerprint[:12]} (KeyError), by olga")
+    picture(page, "canary-runs")
+    assert SchedulerExecution.objects.filter(state="failed").count() == 6
+    # The page follows by itself.
+    turn(Succeeded())
+    expect(replays).to_contain_text("6 of 6 sent.")
+    expect(replays.get_by_role("button", name="Stop")).to_have_count(0)
+    picture(page, "canary-done")
+    assert set(SchedulerExecution.objects.filter(state="failed").values_list("pk", flat=True)) == {other.pk}
+    replays.get_by_role("link", name="Replay").click()
+    expect(page.locator(".sch-samples li")).to_have_count(6)
+
+
+def test_no_other_follows_a_canary_that_fails(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    rows = FailedExecutionFactory.create_batch(6, scheduler=SchedulerFactory(), error_class="KeyError")
+    page = visit("olga")
+    page.goto(GROUPED)
+    release(page, "KeyError")
+    replays = page.locator(".sch-replays")
+    expect(replays).to_contain_text("canary runs")
+    before = list(SchedulerExecution.objects.exclude(pk=rows[0].pk).order_by("pk").values())
+    turn(Failed("builtins.KeyError", "<img src=x onerror=alert(1)>"))
+    expect(replays).to_contain_text("The canary failed: builtins.KeyError: <img src=x onerror=alert(1)>")
+    expect(replays).to_contain_text("1 of 6 sent.")
+    picture(page, "canary-failed")
+    assert list(SchedulerExecution.objects.exclude(pk=rows[0].pk).order_by("pk").values()) == before
+
+
+def test_a_replay_is_stopped_from_the_inbox(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    FailedExecutionFactory.create_batch(3, scheduler=SchedulerFactory(), error_class="KeyError")
+    page = visit("olga", "dark", 420)
+    page.goto(GROUPED)
+    release(page, "KeyError")
+    button = page.get_by_role("button", name="Stop replay")
+    button.focus()
+    # Swapped in place, with the focus kept: whoever works by keyboard does not lose the button.
+    expect(page.locator("[data-poll-status]")).to_contain_text("Replays updated at")
+    expect(button).to_be_focused()
+    assert overflow(page) <= 0
+    picture(page, "canary-narrow-dark")
+    page.keyboard.press("Enter")
+    expect(page.locator(".messagelist .success")).to_contain_text("It is stopped. 1 of 3 sent.")
+    expect(page.locator(".sch-replays")).to_contain_text("Stopped by olga.")
+    turn(Succeeded())
+    assert SchedulerExecution.objects.filter(state="failed").count() == 2
+
+
+def test_many_at_once_are_confirmed_by_their_number(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    fill(120)
+    page = visit("olga")
+    page.goto(GROUPED)
+    page.get_by_role("button", name="Republish the group ValueError").click()
+    page.get_by_role("button", name="Republish").click()  # the browser itself asks for what is required
+    expect(page.get_by_label("Type 120 to confirm")).to_be_focused()
+    page.get_by_label("Type 120 to confirm").fill("12")
+    page.get_by_label("Spread over, in minutes").fill("30")
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".errornote")).to_have_text("Type 120 to confirm.")
+    expect(page.get_by_label("Spread over, in minutes")).to_have_value("30")
+    picture(page, "typed")
+    assert not SchedulerExecution.objects.exclude(state="failed").exists()
+    page.get_by_label("Type 120 to confirm").fill("120")
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".messagelist .success")).to_have_text("120 were republished.")
+    assert not SchedulerExecution.objects.filter(state="failed").exists()
+
+
+@pytest.mark.parametrize("canary", [False, True])
+def test_a_double_click_sends_once(visit: Visit, canary: bool) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    schedule = SchedulerFactory()
+    rows = FailedExecutionFactory.create_batch(4, scheduler=schedule)
+    page = visit("olga")
+    page.goto(GROUPED)
+    page.get_by_role("button", name="Republish the group ValueError").click()
+    if canary:
+        page.get_by_label("Canary first").check()
+    page.get_by_role("button", name="Republish").dblclick()
+    expect(page.locator(".messagelist li")).to_have_count(1)
+    sent = {row.pk: row.state for row in SchedulerExecution.objects.all()}
+    assert sorted(sent.values()) == (["failed"] * 3 + ["queued"] if canary else ["queued"] * 4)
+    assert Replay.objects.count() == int(canary)
+    assert SchedulerExecution.objects.filter(pk=rows[0].pk, attempt=4, retry_base=4).exists()
+
+
+def test_failures_of_one_schedule_are_found(visit: Visit) -> None:
+    UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
+    FailedExecutionFactory(scheduler__description="Invoices of the night", error_message="the wanted one")
+    FailedExecutionFactory(scheduler=SchedulerFactory(worker=WorkerFactory(name="tests.fail")))
+    page = visit("olga")
+    page.goto(INBOX)
+    page.locator("#changelist-filter .select2-selection").click()
+    page.locator(".select2-search__field").fill("invoices")
+    page.get_by_role("option", name="Invoices of the night").click()
+    page.get_by_role("button", name="Show").click()
+    expect(page.locator("#result_list tbody tr")).to_have_count(1)
+    expect(page.locator("#result_list")).to_contain_text("the wanted one")
+    choose(page, "the wanted one", "Republish selected: run them again")
+    expect(page.get_by_label("Canary first")).to_have_count(0)
+    page.get_by_role("button", name="Republish").click()
+    expect(page.locator(".messagelist .success")).to_have_text("1 was republished.")
