@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 from django import forms
@@ -146,8 +145,8 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         summary: list[str] = []
         if request.method == "GET" and self.has_view_permission(request):
             with transport() as broker:
-                _sync(broker)
-                summary = [*self._summary(), *_broker_says(broker)]
+                said = _broker_says(broker)  # first: what it brings is counted below
+                summary = [*self._summary(), *said]
         response = super().changelist_view(request, {"summary": summary, **(extra_context or {})})
         if request.method == "GET" and isinstance(response, TemplateResponse) and response.context_data is not None:
             response.context_data.update(self._view(request, response.context_data.get("cl")))
@@ -198,10 +197,14 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
 
 
 def _broker_says(broker: Broker) -> list[str]:
-    """How many messages the broker's failed queue holds; the page works without it, and says so."""
+    """Give rows to messages of the failed queue that have none, and say how many it holds; a refresh only counts them.
+
+    The page works without the broker, and says so: asked once, for one that is away may take its time to be so.
+    """
     if not broker.parks:
         return []
     try:
+        parked.sync(broker, clock.now(), only_if_changed=True)
         count = broker.counts().failed
     except BrokerError as error:
         return [_("The broker cannot be asked for its failed queue: %s") % first_line(str(error))]
@@ -211,9 +214,3 @@ def _broker_says(broker: Broker) -> list[str]:
         count or 0,
     )
     return [text % {"count": count or 0}]
-
-
-def _sync(broker: Broker) -> None:
-    """Give rows to messages of the failed queue that have none; a refresh only counts them."""
-    with suppress(BrokerError):  # the summary says so
-        parked.sync(broker, clock.now(), only_if_changed=True)
