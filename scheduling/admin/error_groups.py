@@ -62,7 +62,8 @@ def groups_of(changelist: ChangeList, now: datetime) -> Groups:
     )
     found = list(causes.order_by("-rows", "-latest")[:MOST])
     more = causes.count() - len(found) if len(found) == MOST else 0
-    rows = rows.filter(fingerprint__in=[each["fingerprint"] for each in found])
+    if more:
+        rows = rows.filter(fingerprint__in=[each["fingerprint"] for each in found])
     samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk(
         [each["latest"] for each in found]
     )

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.alike import alike
 from scheduling.admin.around import around
 from scheduling.admin.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.deeds import deeds_of
 from scheduling.admin.execution_timeline import MOST, timeline
 from scheduling.admin.filters import TRIGGERS
 from scheduling.admin.lineage import Lineage, lineage
@@ -154,6 +155,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "bar": bar,
         "attempts": attempt_rows(row, ended, now),
         "ended": ended,
+        "deeds": deeds_of(row),
         "attempt": attempt,
         "error": error_of(row, attempt),
         "alike": alike(request, row, now),

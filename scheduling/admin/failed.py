@@ -21,16 +21,16 @@ from scheduling import parked
 from scheduling.admin.edit_republish import EditRepublish
 from scheduling.admin.error_groups import groups_of
 from scheduling.admin.executions import SCHEDULER, ExecutionList
-from scheduling.admin.filters import (
+from scheduling.admin.filters import SchedulerFilter, TypeFilter
+from scheduling.admin.inbox_actions import InboxActions
+from scheduling.admin.inbox_filters import (
     AgeFilter,
     ErrorClassFilter,
     FingerprintFilter,
     GroupedFilter,
-    SchedulerFilter,
     TargetFilter,
-    TypeFilter,
 )
-from scheduling.admin.inbox_actions import InboxActions
+from scheduling.admin.paging import OncePaginator
 from scheduling.admin.parts import EMPTY, MEDIA, ago, first_line, relative, shown, stamp
 from scheduling.admin.readonly import ReadOnly
 from scheduling.admin.replay_lines import lines
@@ -68,6 +68,7 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
     search_help_text = gettext_lazy("An id, or a part of an error's message or of a target's name.")
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
+    paginator = OncePaginator
     ordering = ("-id",)
     list_per_page = 50
     actions = ("republish_selected", "discard_selected")

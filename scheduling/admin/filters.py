@@ -9,14 +9,13 @@ from typing import Any
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.db.models import Count, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.chips import STATES
 from scheduling.admin.paging import first_since
-from scheduling.admin.text import shown
 from scheduling.core.lifecycle import Trigger
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
@@ -155,87 +154,6 @@ class SchedulerTypeFilter(admin.SimpleListFilter):
         if value is None:
             return queryset
         return queryset.filter(Q(**{f"{value}__isnull": False})) if value in TARGETS else queryset.none()
-
-
-class CommonValueFilter(admin.SimpleListFilter):
-    """A column's most frequent values, with counts: for the inbox, which is small beside the history."""
-
-    most = 25
-
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
-        """One grouped query over the page's own rows."""
-        column = str(self.parameter_name)
-        rows = model_admin.get_queryset(request).order_by().values_list(column).annotate(rows=Count("pk"))
-        return [
-            (value, f"{shown(value, 60)} ({count})")
-            for value, count in rows.order_by("-rows", column)[: self.most]
-            if value
-        ]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """Rows with the value."""
-        value = self.value()
-        return queryset if value is None else queryset.filter(**{str(self.parameter_name): value})
-
-
-class TargetFilter(CommonValueFilter):
-    """By the target's name."""
-
-    title, parameter_name = _("target"), "target_name"
-
-
-class ErrorClassFilter(CommonValueFilter):
-    """By the error's class."""
-
-    title, parameter_name = _("error class"), "error_class"
-
-
-class FingerprintFilter(admin.SimpleListFilter):
-    """By error group. It is shown only while it is used: the page of groups is the way to choose one."""
-
-    title, parameter_name = _("error group"), "fingerprint"
-
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
-        """The chosen one, by its beginning."""
-        value = self.value()
-        return [] if value is None else [(value, shown(value, 12) or _("without a group"))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """Rows of the group."""
-        value = self.value()
-        return queryset if value is None else queryset.filter(fingerprint=value)
-
-
-class GroupedFilter(admin.SimpleListFilter):
-    """Makes the address of the grouped page known to the list; it filters nothing and is never shown."""
-
-    title, parameter_name = _("view"), "group"
-
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
-        """None: a link above the list switches."""
-        return []
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """All of them."""
-        return queryset
-
-
-class AgeFilter(admin.SimpleListFilter):
-    """By how long ago it failed."""
-
-    title, parameter_name = _("age"), "age"
-
-    def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
-        """Younger than a span, or older than the longest."""
-        return [*((key, word) for key, word, _span in SPANS), ("old", _("older than 30 days"))]
-
-    def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
-        """Rows that failed then."""
-        now = clock.now()
-        if self.value() == "old":
-            return queryset.filter(finished_at__lt=now - SPANS[-1][2])
-        span = next((span for key, _word, span in SPANS if key == self.value()), None)
-        return queryset if span is None else queryset.filter(finished_at__gte=now - span)
 
 
 def _is_key(value: str) -> bool:

@@ -13,21 +13,13 @@ from scheduling.models import SchedulerExecution
 CAP = 10_000
 
 
-class CappedPaginator(Paginator):
-    """Counts to `CAP` and no further; `capped` says that there is more.
-
-    A page within the cap is found through the index that orders it, whatever the table's size.
-    """
+class OncePaginator(Paginator):
+    """Counts exactly, and reads a table in which a filter matches little only once."""
 
     @cached_property
     def count(self) -> int:
-        """The number of rows, at most `CAP`."""
-        return min(self._counted, CAP)
-
-    @property
-    def capped(self) -> bool:
-        """Whether there are more rows than are counted."""
-        return self._counted > CAP
+        """The number of rows."""
+        return self._counted
 
     @cached_property
     def few(self) -> list[int] | None:
@@ -45,7 +37,30 @@ class CappedPaginator(Paginator):
         rows = self.object_list
         if not isinstance(rows, models.QuerySet):
             return len(rows)
-        return rows[: CAP + 1].count() if self.few is None else len(self.few)
+        return self._number(rows) if self.few is None else len(self.few)
+
+    def _number(self, rows: models.QuerySet) -> int:
+        return rows.count()
+
+
+class CappedPaginator(OncePaginator):
+    """Counts to `CAP` and no further; `capped` says that there is more.
+
+    A page within the cap is found through the index that orders it, whatever the table's size.
+    """
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, at most `CAP`."""
+        return min(self._counted, CAP)
+
+    @property
+    def capped(self) -> bool:
+        """Whether there are more rows than are counted."""
+        return self._counted > CAP
+
+    def _number(self, rows: models.QuerySet) -> int:
+        return rows[: CAP + 1].count()
 
 
 def first_since(instant: datetime) -> int:

@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.admin import failed as page_module
-from scheduling.admin import inbox_actions, selection
+from scheduling.admin import inbox_actions, inbox_filters, selection
 from scheduling.broker import BrokerUnavailable, Counts
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution
@@ -133,6 +133,16 @@ def test_filters_and_search(viewer: Client) -> None:
     page = viewer.get(LIST).content.decode()
     assert "KeyError (1)" in page
     assert "ValueError (2)" in page
+
+
+def test_values_are_counted_among_the_newest_and_say_so(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbox_filters.CommonValueFilter, "newest", 3)
+    FailedExecutionFactory(error_class="KeyError")
+    FailedExecutionFactory.create_batch(3, error_class="OSError")
+    page = viewer.get(LIST).content.decode()
+    assert "OSError (3+)" in page
+    assert "KeyError (" not in page
+    assert len(shown_rows(viewer, "error_class=KeyError")) == 1
 
 
 def test_the_queries_do_not_grow_with_the_rows(operator: Client) -> None:

@@ -24,7 +24,7 @@ from scheduling.reconcile import sweep
 from tests.admin.conftest import logged_in, said
 from tests.admin.test_failed import LIST, ask, confirm, fill, states
 from tests.contract.desk import Desk
-from tests.factories import FailedExecutionFactory, UserFactory
+from tests.factories import AttemptFactory, FailedExecutionFactory, UserFactory
 
 BROKER = DatabaseBroker()
 NEVER = RetryPolicy(max_retries=0)
@@ -153,6 +153,29 @@ def test_two_clicks_at_the_same_time_start_one() -> None:
     assert sorted("goes first" in answer for answer in answers) == [False, False, True]
     assert sum("It was asked already" in answer for answer in answers) == 2
     assert states(*rows) == ["queued", "failed", "failed", "failed"]
+
+
+def test_each_item_keeps_and_shows_its_lineage(operator: Client) -> None:
+    rows = FailedExecutionFactory.create_batch(2)
+    AttemptFactory(execution=rows[1], number=4)
+    begin(operator, rows)
+    turn(Succeeded())
+    turn(Failed("builtins.ValueError", "again"))  # the second of them fails anew, and is discarded
+    page = ask(operator, "discard_selected", [rows[1]])
+    confirm(operator, page, reason="known <b>now</b>")
+    address = reverse("admin:scheduling_schedulerexecution_change", args=[rows[1].pk])
+    deeds = operator.get(address).context["deeds"]
+    made = Replay.objects.get()
+    assert [(deed.who, deed.what) for deed in deeds] == [
+        ("operator", "discard: known <b>now</b>"),
+        ("operator", f"republish: replay {made.pk}"),
+    ]
+    text = operator.get(address).content.decode()
+    assert "discard: known &lt;b&gt;now&lt;/b&gt;" in text
+    for number in (4, 5):
+        assert f'href="?attempt={number}"' in text
+    untouched = reverse("admin:scheduling_schedulerexecution_change", args=[FailedExecutionFactory().pk])
+    assert "Done by hand" not in operator.get(untouched).content.decode()
 
 
 # --- stop -------------------------------------------------------------------------------------------
