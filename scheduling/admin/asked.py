@@ -13,6 +13,7 @@ from django.utils.dateparse import parse_datetime
 from django.utils.translation import gettext as _
 
 from scheduling.admin.confirm import key_of
+from scheduling.admin.paging import count_of_state
 from scheduling.models import SchedulerExecution
 
 Row = TypeVar("Row", bound=SchedulerExecution)
@@ -84,7 +85,7 @@ class Asked:
             return ""
         if self.query != self.now_query:
             return _("The filter is not the one that you saw. Look again: this is what matches now.")
-        now = self.rows(queryset).count()
+        now = count_of_state(self.rows(queryset))
         if self.count is None or now > self.count:
             return _("%(now)d match now, and you saw %(seen)d. Look again.") % {"now": now, "seen": self.count or 0}
         return ""

@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.db.models import Count, Min, Q, QuerySet
+from django.db.models import Min, Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -30,7 +30,7 @@ from scheduling.admin.inbox_filters import (
     GroupedFilter,
     TargetFilter,
 )
-from scheduling.admin.paging import OncePaginator
+from scheduling.admin.paging import InboxPaginator
 from scheduling.admin.parts import EMPTY, MEDIA, ago, first_line, relative, shown, stamp
 from scheduling.admin.readonly import ReadOnly
 from scheduling.admin.replay_lines import lines
@@ -38,6 +38,9 @@ from scheduling.admin.transport import transport
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution
+
+FIRST = 1_000
+"""Rows among which the oldest failure is looked for; in a larger inbox it may be older still."""
 
 
 class InboxList(ExecutionList):
@@ -68,7 +71,7 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
     search_help_text = gettext_lazy("An id, or a part of an error's message or of a target's name.")
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-    paginator = OncePaginator
+    paginator = InboxPaginator
     ordering = ("-id",)
     list_per_page = 50
     actions = ("republish_selected", "discard_selected")
@@ -181,19 +184,21 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         return HttpResponseRedirect(reverse("admin:scheduling_schedulerexecution_change", args=[object_id]))
 
     def _summary(self) -> list[str]:
-        failed = FailedExecution.objects.filter(state=State.FAILED.value).order_by()
-        facts = failed.aggregate(rows=Count("pk"), oldest=Min("finished_at"))
-        if not facts["rows"]:
+        failed = FailedExecution.objects.filter(state=State.FAILED.value)
+        count = failed.count()
+        if not count:
             return [_("Nothing waits here: whatever failed was handled.")]
         text = ngettext(
             "%(count)d failed execution waits for a decision.",
             "%(count)d failed executions wait for a decision.",
-            facts["rows"],
+            count,
         )
-        sentences = [text % {"count": facts["rows"]}]
-        if facts["oldest"]:
-            age = relative(facts["oldest"], clock.now())
-            sentences.append(_("The oldest failed %(age)s.") % {"age": age})
+        sentences = [text % {"count": count}]
+        # Of the first ones by key: those were claimed first, and no index knows when a row failed.
+        oldest = failed.order_by("pk")[:FIRST].aggregate(oldest=Min("finished_at"))["oldest"]
+        if oldest:
+            said = _("The oldest failed %(age)s.") if count <= FIRST else _("The oldest failed %(age)s or earlier.")
+            sentences.append(said % {"age": relative(oldest, clock.now())})
         return sentences
 
 

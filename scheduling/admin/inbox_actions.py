@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from scheduling import failed, replay
 from scheduling.admin.asked import MOST_MINUTES, Asked
 from scheduling.admin.inbox_ask import InboxAsk, bare
+from scheduling.admin.paging import count_of_state
 from scheduling.admin.parts import shown
 from scheduling.admin.selection import in_chunks
 from scheduling.admin.trail import record
@@ -75,7 +76,7 @@ class InboxActions(InboxAsk):
         first: datetime | None = None
         if minutes:
             first = clock.now()
-            step = timedelta(minutes=minutes) / max(asked.rows(queryset).count(), 1)
+            step = timedelta(minutes=minutes) / max(count_of_state(asked.rows(queryset)), 1)
 
         def republish(ids: list[int], broker: Broker) -> list[int]:
             nonlocal first
@@ -182,7 +183,7 @@ class InboxActions(InboxAsk):
     def _tell(
         self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Asked, text: str, done: Done
     ) -> None:
-        left = max(asked.rows(queryset).count() - done.refused, 0)
+        left = max(count_of_state(asked.rows(queryset)) - done.refused, 0)
         seen = asked.count if asked.count is not None else done.count
         gone = seen - done.count - done.refused - left
         sentences = [text % {"count": done.count}]

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.asked import Asked, must_type
 from scheduling.admin.confirm import Confirmation, page
+from scheduling.admin.paging import count_of_state
 from scheduling.admin.parts import EMPTY, first_line, shown
 from scheduling.models import FailedExecution
 
@@ -50,7 +51,7 @@ class InboxAsk(admin.ModelAdmin):
         # What differs is shown as it is now; who only mistyped sees the same page again.
         at = clock.now() if difference or asked.at is None else asked.at
         queryset = replace(asked, at=at).rows(queryset)
-        count = queryset.count()
+        count = count_of_state(queryset)
         if not count:
             text = _("Nothing of what you chose is in the inbox any more: somebody was faster.")
             self.message_user(request, text, messages.WARNING)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -12,10 +13,11 @@ import pytest
 from django.conf import settings
 from django.test import override_settings
 from django.urls import reverse
+from django.utils import timezone as clock
 from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
-from scheduling.models import Scheduler, SchedulerExecution, Worker
+from scheduling.models import Replay, ReplayChunk, Scheduler, SchedulerExecution, Worker
 from tests.admin.conftest import OPERATE, VIEW
 from tests.factories import (
     PASSWORD,
@@ -291,12 +293,26 @@ def test_every_page_fits_its_window_and_breaks_no_rule(visit: Visit, scheme: str
     OutputFactory(execution=failed, attempt=1, text=f"2026-03-10T12:00:00.000Z WARN {hostile}\n" * 50)
     running = SchedulerExecutionFactory(scheduler=scheduler, running=True)
     process = ProcessFactory()
+    replay = Replay.objects.create(
+        key=uuid.uuid4(), requested_by=hostile[:150], created_at=clock.now(), selection=hostile, reason=hostile,
+        state="waiting", canary=running.pk, total=2,
+    )  # fmt: skip
+    ReplayChunk.objects.create(replay=replay, first=0, items=[[running.pk, 4], [failed.pk, 4]])
     pages = [
         *(
             reverse(f"admin:scheduling_{model}_changelist")
-            for model in ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "process")
+            for model in (
+                "scheduler",
+                "schedulerexecution",
+                "failedexecution",
+                "replay",
+                "worker",
+                "reminder",
+                "process",
+            )
         ),
         reverse("admin:scheduling_failedexecution_changelist") + "?group=error",
+        reverse("admin:scheduling_replay_change", args=[replay.pk]),
         reverse("admin:scheduling_scheduler_add"),
         reverse("admin:scheduling_scheduler_change", args=[scheduler.pk]),
         reverse("admin:scheduling_scheduler_run", args=[scheduler.pk]),

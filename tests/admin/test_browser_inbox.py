@@ -115,6 +115,8 @@ def test_many_at_once_are_confirmed_by_their_number(visit: Visit) -> None:
     fill(120)
     page = visit("olga")
     page.goto(GROUPED)
+    # Beside the sidebar too, all of a group is in sight: its buttons stand at the end.
+    assert page.evaluate("[...document.querySelectorAll('.sch-scroll')].every(e => e.scrollWidth <= e.clientWidth)")
     page.get_by_role("button", name="Republish the group ValueError").click()
     page.get_by_role("button", name="Republish").click()  # the browser itself asks for what is required
     expect(page.get_by_label("Type 120 to confirm")).to_be_focused()

@@ -99,6 +99,17 @@ def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
     assert detail.headers["Location"] == reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
 
 
+def test_in_a_large_inbox_the_oldest_is_looked_for_among_the_first(
+    viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "FIRST", 2)
+    for days in (3, 5):
+        FailedExecutionFactory(finished_at=clock.now() - timedelta(days=days))
+    assert "The oldest failed 5 d ago." in viewer.get(LIST).content.decode()
+    FailedExecutionFactory(finished_at=clock.now() - timedelta(days=9))
+    assert "The oldest failed 5 d ago or earlier." in viewer.get(LIST).content.decode()
+
+
 def test_an_empty_inbox_says_so(viewer: Client) -> None:
     assert "Nothing waits here" in viewer.get(LIST).content.decode()
 

@@ -1,0 +1,47 @@
+"""A replay under kill -9 of the producers that send it: none is lost, none is sent twice."""
+
+from __future__ import annotations
+
+import signal
+import uuid
+
+import pytest
+from django.contrib.admin.models import LogEntry
+from django.utils import timezone as clock
+
+from scheduling import replay
+from scheduling.broker.database import DatabaseBroker
+from scheduling.models import SchedulerExecution
+from tests.factories import UserFactory
+from tests.support import Commands, queued, scheduler, wait_for
+
+pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+
+COUNT = 3_000
+
+
+def test_killed_producers_leave_nothing_half_done(commands: Commands) -> None:
+    rows = queued(scheduler(), COUNT, state="failed", wake_at=None, attempt=4, error_class="E", finished_at=clock.now())
+    chunks = ([(row.pk, 4) for row in rows[first : first + 500]] for first in range(0, COUNT, 500))
+    made = replay.start(uuid.uuid4(), chunks, DatabaseBroker(), UserFactory(), "these")
+    assert made is not None
+    SchedulerExecution.objects.filter(pk=made.canary).update(state="succeeded")
+
+    def sent() -> int:
+        made.refresh_from_db()
+        return made.sent
+
+    kills = 0
+    while sent() < COUNT:
+        before = made.sent
+        producers = [commands.start("run_scheduler"), commands.start("run_scheduler")]
+        wait_for(lambda before=before: sent() > before, "the next batches are sent")
+        for producer in producers:
+            commands.stop(producer, signal.SIGKILL)
+            kills += 1
+    assert kills >= 2
+    assert (made.state, made.sent, made.skipped, made.position) == ("done", COUNT, 0, COUNT)
+    assert SchedulerExecution.objects.filter(state="queued", retry_base=4, attempt=4).count() == COUNT - 1
+    # One entry for each: whatever was sent twice would have two.
+    entries = LogEntry.objects.filter(change_message=f"republish: replay {made.pk}")
+    assert entries.count() == entries.values("object_id").distinct().count() == COUNT
