@@ -79,10 +79,10 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
     @property
     def media(self) -> Any:
         """The stock scripts, our style sheet, the poller for the replays, and what the filter by schedule needs."""
-        # Deferred: it stands in the head, and looks for what stands in the body.
-        poller = forms.Script("scheduling/poll.js", defer=True)
+        # Deferred: they stand in the head, and look for what stands in the body.
+        scripts = [forms.Script(f"scheduling/{name}.js", defer=True) for name in ("swap", "poll")]
         search = AutocompleteSelect(FailedExecution._meta.get_field("scheduler"), self.admin_site).media
-        return super().media + search + MEDIA + forms.Media(js=[poller])  # type: ignore[list-item]  # the stubs know only paths
+        return super().media + search + MEDIA + forms.Media(js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FailedExecution]:
         """Only what failed, the schedules in a query of their own."""

@@ -173,7 +173,7 @@ def test_each_item_keeps_and_shows_its_lineage(operator: Client) -> None:
     text = operator.get(address).content.decode()
     assert "discard: known &lt;b&gt;now&lt;/b&gt;" in text
     for number in (4, 5):
-        assert f'href="?attempt={number}"' in text
+        assert f'?attempt={number}"' in text
     untouched = reverse("admin:scheduling_schedulerexecution_change", args=[FailedExecutionFactory().pk])
     assert "Done by hand" not in operator.get(untouched).content.decode()
 
