@@ -19,23 +19,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from django import forms
-from django.core.exceptions import ValidationError
 from django.http import HttpResponse, QueryDict
 from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy
 
-from scheduling.admin.json_field import PrettyJSONField
 from scheduling.admin.params_diff import unmask
-from scheduling.admin.params_fields import ABSENT, Slot, slots
+from scheduling.admin.params_inputs import NAME, Inputs, Text
 from scheduling.admin.params_model import MASK, masked, secret_names
+from scheduling.admin.params_schema import slots
 from scheduling.admin.text import shown
 from scheduling.params import ParamsInvalid, merge, validate
 from scheduling.registry import Handler, UnknownHandler, find
 
 TEMPLATE = "admin/scheduling/params_form.html"
-NAME = "params"
 FIELDS, JSON = "fields", "json"
 
 # Deferred: it stands in the head, and looks for what stands in the body.
@@ -43,55 +40,6 @@ MEDIA = forms.Media(
     css={"all": ["scheduling/admin.css", "scheduling/params.css"]},
     js=[forms.Script("scheduling/params.js", defer=True)],  # type: ignore[list-item]  # the stubs know only paths
 )
-
-
-class Inputs(forms.Form):
-    """An input for each slot, and one for names that the model does not know."""
-
-    def __init__(self, found: list[Slot], values: Mapping[str, Any], data: Any = None) -> None:
-        self.values = values
-        self.slots = [slot.suited(values.get(slot.name)) for slot in found]
-        known = {slot.name for slot in found}
-        others = {name: value for name, value in values.items() if name not in known}
-        initial = {slot.name: slot.show(values.get(slot.name, ABSENT)) for slot in self.slots}
-        super().__init__(data, initial=initial)
-        for slot in self.slots:
-            made = self.fields[slot.name] = slot.field()
-            made.widget.attrs["aria-describedby"] = f"id_{self.add_prefix(slot.name)}_helptext"
-        self.others = f"{NAME}.other"
-        self.fields[self.others] = PrettyJSONField(
-            label=gettext_lazy("Other names"),
-            help_text=gettext_lazy("Parameters that its code does not name, as a JSON object."),
-        )
-        self.initial[self.others] = others
-        self.has_others = bool(others) or bool(data and data.get(self.others, "{}").strip() not in {"", "{}"})
-
-    def add_prefix(self, field_name: str) -> str:
-        """No parameter's name can meet that of another field of the page."""
-        return field_name if field_name == f"{NAME}.other" else f"{NAME}.field.{field_name}"
-
-    @property
-    def fit(self) -> bool:
-        """Whether every value can be shown by its input as it is."""
-        return all(slot.fits(self.values[slot.name]) for slot in self.slots if slot.name in self.values)
-
-    def read(self) -> dict[str, Any]:
-        """What a valid form says. A text that stands as it was shown means the very value that was shown."""
-        found: dict[str, Any] = {}
-        for slot in self.slots:
-            before = self.values.get(slot.name, ABSENT)
-            posted = self.data.get(self.add_prefix(slot.name), "")
-            same = posted.replace("\r\n", "\n") == self.initial[slot.name]
-            value = before if same and slot.fits(before) else slot.read(self.cleaned_data[slot.name])
-            if value is not ABSENT:
-                found[slot.name] = value
-        return {**found, **self.cleaned_data[self.others]}
-
-
-class Text(forms.Form):
-    """The JSON object."""
-
-    params = PrettyJSONField(label=gettext_lazy("Parameters as JSON"))
 
 
 class ParamsForm:
@@ -278,44 +226,3 @@ def _named(writer: str) -> Handler | None:
         return find(type_, name)
     except UnknownHandler:
         return None
-
-
-class ParamsWidget(forms.Widget):
-    """Stands where a model form has its `params`; the ParamsForm is set by the form that owns it."""
-
-    form: ParamsForm
-
-    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
-        """The ParamsForm's own rendering."""
-        return self.form.render()
-
-    def value_from_datadict(self, data: Any, files: Any, name: str) -> ParamsForm:
-        """The ParamsForm has read it already."""
-        return self.form
-
-    def id_for_label(self, id_: str) -> str:
-        """The label belongs to the JSON only where that is what is shown."""
-        return "id_params" if self.form.as_ == JSON else ""
-
-
-class ParamsField(forms.Field):
-    """A ParamsForm as a field of a model form."""
-
-    widget = ParamsWidget
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(required=False, **kwargs)
-
-    def clean(self, value: Any) -> dict[str, Any]:
-        """The parameters; an error in one of several inputs is told at that input."""
-        form: ParamsForm = value
-        if form.is_valid():
-            return form.params
-        if form.as_ == JSON:
-            raise ValidationError(form.sentences() or [_("Parameters are a JSON object.")], code="params")
-        raise ValidationError(_("Please correct the parameters that are marked."), code="params")
-
-    def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compare values, not their spelling."""
-        form: ParamsForm = data
-        return not form.is_valid() or PrettyJSONField().has_changed(initial, form.params)

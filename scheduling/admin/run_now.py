@@ -18,7 +18,8 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin import params_diff
 from scheduling.admin.confirm import Confirmation, key_of, new_key, page
-from scheduling.admin.params_form import NAME, ParamsForm
+from scheduling.admin.params_form import ParamsForm
+from scheduling.admin.params_inputs import NAME
 from scheduling.admin.scheduler_panels import handler_of, params_problem
 from scheduling.admin.trail import record
 from scheduling.admin.transport import transport

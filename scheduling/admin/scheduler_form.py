@@ -16,7 +16,8 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.cron_input import CronInput
-from scheduling.admin.params_form import ParamsField, ParamsForm, ParamsWidget
+from scheduling.admin.params_field import ParamsField, ParamsWidget
+from scheduling.admin.params_form import ParamsForm
 from scheduling.admin.scheduler_panels import handler_behind, handler_of, inherited_policy, params_problem
 from scheduling.admin.wall_clock import WallClockField
 from scheduling.conf import get_conf
