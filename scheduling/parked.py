@@ -40,6 +40,11 @@ UNREADABLE = "UnreadableMessage"
 BUSY_TRIES, BUSY_SECONDS = 5, 0.3
 
 
+Standing = tuple[int, int]
+"""Messages in the failed queue, and rows that say they have one there. Somebody may have taken messages away by hand:
+then the two differ for good, and only a change of either is worth a look."""
+
+
 @dataclass
 class Synced:
     """What a pass did; `busy`: another process was at it."""
@@ -48,6 +53,8 @@ class Synced:
     parked: int = 0
     removed: int = 0
     busy: bool = False
+    standing: Standing | None = None
+    """As it was found, if that was asked for."""
 
 
 @dataclass
@@ -61,11 +68,12 @@ class _Sorted:
     """Execution and attempt of each message."""
 
 
-def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False) -> Synced:
+def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: Standing | None = None) -> Synced:
     """One pass; also called when the inbox is opened.
 
     Args:
         only_if_changed: do not read a queue that holds as many messages as the inbox has parked rows.
+        seen: nor one that stands beside its rows as an earlier pass has left them.
 
     Raises:
         BrokerError: the broker is away; rows are shown all the same.
@@ -76,10 +84,14 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False) -> Syn
     failed = SchedulerExecution.objects.filter(state=State.FAILED.value)
     unparked = failed.filter(published_at=None, finished_at__lt=now - PARK_GRACE).exclude(type="")
     count = broker.counts().failed
-    if not unparked.exists() and (
-        count == 0 or (only_if_changed and count == failed.filter(published_at__isnull=False).count())
-    ):
-        return done
+    if not unparked.exists():
+        if count == 0:
+            return done
+        if only_if_changed:
+            rows = failed.filter(published_at__isnull=False).count()
+            done.standing = (count or 0, rows)
+            if count == rows or done.standing == seen:
+                return done
     try:
         with broker.parked() as session:
             found = _sort(session.messages)

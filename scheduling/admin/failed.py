@@ -36,6 +36,7 @@ from scheduling.admin.readonly import ReadOnly
 from scheduling.admin.replay_lines import lines
 from scheduling.admin.transport import transport
 from scheduling.broker import Broker, BrokerError
+from scheduling.conf import get_conf
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution
 
@@ -202,6 +203,10 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         return sentences
 
 
+_seen: dict[str, parked.Standing] = {}
+"""By broker, how queue and rows stood when this process last read the queue and found nothing to mend."""
+
+
 def _broker_says(broker: Broker) -> list[str]:
     """Give rows to messages of the failed queue that have none, and say how many it holds; a refresh only counts them.
 
@@ -210,7 +215,10 @@ def _broker_says(broker: Broker) -> list[str]:
     if not broker.parks:
         return []
     try:
-        parked.sync(broker, clock.now(), only_if_changed=True)
+        url = get_conf().broker_url
+        done = parked.sync(broker, clock.now(), only_if_changed=True, seen=_seen.get(url))
+        if done.standing and not (done.busy or done.rows or done.parked or done.removed):
+            _seen[url] = done.standing
         count = broker.counts().failed
     except BrokerError as error:
         return [_("The broker cannot be asked for its failed queue: %s") % first_line(str(error))]

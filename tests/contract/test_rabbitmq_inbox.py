@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling import replay
+from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.core.outcome import Succeeded
 from scheduling.models import Replay, SchedulerExecution
 from scheduling.parked import sync
@@ -60,6 +61,27 @@ def test_a_message_of_others_gets_its_row_when_the_page_is_opened(
     text = client_of(server.url()).get(LIST).content.decode()
     assert "1 failed execution waits" in text
     assert "UnreadableMessage" in text
+
+
+def test_a_queue_that_somebody_emptied_is_read_once_and_not_on_each_visit(
+    rabbit: Rabbit, server: Server, client_of: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With 10,000 messages in it each read takes most of a second."""
+    failed(Desk(rabbit()), 3)
+    client = client_of(server.url())
+    server.channel.basic_get(server.topology.failed, auto_ack=True)  # by hand, and for good
+    server.wait_count(server.topology.failed, 2)
+    reads = []
+    parked = RabbitBroker.parked
+    monkeypatch.setattr(RabbitBroker, "parked", lambda broker: reads.append(1) or parked(broker))
+    for _ in range(3):
+        assert "holds 2 messages" in client.get(LIST).content.decode()
+    assert len(reads) == 1
+    for name in ("strange", "stranger"):
+        server.publish(b"no <json>", server.topology.failed, message_id=name)
+    server.wait_count(server.topology.failed, 4)
+    assert "UnreadableMessage" in client.get(LIST).content.decode()
+    assert len(reads) == 2
 
 
 def test_without_a_broker_the_page_works_and_says_so(client_of: Any) -> None:
