@@ -35,6 +35,10 @@ RETRY_FIELDS = {
 }
 
 
+SWITCH = ("status", "pause_reason")
+"""Changed by other buttons too, while somebody has this form open."""
+
+
 class DatalistInput(forms.TextInput):
     """A text input that suggests values as one types; others may be typed too."""
 
@@ -88,6 +92,8 @@ class SchedulerForm(forms.ModelForm):
         self.fields["language"] = forms.ChoiceField(
             choices=languages, required=False, label=capfirst(self.fields["language"].label or "")
         )
+        for name in SWITCH:
+            self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
         self._dress_retry(row)
 
     def _dress_retry(self, row: Scheduler) -> None:
@@ -107,8 +113,12 @@ class SchedulerForm(forms.ModelForm):
         self.fields["retry_jitter"].help_text = _("Draws each wait from 50 to 100 % of its value.")
 
     def clean(self) -> dict[str, Any]:
-        """Lay the schedule's zone on its date and time."""
+        """Lay the schedule's zone on its date and time; leave the switch alone unless it was turned here."""
         data = super().clean() or self.cleaned_data
+        for name in SWITCH:
+            # An old form must not resume what was paused since.
+            if self.instance.pk and self.fields[name].show_hidden_initial and name not in self.changed_data:
+                data[name] = self.initial[name]
         local = data.get("date_time")
         if isinstance(local, datetime) and local.tzinfo is None:
             try:

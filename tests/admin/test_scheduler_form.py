@@ -322,3 +322,29 @@ def test_deleting_keeps_the_history_and_says_so(editor: Client) -> None:
     assert execution.scheduler_id is None
     page = editor.get(reverse("admin:scheduling_schedulerexecution_change", args=[execution.pk]))
     assert "its schedule is deleted" in page.content.decode()
+
+
+def shown(client: Client, row: Scheduler) -> dict[str, Any]:
+    """The form's inputs that a browser would post back unseen."""
+    page = client.get(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    return {
+        f"initial-{name}": str(page.context["adminform"].form[name].value())
+        for name in ("status", "pause_reason")
+        if f'name="initial-{name}"' in page.content.decode()
+    }
+
+
+def test_an_old_form_does_not_resume_what_was_paused_since(editor: Client) -> None:
+    row = SchedulerFactory()
+    unseen = shown(editor, row)
+    assert unseen == {"initial-status": "True", "initial-pause_reason": ""}
+    Scheduler.objects.filter(pk=row.pk).update(status=False, pause_reason="the bank is closed")
+    address = reverse("admin:scheduling_scheduler_change", args=[row.pk])
+    data = form(worker=row.worker_id, description="Weekly", **unseen)
+    assert editor.post(address, data).status_code == 302
+    row.refresh_from_db()
+    assert (row.description, row.status, row.pause_reason) == ("Weekly", False, "the bank is closed")
+    # Turned here, it is turned.
+    assert editor.post(address, form(worker=row.worker_id, **shown(editor, row))).status_code == 302
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (True, "")
