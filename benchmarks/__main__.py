@@ -8,7 +8,6 @@ tens of percent on a busy machine: each is the median of `--repeat` runs, with l
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
 import subprocess
 import sys
@@ -19,8 +18,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.inbox import groups_seconds
-
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.site import ROOT, enter
 
 Row = tuple[str, str, str]
 
@@ -37,20 +35,7 @@ def main() -> int:
     parser.add_argument("--only", default="", help="a part of a row's name")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        directory = Path(name)
-        os.environ.update(
-            DATABASE_URL=options.database or f"sqlite:///{directory / 'db.sqlite3'}",
-            BROKER_URL=options.broker,
-            DATA_DIR=name,
-            SECRET_KEY="bench",  # noqa: S106 - nobody logs in
-            EXTRA_APPS="tests.handlers",
-            DJANGO_SETTINGS_MODULE="cronsite.settings",
-            LOG_LEVEL="WARN",
-        )
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
-        import django
-
-        django.setup()
+        enter(Path(name), options.database, options.broker)
         print(f"{'measured':58} {'median [least-most]':30} to reach", flush=True)
         for title, goal, measure in MEASURES:
             if BROKER_ONLY in title and options.broker.startswith("database:"):

@@ -26,9 +26,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.site import ROOT, enter
 from benchmarks.wipe import tell, wipe
-
-ROOT = Path(__file__).resolve().parent.parent
 
 
 @dataclass
@@ -121,20 +120,14 @@ def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> in
     """One whole trial in a folder of its own."""
     marks = directory / "marks"
     marks.mkdir()
-    os.environ.setdefault("DATABASE_URL", f"sqlite:///{directory / 'db.sqlite3'}")
-    os.environ.setdefault("CRON_RETRY_DELAY_MS", "1000")
-    os.environ.update(
-        DATA_DIR=str(directory),
-        SECRET_KEY="chaos",  # noqa: S106 - nobody logs in
-        EXTRA_APPS="tests.handlers",
-        DJANGO_SETTINGS_MODULE="cronsite.settings",
-        LOG_LEVEL="WARN",
+    inherited = os.environ.get
+    enter(
+        directory,
+        inherited("DATABASE_URL", ""),
+        inherited("BROKER_URL", "database://"),
+        CRON_RETRY_DELAY_MS=inherited("CRON_RETRY_DELAY_MS", "1000"),
         CRON_MAX_RETRIES="19",
     )
-    subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
-    import django
-
-    django.setup()
     from benchmarks.audit import audit
     from scheduling.models import Scheduler, Worker
 

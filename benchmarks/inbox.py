@@ -7,9 +7,7 @@ requests after a first one. Then a replay of everything: its start, and how fast
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
@@ -19,7 +17,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.site import enter
+
 CAUSES = (("KeyError", "order has no total"), ("ConnectionError", "no route to host"), ("TimeoutError", "too slow"))
 CHUNK = 5_000
 
@@ -33,19 +32,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=5)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bench-") as name:
-        os.environ.update(
-            DATABASE_URL=options.database or f"sqlite:///{Path(name) / 'db.sqlite3'}",
-            BROKER_URL="database://",
-            DATA_DIR=name,
-            SECRET_KEY="bench",  # noqa: S106 - nobody logs in
-            EXTRA_APPS="tests.handlers",
-            DJANGO_SETTINGS_MODULE="cronsite.settings",
-            LOG_LEVEL="WARN",
-        )
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
-        import django
-
-        django.setup()
+        enter(Path(name), options.database)
         history(options.executions - options.failed)
         failures(options.failed)
         analyze()

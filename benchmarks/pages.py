@@ -8,16 +8,15 @@ in its failed queue, and their order and number are looked at before and after.
 from __future__ import annotations
 
 import argparse
-import os
 import statistics
-import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-ROOT = Path(__file__).resolve().parent.parent
+from benchmarks.site import enter
+
 A = "/admin/scheduling"
 
 LIMIT_MS = 300
@@ -33,20 +32,7 @@ def main() -> int:
     parser.add_argument("--repeat", type=int, default=7)
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pages-") as name:
-        os.environ.update(
-            DATABASE_URL=options.database or f"sqlite:///{Path(name) / 'db.sqlite3'}",
-            BROKER_URL=options.broker,
-            DATA_DIR=name,
-            SECRET_KEY="bench",  # noqa: S106 - nobody logs in
-            EXTRA_APPS="tests.handlers",
-            DJANGO_SETTINGS_MODULE="cronsite.settings",
-            LOG_LEVEL="WARN",
-            ALLOWED_HOSTS="testserver",
-        )
-        subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
-        import django
-
-        django.setup()
+        enter(Path(name), options.database, options.broker, ALLOWED_HOSTS="testserver")
         return measure(options)
 
 
