@@ -1,14 +1,14 @@
-"""The inbox by cause: thousands of failures read as a few error groups, counted by the database."""
+"""The inbox by cause: thousands of failures read as a few error groups."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 from django.contrib.admin.views.main import ChangeList
-from django.db.models import Count, Max, Min, QuerySet
-from django.db.models.functions import TruncDate
 from django.urls import reverse
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from scheduling.admin import svg
+from scheduling.admin.error_tally import NEWEST, Cause, Target, tally
 from scheduling.admin.parts import EMPTY, first_line, shown, when
 from scheduling.models import SchedulerExecution
 
@@ -23,8 +24,6 @@ MOST = 100
 """Groups on the page, the largest first; a filter or the search finds the others."""
 TARGETS = 3
 DAYS = 14
-PARTS = 5_000
-"""More than there can be of groups and days. Unlimited, MariaDB reads a table of a million to count a tenth of it."""
 WIDTH, HEIGHT, GAP = 8, 28, 2
 
 
@@ -34,6 +33,8 @@ class Group:
 
     fingerprint: str
     count: int
+    capped: bool
+    """There may be more: only the newest failures were counted."""
     name: str
     message: str
     first: Any
@@ -54,70 +55,51 @@ class Groups:
 
     rows: list[Group]
     more: int
+    newest: int
+    """So many of the newest failures were counted; 0: all were."""
 
 
 def groups_of(changelist: ChangeList, now: datetime) -> Groups:
-    """The error groups of what the list's filters and search leave: four queries, whatever the number of rows."""
-    rows = changelist.queryset.prefetch_related(None).defer(None).order_by()
-    causes = rows.values("fingerprint").annotate(
-        rows=Count("pk"), first=Min("finished_at"), last=Max("finished_at"), latest=Max("pk")
+    """The error groups of what the list's filters and search leave: two queries, whatever the number of rows."""
+    counted = tally(changelist.queryset)
+    found = counted.causes[:MOST]
+    samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([each.latest for each in found])
+    return Groups(
+        [_group(changelist, each, samples.get(each.latest), counted.capped, now) for each in found],
+        more=len(counted.causes) - len(found),
+        newest=NEWEST if counted.capped else 0,
     )
-    found = list(causes.order_by("-rows", "-latest")[:MOST])
-    more = causes.count() - len(found) if len(found) == MOST else 0
-    if more:
-        rows = rows.filter(fingerprint__in=[each["fingerprint"] for each in found])
-    samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk(
-        [each["latest"] for each in found]
-    )
-    targets, days = _targets(rows), _days(rows, now)
-    return Groups([_group(changelist, each, samples.get(each["latest"]), targets, days, now) for each in found], more)
 
 
 def _group(
-    changelist: ChangeList,
-    each: dict[str, Any],
-    sample: SchedulerExecution | None,
-    targets: dict[str, list[str]],
-    days: dict[str, dict[date, int]],
-    now: datetime,
+    changelist: ChangeList, each: Cause, sample: SchedulerExecution | None, capped: bool, now: datetime
 ) -> Group:
-    key = each["fingerprint"]
-    names = targets.get(key, [])
+    names = [f"{_target(target)}: {count}" for target, count in _most_first(each.targets)]
     return Group(
-        fingerprint=key,
-        count=each["rows"],
+        fingerprint=each.fingerprint,
+        count=each.count,
+        capped=capped,
         # Gone since the count: its message is, too.
         name=shown(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,
         message=first_line(sample.error_message) if sample is not None else "",
-        first=when(each["first"], now),
-        last=when(each["last"], now),
+        first=when(each.first, now),
+        last=when(each.last, now),
         targets=names[:TARGETS],
         more_targets=len(names[TARGETS:]),
-        trend=trend(days.get(key, {}), now),
-        sample=reverse("admin:scheduling_schedulerexecution_change", args=[each["latest"]]),
-        latest=each["latest"],
-        query=changelist.get_query_string({"fingerprint": key}, ["group"]),
+        trend=trend(each.days, now),
+        sample=reverse("admin:scheduling_schedulerexecution_change", args=[each.latest]),
+        latest=each.latest,
+        query=changelist.get_query_string({"fingerprint": each.fingerprint}, ["group"]),
     )
 
 
-def _targets(rows: QuerySet[Any]) -> dict[str, list[str]]:
-    """By group, its targets, those with the most failures first."""
-    found: dict[str, list[str]] = {}
-    counted = rows.values_list("fingerprint", "type", "target_name").annotate(rows=Count("pk"))
-    for key, type_, name, count in counted.order_by("-rows", "target_name")[:PARTS]:
-        said = f"{shown(name or EMPTY, 60)} ({type_})" if type_ else str(_("messages that cannot be read"))
-        found.setdefault(key, []).append(f"{said}: {count}")
-    return found
+def _most_first(targets: Counter[Target]) -> list[tuple[Target, int]]:
+    return sorted(targets.items(), key=lambda item: (-item[1], item[0][1]))
 
 
-def _days(rows: QuerySet[Any], now: datetime) -> dict[str, dict[date, int]]:
-    """By group, how many of it failed on each of the last days, in UTC."""
-    found: dict[str, dict[date, int]] = {}
-    recent = rows.filter(finished_at__gte=_first_day(now))
-    counted = recent.annotate(day=TruncDate("finished_at", tzinfo=UTC)).values_list("fingerprint", "day")
-    for key, day, count in counted.annotate(rows=Count("pk"))[:PARTS]:
-        found.setdefault(key, {})[day] = count
-    return found
+def _target(target: Target) -> str:
+    type_, name = target
+    return f"{shown(name or EMPTY, 60)} ({type_})" if type_ else str(_("messages that cannot be read"))
 
 
 def _first_day(now: datetime) -> datetime:
@@ -125,7 +107,7 @@ def _first_day(now: datetime) -> datetime:
     return midnight - timedelta(days=DAYS - 1)
 
 
-def trend(counts: dict[date, int], now: datetime) -> SafeString:
+def trend(counts: Mapping[date, int], now: datetime) -> SafeString:
     """A bar for each of the last days; days without a failure are a line on the ground."""
     first = _first_day(now).date()
     days = [first + timedelta(days=number) for number in range(DAYS)]

@@ -13,7 +13,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
-from scheduling.admin import error_groups
+from scheduling.admin import error_groups, error_tally
 from scheduling.models import SchedulerExecution
 from tests.admin.conftest import said
 from tests.admin.test_failed import LIST, confirm, fill, shown_rows, states
@@ -129,3 +129,20 @@ def test_a_viewer_has_no_buttons_and_cannot_act(viewer: Client) -> None:
     assert "republish_selected" not in viewer.get(GROUPED).content.decode()
     press(viewer, "republish_selected", group)
     assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
+
+
+def test_only_the_newest_are_counted_and_the_page_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(error_tally.tally, "__defaults__", (3,))
+    monkeypatch.setattr(error_groups, "NEWEST", 3)
+    old, _middle, *_new = [FailedExecutionFactory(fingerprint=key) for key in (B, A, A, A)]
+    page = operator.get(GROUPED)
+    ((only),) = page.context["groups"].rows
+    assert (only.fingerprint, only.count) == (A, 3)
+    text = page.content.decode()
+    assert ">3+</a>" in text
+    assert "Counted among the newest 3" in text
+    FailedExecutionFactory(fingerprint=B)
+    first, second = groups(operator)
+    assert (first.count, second.count) == (2, 1)
+    # A button acts on all of a group, counted or not.
+    assert shown_rows(operator, second.query[1:]) == {old.pk, second.latest}
