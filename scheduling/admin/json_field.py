@@ -18,13 +18,31 @@ MAX_LENGTH = 200_000
 MAX_DEPTH = 50
 
 
+DEEPEST = 100
+"""Levels of lists and objects that are shown."""
+
+
 def pretty(value: Any) -> str:
     """Indented JSON in the order in which it is stored."""
-    try:
-        return json.dumps(value, indent=2, ensure_ascii=False, default=str)
-    except RecursionError:
-        # Only a foreign message can hold such a thing; the page must not break for it.
+    if _deeper_than(value, DEEPEST):
+        # Only a foreign message can hold such a thing; the page must not break for it. Indented, its text
+        # would grow with the square of its depth.
         return str(_("It is nested too deeply to be shown."))
+    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+
+
+def _deeper_than(value: Any, limit: int) -> bool:
+    level = [value]
+    for _depth in range(limit + 1):
+        level = [
+            inner
+            for each in level
+            if isinstance(each, dict | list)
+            for inner in (each.values() if isinstance(each, dict) else each)
+        ]
+        if not level:
+            return False
+    return True
 
 
 class PrettyJSONWidget(forms.Textarea):

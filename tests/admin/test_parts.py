@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 from django.core.exceptions import ValidationError
@@ -11,6 +11,7 @@ from django.forms import Form
 from pydantic import BaseModel, Field, SecretStr
 
 from scheduling.admin.chips import OUTCOMES, STATES
+from scheduling.admin.json_field import DEEPEST
 from scheduling.admin.parts import (
     PrettyJSONField,
     default_problems,
@@ -135,10 +136,14 @@ def test_shown_and_first_line_cut() -> None:
 
 
 def test_pretty_survives_what_cannot_be_nested_so_deep() -> None:
-    deep: dict = {}
-    for _ in range(5_000):
+    deep: Any = 1
+    for _ in range(DEEPEST):
         deep = {"a": deep}
-    assert "too deeply" in pretty(deep)
+    assert pretty(deep).count("\n") == DEEPEST * 2
+    for levels in (1, 5_000):
+        for _ in range(levels):
+            deep = [deep, 2]
+        assert "too deeply" in pretty(deep)
     assert "&lt;script&gt;" in json_block({"a": "<script>"})
 
 
