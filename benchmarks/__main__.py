@@ -17,6 +17,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+from benchmarks.history import clear
 from benchmarks.inbox import groups_seconds
 from benchmarks.site import ROOT, enter
 
@@ -109,15 +110,6 @@ def published_a_second(count: int) -> float:
     assert confirmed == count
     # Their rows never were: a consumer that serves this queue next acknowledges them as copies.
     return count / taken
-
-
-def clear() -> None:
-    """No history."""
-    from scheduling.models import Attempt, Output, SchedulerExecution
-
-    for model in (Output, Attempt, SchedulerExecution):
-        rows = model._default_manager.all()
-        rows._raw_delete(rows.db)
 
 
 def fill(count: int) -> None:

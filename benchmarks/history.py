@@ -19,6 +19,15 @@ ERRORS = (
 )
 
 
+def clear() -> None:
+    """No history."""
+    from scheduling.models import Attempt, Output, SchedulerExecution
+
+    for model in (Output, Attempt, SchedulerExecution):
+        rows = model._default_manager.all()
+        rows._raw_delete(rows.db)
+
+
 def make(executions: int, seed: int = 1) -> None:
     """Fill empty tables.
 

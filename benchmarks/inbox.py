@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+from benchmarks.history import clear
 from benchmarks.site import enter
 
 CAUSES = (("KeyError", "order has no total"), ("ConnectionError", "no route to host"), ("TimeoutError", "too slow"))
@@ -49,8 +50,6 @@ def main() -> int:
 
 def groups_seconds(count: int = 5_000) -> float:
     """Seconds of the page that shows `count` failures of three causes as three groups."""
-    from benchmarks.__main__ import clear
-
     clear()
     failures(count)
     client = visitor()
