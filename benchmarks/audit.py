@@ -71,9 +71,10 @@ def audit(
             if one.outcome not in EXPLAINED:
                 faults.append(f"execution {row.pk}: attempt {following.number} follows a {one.outcome} one")
             pid = int(one.consumer.rsplit("-", 2)[1])
-            killed = killed_at.get(pid) or killed_at.get(one.pid or -1)
-            if killed is not None:
-                recoveries.append((following.started_at - killed).total_seconds())
+            # Its consumer may have been killed later, for another run.
+            kills = [killed_at[each] for each in (pid, one.pid) if each in killed_at]
+            if killed := [at for at in kills if one.started_at <= at <= following.started_at]:
+                recoveries.append((following.started_at - max(killed)).total_seconds())
     print(f"executions {len(rows)}, started more than once {doubles}, each with its recorded cause")
     if recoveries:
         recoveries.sort()
