@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from django.contrib.auth.models import Group, Permission
 from django.core.management import call_command
 from django.core.management.base import CommandError
 from django.db.models import QuerySet
@@ -38,7 +39,7 @@ def load(*, once: bool = False) -> str:
 
 
 def test_each_schedule_is_made_active_and_run_once() -> None:
-    assert load() == f"Made {TOTAL} demo schedules.\n"
+    assert load() == f"Made the groups viewer, operator, editor.\nMade {TOTAL} demo schedules.\n"
     for demo in DEMOS:
         scheduler = Scheduler.objects.get(description=demo.description)
         assert (scheduler.worker.name, scheduler.schedule, scheduler.status) == (demo.worker, demo.schedule, True)
@@ -70,6 +71,15 @@ def test_a_copy_with_the_same_description_is_no_obstacle() -> None:
     copy._state.adding = True
     copy.save()
     assert load() == "All demo schedules are there.\n"
+
+
+def test_the_groups_are_made_once_and_left_to_the_team() -> None:
+    load()
+    operator = Group.objects.get(name="operator")
+    operator.permissions.remove(Permission.objects.get(codename="discard_failedexecution"))
+    Group.objects.get(name="editor").delete()
+    assert load() == "Made the groups editor.\nAll demo schedules are there.\n"
+    assert not operator.permissions.filter(codename="discard_failedexecution").exists()
 
 
 def test_the_review_of_failures_comes_with_its_report() -> None:

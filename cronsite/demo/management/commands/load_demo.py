@@ -1,4 +1,4 @@
-"""`load_demo`: schedules that show a success, a retry, a failure and a long run."""
+"""`load_demo`: schedules that show a success, a retry, a failure and a long run; groups for those who look at them."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from django.db import models, transaction
 from reports.models import Report
 from scheduling.broker import get_broker
 from scheduling.dispatch import run_now
+from scheduling.management.groups import make_groups
 from scheduling.models import Scheduler, Worker
 from scheduling.targets import sync_targets
 
@@ -38,9 +39,11 @@ REVIEW_CONTROLLER = "failure_review"
 
 
 class Command(BaseCommand):
-    """Makes the demo schedules that are missing and runs each of them once at its making."""
+    """Makes the demo schedules and groups that are missing, and runs each schedule once at its making."""
 
-    help = "Create the demo schedules that are missing, and run each once."
+    help = (
+        "Create the demo schedules that are missing and run each once; create the groups viewer, operator and editor."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """--once."""
@@ -60,6 +63,9 @@ class Command(BaseCommand):
         with closing(get_broker()) as broker:
             for scheduler in created:
                 run_now(scheduler, broker, by="load_demo")
+        groups = [made.name for made in make_groups() if made.created]
+        if groups:
+            self.stdout.write(f"Made the groups {', '.join(groups)}.")
         self.stdout.write(f"Made {len(created)} demo schedules." if created else "All demo schedules are there.")
 
 

@@ -1,0 +1,39 @@
+"""`make_groups`: the groups viewer, operator and editor."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from scheduling.management.groups import VIEWER, make_groups, wanted
+
+
+class Command(BaseCommand):
+    """Makes the groups that are missing, and says what the others lack."""
+
+    help = "Create the groups viewer, operator and editor where they are missing. Users are put into them in the admin."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        """--prefix and --update."""
+        parser.add_argument("--prefix", default="", help='Before each name: --prefix "cron " makes "cron viewer".')
+        parser.add_argument(
+            "--update",
+            action="store_true",
+            help="Give groups that are there the permissions they lack. Nothing is ever taken away.",
+        )
+
+    def handle(self, *_args: Any, prefix: str, update: bool, **_options: Any) -> None:
+        """Make them; a line for each."""
+        if not wanted(VIEWER):
+            raise CommandError("There are no permissions yet: run migrate first.")
+        for made in make_groups(prefix, update=update):
+            if made.created:
+                self.stdout.write(f"{made.name}: made, with {len(made.added)} permissions.")
+            elif made.added:
+                self.stdout.write(f"{made.name}: given {', '.join(made.added)}.")
+            elif made.lacking:
+                self.stdout.write(f"{made.name}: is there. It lacks {', '.join(made.lacking)}; --update gives them.")
+            else:
+                self.stdout.write(f"{made.name}: is there, and complete.")

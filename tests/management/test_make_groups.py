@@ -1,0 +1,96 @@
+"""`make_groups`: who may do what, derived from the permissions that there are, so that a new one is not forgotten."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+from django.contrib.auth.models import Group, Permission
+from django.contrib.contenttypes.models import ContentType
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+pytestmark = pytest.mark.django_db
+
+VIEWER = {
+    "scheduling.view_dashboard", "scheduling.view_scheduler", "scheduling.view_schedulerexecution",
+    "scheduling.view_failedexecution", "scheduling.view_worker", "scheduling.view_reminder",
+    "scheduling.view_process", "reports.view_report", "reports.view_reportartefact",
+}  # fmt: skip
+OPERATOR = {
+    "scheduling.run_scheduler", "scheduling.pause_scheduler", "scheduling.rerun_execution",
+    "scheduling.cancel_execution", "scheduling.republish_failedexecution", "scheduling.discard_failedexecution",
+}  # fmt: skip
+EDITOR = {
+    f"{app}.{verb}_{model}"
+    for app, model in (
+        ("scheduling", "scheduler"),
+        ("scheduling", "worker"),
+        ("reports", "report"),
+        ("scheduling", "reminder"),
+    )
+    for verb in ("add", "change", "delete")
+}
+
+
+def make(**options: object) -> list[str]:
+    """Run the command; the lines it says."""
+    stream = io.StringIO()
+    call_command("make_groups", stdout=stream, **options)
+    return stream.getvalue().splitlines()
+
+
+def held(name: str) -> set[str]:
+    """What a group may do."""
+    rows = Group.objects.get(name=name).permissions.values_list("content_type__app_label", "codename")
+    return {f"{app}.{code}" for app, code in rows}
+
+
+def test_each_role_has_what_it_needs_and_no_more() -> None:
+    make()
+    assert held("viewer") >= VIEWER
+    assert {name.split(".")[1].split("_")[0] for name in held("viewer")} == {"view"}
+    assert held("operator") - held("viewer") >= OPERATOR
+    assert not {
+        name
+        for name in held("operator") - held("viewer")
+        if name.split(".")[1].startswith(("add_", "change_", "delete_"))
+    }
+    assert held("editor") - held("operator") == EDITOR
+    assert held("viewer") < held("operator") < held("editor")
+    assert {name.split(".")[0] for name in held("editor")} == {"scheduling", "reports"}
+
+
+def test_an_action_of_a_later_version_goes_to_the_operator() -> None:
+    kind = ContentType.objects.get(app_label="scheduling", model="failedexecution")
+    make()
+    Permission.objects.create(content_type=kind, codename="stop_replay", name="Can stop")
+    assert "operator: is there. It lacks scheduling.stop_replay; --update gives them." in make()
+    assert "scheduling.stop_replay" not in held("operator")
+    assert "operator: given scheduling.stop_replay." in make(update=True)
+    assert "scheduling.stop_replay" in held("editor")
+    assert "scheduling.stop_replay" not in held("viewer")
+
+
+def test_a_group_that_is_there_is_left_as_it_is() -> None:
+    Group.objects.create(name="editor")  # of the project's own: of its articles, say
+    lines = make()
+    assert lines[2].startswith("editor: is there. It lacks reports.add_report, ")
+    assert held("editor") == set()
+    assert [line.split(":")[0] for line in make(prefix="cron ")] == ["cron viewer", "cron operator", "cron editor"]
+    assert held("cron editor") > held("viewer")
+
+
+def test_nothing_is_ever_taken_away() -> None:
+    make()
+    group = Group.objects.get(name="viewer")
+    group.permissions.add(Permission.objects.get(codename="view_user"))
+    assert make(update=True) == [f"{name}: is there, and complete." for name in ("viewer", "operator", "editor")]
+    assert "auth.view_user" in held("viewer")
+
+
+def test_before_migrate_it_says_what_to_do() -> None:
+    Permission.objects.all().delete()
+    with pytest.raises(CommandError, match="run migrate first"):
+        make()
+    assert not Group.objects.exists()
