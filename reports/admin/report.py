@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from reports.models import Report
+from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     EMPTY,
     MEDIA,
@@ -21,6 +22,7 @@ from scheduling.admin.parts import (
     registered_chip,
     when,
 )
+from scheduling.admin.trailed import Trailed
 from scheduling.registry import Handler, UnknownHandler, find
 
 
@@ -52,7 +54,7 @@ class ReportForm(forms.ModelForm):
 
 
 @admin.register(Report)
-class ReportAdmin(admin.ModelAdmin):
+class ReportAdmin(Trailed, MaskedParams):
     """Rows come by themselves after `migrate`; here they get titles and defaults."""
 
     form = ReportForm
@@ -70,6 +72,10 @@ class ReportAdmin(admin.ModelAdmin):
     def get_readonly_fields(self, request: HttpRequest, obj: Report | None = None) -> Any:
         """Another controller would be another report: schedules and their history point at this one."""
         return self.readonly_fields if obj is None else ("controller", *self.readonly_fields)
+
+    def code_of(self, row: Report) -> Handler | None:
+        """The controller."""
+        return handler_of(row.controller)
 
     @admin.display(description=_("code"))
     def registered(self, report: Report) -> SafeString | str:

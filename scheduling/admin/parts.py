@@ -1,4 +1,5 @@
-"""Parts that pages share; other apps' admin pages may import from here, and from nowhere else in this package.
+"""Parts that pages share; other apps' admin pages may import from here, and beside it only the two bases
+`masked.MaskedParams` (secrets are hidden from who may only look) and `trailed.Trailed` (old and new values in the log).
 
 `state_chip(state)` and `chip(word, icon, tone)` show a status by icon, word and colour.
 `registered_chip(type, name)` says whether the code behind a target row is known here.

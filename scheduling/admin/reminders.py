@@ -8,12 +8,11 @@ from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
-from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.parts import MEDIA, PrettyJSONField, first_line
 from scheduling.admin.text import shown
-from scheduling.admin.trail import edits
+from scheduling.admin.trailed import Trailed
 from scheduling.models import Reminder
 
 
@@ -38,7 +37,7 @@ class ReminderForm(forms.ModelForm):
 
 
 @admin.register(Reminder)
-class ReminderAdmin(admin.ModelAdmin):
+class ReminderAdmin(Trailed):
     """Subject, text and addressees."""
 
     form = ReminderForm
@@ -59,9 +58,3 @@ class ReminderAdmin(admin.ModelAdmin):
         """The first of them, and how many."""
         lines = row.recipients.splitlines()
         return first_line(row.recipients, 60) + (f" +{len(lines) - 1}" if len(lines) > 1 else "")
-
-    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
-        """Old and new values instead of the names of fields."""
-        if add:
-            return super().construct_change_message(request, form, formsets, add)
-        return edits(form) or "Nothing was changed."

@@ -15,7 +15,6 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.around import overdue
 from scheduling.admin.dashboard.viewer import Viewer
 from scheduling.admin.duplicate import ARGUMENT, Duplicate
-from scheduling.admin.edit_history import EditHistory
 from scheduling.admin.filters import SchedulerTypeFilter
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.next_runs import next_runs_panel
@@ -29,6 +28,7 @@ from scheduling.admin.scheduler_list import SchedulerColumns, last_executions
 from scheduling.admin.scheduler_panels import handler_of, retry_panel
 from scheduling.admin.switch import Switch
 from scheduling.admin.trail import edits
+from scheduling.admin.trailed import Trailed
 from scheduling.core.cron import ZoneError, zone
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
@@ -36,7 +36,7 @@ from scheduling.registry import Handler
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, EditHistory, SchedulerColumns, MaskedParams):
+class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, SchedulerColumns, Trailed, MaskedParams):
     """List, form, and the actions on, off, run now."""
 
     form = SchedulerForm
@@ -135,12 +135,11 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, EditHistory, SchedulerC
         super().save_model(request, obj, form, change)
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
-        """Old and new values instead of the names of fields."""
+        """A copy says of what, and in what it differs."""
         if add and form.source is not None:
-            return f"added as a copy of schedule {form.source.pk}"
-        if add:
-            return super().construct_change_message(request, form, formsets, add)
-        return edits(form, handler_of(form.instance), form.former) or "Nothing was changed."
+            found = edits(form, handler_of(form.instance), form.former)
+            return "; ".join(filter(None, [f"added as a copy of schedule {form.source.pk}", found]))
+        return super().construct_change_message(request, form, formsets, add)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None

@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.edit_history import EditHistory
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     MEDIA,
@@ -26,7 +25,7 @@ from scheduling.admin.parts import (
     shown,
 )
 from scheduling.admin.scheduler_panels import handler_named
-from scheduling.admin.trail import edits
+from scheduling.admin.trailed import Trailed
 from scheduling.registry import Handler
 
 
@@ -57,7 +56,7 @@ class TargetForm(forms.ModelForm):
         return data
 
 
-class TargetAdmin(EditHistory, MaskedParams):
+class TargetAdmin(Trailed, MaskedParams):
     """A row that names registered code. A subclass says `type_` and `name_field`."""
 
     type_ = ""
@@ -105,9 +104,3 @@ class TargetAdmin(EditHistory, MaskedParams):
             shown(handler.description, 4_000),
             params_table(handler.params),
         )
-
-    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
-        """Old and new values instead of the names of fields."""
-        if add:
-            return super().construct_change_message(request, form, formsets, add)
-        return edits(form, self.code_of(form.instance)) or "Nothing was changed."

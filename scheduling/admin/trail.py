@@ -65,6 +65,25 @@ def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, 
     return "; ".join(changes)
 
 
+def removed(row: models.Model, handler: Handler | None = None) -> str:
+    """What stood in a row that is deleted: `schedule: 0 8 * * * -> (empty); active: yes -> (empty)`.
+
+    Of its columns those that people fill in, without those that are empty.
+    """
+    said = []
+    for field in row._meta.concrete_fields:
+        value = getattr(row, field.attname)
+        if not field.editable or field.primary_key or value in (None, "", {}):
+            continue
+        if field.name == "params" and isinstance(value, dict):
+            said += _params(handler, value, {})
+            continue
+        if field.is_relation:
+            value = getattr(row, field.name) or value
+        said.append(f"{field.name}: {_value(value)} -> {EMPTY}")
+    return "; ".join(said)
+
+
 def _params(handler: Handler | None, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
     """One by one: of two long objects nobody would find what differs."""
     found = params_diff.changes(handler, old, new, LIMIT)

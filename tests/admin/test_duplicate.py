@@ -69,7 +69,9 @@ def test_saved_it_has_the_secret_that_nobody_was_shown(editor: Client, row: Sche
     assert editor.post(copy(row), {**values, **typed}).status_code == 302
     made = Scheduler.objects.get(description="Other")
     assert (made.status, made.params) == (False, {"region": "de", "token": "hunter2"})
-    assert LogEntry.objects.latest("id").change_message == f"added as a copy of schedule {row.pk}"
+    said = LogEntry.objects.latest("id").change_message
+    assert said.startswith(f"added as a copy of schedule {row.pk}; description: (empty) -> Other; ")
+    assert "hunter" not in said
     row.refresh_from_db()
     assert row.params == {"region": "us", "token": "hunter2"}
 

@@ -1,0 +1,235 @@
+"""Who may do what, for every address that there is: nobody does by an address alone what his buttons do not offer.
+
+The addresses come from the URLconf and the buttons from the pages, so what is new is tested at once:
+it belongs into CHANGES if it changes something.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from django.contrib.auth.models import Group, User
+from django.db.models import Model
+from django.test import Client
+
+from scheduling.management.groups import EDITOR, OPERATOR, VIEWER, make_groups
+from tests.admin.addresses import Address, every_address
+from tests.admin.conftest import logged_in
+from tests.admin.walk import FILLED, Post, press, press_all, text_of, undone
+from tests.admin.world import world
+from tests.factories import (
+    AttemptFactory,
+    FailedExecutionFactory,
+    GroupFactory,
+    OutputFactory,
+    ProcessFactory,
+    ReminderFactory,
+    ReportFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    UserFactory,
+    WorkerFactory,
+)
+from tests.reports.support import artefact_of
+
+ROLES = (VIEWER, OPERATOR, EDITOR)
+
+
+class Change(NamedTuple):
+    """What a button changes.
+
+    Args:
+        role: the least that may do it.
+        trail: what its entry in the log says, with old and new values; a pattern.
+    """
+
+    role: str
+    trail: str
+
+
+CHANGES = {
+    "scheduling_scheduler_run": Change(OPERATOR, r"run now"),
+    "scheduling_scheduler_pause": Change(OPERATOR, r"status: yes -> no; pause_reason: \(empty\) -> it is known"),
+    "scheduling_scheduler_resume": Change(OPERATOR, r"status: no -> yes"),
+    "scheduling_scheduler_changelist: run_selected": Change(OPERATOR, r"run now"),
+    "scheduling_scheduler_changelist: switch_off": Change(OPERATOR, r"status: yes -> no; pause_reason: "),
+    "scheduling_scheduler_changelist: switch_on": Change(OPERATOR, r"status: no -> yes"),
+    "scheduling_scheduler_changelist: delete_selected": Change(EDITOR, r"description: .+ -> \(empty\)"),
+    "scheduling_scheduler_add": Change(EDITOR, r"description: \(empty\) -> .+; worker: \(empty\) -> .+ schedule: "),
+    "scheduling_scheduler_change": Change(EDITOR, r"description: Schedule \d+ -> described anew"),
+    "scheduling_scheduler_delete": Change(EDITOR, r"schedule: 0 8 \* \* \* -> \(empty\)"),
+    "scheduling_schedulerexecution_cancel": Change(OPERATOR, r"cancel: (asked|cancelled)"),
+    "scheduling_schedulerexecution_rerun": Change(OPERATOR, r"run (again|now): execution \d+"),
+    "scheduling_schedulerexecution_edit_rerun": Change(OPERATOR, r"run (again|now): .*; since_days: 1 -> 7"),
+    "scheduling_failedexecution_changelist: republish_selected": Change(OPERATOR, r"republish"),
+    "scheduling_failedexecution_changelist: discard_selected": Change(OPERATOR, r"discard: it is known"),
+    "scheduling_failedexecution_edit": Change(OPERATOR, r"republish: since_days: 1 -> 7"),
+    "scheduling_worker_changelist: delete_selected": Change(EDITOR, r"name: unused -> \(empty\)"),
+    "scheduling_worker_add": Change(EDITOR, r"name: \(empty\) -> unused.too"),
+    "scheduling_worker_change": Change(EDITOR, r"description: \(empty\) -> described anew"),
+    "scheduling_worker_delete": Change(EDITOR, r"name: unused -> \(empty\)"),
+    "scheduling_reminder_changelist: delete_selected": Change(EDITOR, r"name: .+ -> \(empty\); subject: Stand-up -> "),
+    "scheduling_reminder_add": Change(EDITOR, r"name: \(empty\) -> another; subject: \(empty\) -> Another one"),
+    "scheduling_reminder_change": Change(EDITOR, r"subject: Stand-up -> Another one"),
+    "scheduling_reminder_delete": Change(EDITOR, r"name: .+ -> \(empty\); subject: Stand-up -> \(empty\)"),
+    "reports_report_changelist: delete_selected": Change(EDITOR, r"controller: .+ -> \(empty\)"),
+    "reports_report_add": Change(EDITOR, r"controller: \(empty\) -> unused.too"),
+    "reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
+    "reports_report_delete": Change(EDITOR, r"controller: .+ -> \(empty\)"),
+}  # fmt: skip
+"""Every POST that changes something, by its address and the action that is chosen."""
+
+OPEN = {"login", "logout", "jsi18n", "password_change", "password_change_done"}
+"""Of Django's own: about the account that asks, or about nothing that is stored here."""
+
+
+@pytest.fixture
+def rows(db: None, settings: Any, tmp_path: Path) -> dict[str, Sequence[Model]]:
+    """One of each, executions in several states."""
+    settings.MEDIA_ROOT = tmp_path
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
+    states = ("running", "retrying", "succeeded")
+    executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
+    failed = FailedExecutionFactory(scheduler=scheduler)
+    AttemptFactory(execution=failed)
+    OutputFactory(execution=executions[2])
+    return {
+        "scheduler": [scheduler, SchedulerFactory(off=True)],
+        "schedulerexecution": [*executions, SchedulerExecutionFactory(), failed],
+        "failedexecution": [failed],
+        "worker": [WorkerFactory(name="unused")],
+        "reminder": [ReminderFactory()],
+        "process": [ProcessFactory()],
+        "report": [ReportFactory()],
+        "reportartefact": [artefact_of(executions[2])],
+        "user": [UserFactory()],
+        "group": [GroupFactory()],
+    }
+
+
+@pytest.fixture
+def addresses(rows: dict[str, Sequence[Model]]) -> list[Address]:
+    """All that there are."""
+    return every_address(rows)
+
+
+@pytest.fixture
+def pressed(rows: dict[str, Sequence[Model]], addresses: list[Address]) -> dict[str, tuple[Post, dict[str, Any]]]:
+    """What somebody can do who may do everything."""
+    params = {"params.field.since_days": "7"}
+    typed = {
+        "scheduling_scheduler_add": {"worker": str(WorkerFactory().pk), "schedule": "0 9 * * *"},
+        "scheduling_worker_changelist": {"_selected_action": [rows["worker"][0].pk]},
+        "scheduling_worker_add": {"name": "unused.too"},
+        "scheduling_reminder_add": {"name": "another", "recipients": "a@example.com"},
+        "reports_report_add": {"controller": "unused.too"},
+        "scheduling_schedulerexecution_edit_rerun": params,
+        "scheduling_failedexecution_edit": params,
+    }
+    root = logged_in(UserFactory(username="root", superuser=True))
+    return press_all(root, [address for address in addresses if address.own], typed)
+
+
+def member(role: str) -> Client:
+    """Somebody of one group, and of nothing else."""
+    list(make_groups())
+    user: User = UserFactory(username=role)
+    user.groups.add(Group.objects.get(name=role))
+    return logged_in(user)
+
+
+def test_all_that_changes_something_is_known_and_leaves_an_entry(
+    pressed: dict[str, tuple[Post, dict[str, Any]]],
+) -> None:
+    assert sorted(pressed) == sorted(CHANGES)
+    root = User.objects.get(username="root")
+    for key, (_post, changes) in pressed.items():
+        entries = changes.get("admin.LogEntry", [])
+        assert entries, key
+        for entry in entries:
+            # Its columns: id, time, user, content type, object, name, flag, message.
+            assert entry[2] == root.pk, key
+            assert entry[4], key
+            assert entry[5], key
+            assert re.search(CHANGES[key].trail, entry[7]), (key, entry[7])
+
+
+def test_a_role_may_do_its_own_and_nothing_else(pressed: dict[str, tuple[Post, Any]]) -> None:
+    members = {role: member(role) for role in ROLES}
+    for role, (key, (post, _changes)) in product(ROLES, pressed.items()):
+        client = members[role]
+        response, changes = press(client, post)
+        assert response.status_code in (200, 302, 403), key
+        assert bool(changes) == (ROLES.index(CHANGES[key].role) <= ROLES.index(role)), (role, key)
+
+
+def test_no_address_lets_them_change_anything(pressed: dict[str, Any], addresses: list[Address]) -> None:
+    viewer, nobody = member(VIEWER), logged_in(UserFactory(username="nobody"))
+    everything: dict[str, Any] = {**FILLED, "post": "yes", "params": "{}", "typed": "1"}
+    for post, _changes in pressed.values():
+        everything |= post.data
+    before = world()
+    for address in addresses:
+        if address.name in OPEN:
+            continue
+        for method in (viewer.get, viewer.post, nobody.get, nobody.post):
+            response = method(address.path, everything)
+            text_of(response)
+            assert response.status_code in (200, 204, 302, 400, 403, 404, 405), address
+            assert world() == before, (address, method)
+
+
+def test_looking_changes_nothing(pressed: dict[str, tuple[Post, Any]], addresses: list[Address]) -> None:
+    root = logged_in(User.objects.get(username="root"))
+    before = world()
+    for path, data in [
+        *((address.path, {}) for address in addresses),
+        *((p.path, p.data) for p, _ in pressed.values()),
+    ]:
+        if path != "/admin/logout/":
+            text_of(root.get(path, data))
+            assert world() == before, path
+
+
+def test_staff_without_a_right_sees_nothing(addresses: list[Address]) -> None:
+    client = logged_in(UserFactory(username="nobody"))
+    for address in addresses:
+        if address.name in OPEN:
+            continue
+        response = client.get(address.path, follow=True)
+        if address.name in ("", "index") and not address.own and not address.model:  # the root, the index, the icon
+            assert response.status_code in (200, 204, 404), address
+            if response.status_code == 200:
+                assert "have permission to view or edit anything" in text_of(response)
+        else:
+            assert response.status_code in (403, 404), address
+
+
+def test_a_stranger_is_sent_to_the_login(addresses: list[Address]) -> None:
+    for address in addresses:
+        if address.name in OPEN or not address.path.startswith("/admin/"):
+            continue
+        for method in ("get", "post"):
+            response = getattr(Client(), method)(address.path)
+            assert response.status_code == 302, address
+            assert response["Location"].startswith("/admin/login/"), address
+
+
+def test_a_viewer_opens_every_page_that_only_shows(addresses: list[Address]) -> None:
+    client = member(VIEWER)
+    shows = ("changelist", "change", "history", "part", "output", "follow", "download")
+    for address in addresses:
+        if (
+            address.own
+            and address.name.rpartition("_")[2] in shows
+            and address.name != "scheduling_failedexecution_change"
+        ):
+            with undone():
+                response = client.get(address.path)
+                text_of(response)
+            assert response.status_code == 200, address

@@ -1,0 +1,79 @@
+"""What a row held stands in the log when it is added and when it is gone, without its secrets and bounded."""
+
+from __future__ import annotations
+
+import pytest
+from django.contrib.admin.models import ADDITION, DELETION, LogEntry
+from django.test import Client
+from django.urls import reverse
+from pydantic import BaseModel, SecretStr
+
+from reports.models import Report
+from scheduling import registry
+from scheduling.models import Reminder, Scheduler
+from tests.factories import ReminderFactory, ReportFactory, SchedulerFactory, WorkerFactory
+
+pytestmark = pytest.mark.django_db
+
+
+def delete(client: Client, row: Scheduler | Report | Reminder) -> str:
+    """Delete it by its page; what the log says."""
+    label = f"{row._meta.app_label}_{row._meta.model_name}"
+    assert client.post(reverse(f"admin:{label}_delete", args=[row.pk]), {"post": "yes"}).status_code == 302
+    entry = LogEntry.objects.get(action_flag=DELETION)
+    assert (entry.user and entry.user.username, entry.object_id) == ("editor", str(row.pk))
+    return entry.change_message
+
+
+class Orders(BaseModel):
+    """With a secret."""
+
+    region: str = "us"
+    token: SecretStr = SecretStr("")
+
+
+def test_a_deleted_schedule_can_be_made_again_from_its_entry(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = registry.Handler("worker", "tests.orders", lambda params: None, params=Orders)
+    monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
+    worker = WorkerFactory(name="tests.orders", title="Orders")
+    row = SchedulerFactory(
+        worker=worker, description="Nightly; x", schedule="0 3 * * *", params={"region": "us", "token": "hunter2"}
+    )
+    said = delete(editor, row)
+    for part in ("schedule: 0 3 * * * -> (empty)", "worker: Orders -> (empty)", 'params.region: "us" -> (empty)'):
+        assert part in said.split("; "), said
+    assert "description: Nightly;\u00a0x -> (empty)" in said  # a value cannot look like the next field
+    assert 'params.token: "••••••" -> (empty)' in said
+
+
+def test_the_lists_action_leaves_as_much(editor: Client) -> None:
+    rows = [ReminderFactory(subject=f"Subject {number}", body="b" * 100_000) for number in range(2)]
+    address = reverse("admin:scheduling_reminder_changelist")
+    data = {"action": "delete_selected", "_selected_action": [row.pk for row in rows], "post": "yes"}
+    assert editor.post(address, data).status_code == 302
+    assert not Reminder.objects.exists()
+    said = sorted(LogEntry.objects.filter(action_flag=DELETION).values_list("change_message", flat=True))
+    assert all(any(f"subject: Subject {number} -> (empty)" in text for text in said) for number in range(2))
+    assert max(map(len, said)) < 1_000
+
+
+def test_an_added_row_says_with_what(editor: Client) -> None:
+    data = {"name": "stand-up", "subject": "Now", "body": "", "recipients": "a@example.com", "params": "{}"}
+    assert editor.post(reverse("admin:scheduling_reminder_add"), data).status_code == 302
+    entry = LogEntry.objects.get(action_flag=ADDITION)
+    assert entry.change_message.startswith("name: (empty) -> stand-up; subject: (empty) -> Now; ")
+
+
+def test_a_reports_edit_says_old_and_new(editor: Client) -> None:
+    row = ReportFactory(title="Totals")
+    address = reverse("admin:reports_report_change", args=[row.pk])
+    assert editor.post(address, {"title": "Sums", "description": "", "params": "{}"}).status_code == 302
+    assert LogEntry.objects.get().change_message == "title: Totals -> Sums"
+    assert "Totals" in editor.get(reverse("admin:reports_report_history", args=[row.pk])).content.decode()
+
+
+def test_nothing_changed_is_said(editor: Client) -> None:
+    row = ReportFactory(title="Totals")
+    address = reverse("admin:reports_report_change", args=[row.pk])
+    assert editor.post(address, {"title": "Totals", "description": "", "params": "{}"}).status_code == 302
+    assert LogEntry.objects.get().change_message == "Nothing was changed."
