@@ -25,7 +25,7 @@ def download_url(artefact: ReportArtefact) -> str:
 def label(artefact: ReportArtefact) -> str:
     """Name, rows and size, and what it is worth when it is not the result."""
     rows = ngettext("%(count)s row", "%(count)s rows", artefact.rows) % {"count": artefact.rows}
-    facts = {"filename": artefact.filename, "rows": rows, "size": filesizeformat(artefact.size)}
+    facts = {"filename": str(artefact), "rows": rows, "size": filesizeformat(artefact.size)}
     if artefact.is_result:
         return _("%(filename)s (%(rows)s, %(size)s)") % facts
     facts["standing"] = str(artefact.standing.label)

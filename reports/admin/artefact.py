@@ -23,6 +23,8 @@ from reports.filenames import safe_filename
 from reports.links import download_url
 from reports.models import ReportArtefact, Standing
 from reports.renderers import RENDERERS
+from scheduling.admin.edit_history import EditHistory
+from scheduling.admin.legible import Legible
 from scheduling.admin.parts import MEDIA, chip, shown, when
 
 _TONES = {
@@ -35,7 +37,7 @@ _TYPES = {renderer.content_type for renderer in RENDERERS.values()}
 
 
 @admin.register(ReportArtefact)
-class ArtefactAdmin(admin.ModelAdmin):
+class ArtefactAdmin(EditHistory, Legible):
     """History: nothing can be added, changed or deleted here; retention removes it with its execution."""
 
     list_display = ("download_link", "run", "attempt", "worth", "rows", "shown_size", "created")

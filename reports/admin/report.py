@@ -11,6 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from reports.models import Report
+from scheduling.admin.legible import column
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     EMPTY,
@@ -58,7 +59,7 @@ class ReportAdmin(Trailed, MaskedParams):
     """Rows come by themselves after `migrate`; here they get titles and defaults."""
 
     form = ReportForm
-    list_display = ("__str__", "controller", "registered", "about")
+    list_display = ("__str__", column(Report, "controller"), "registered", "about")
     search_fields = ("controller", "title")
     fields = ("controller", "registered", "title", "description", "params", "accepted", "created")
     readonly_fields = ("registered", "accepted", "created")

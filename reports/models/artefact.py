@@ -14,6 +14,7 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.lifecycle import State
+from scheduling.core.text import shown
 from scheduling.models import SchedulerExecution
 
 STORAGE = "reports"
@@ -96,7 +97,7 @@ class ReportArtefact(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.filename
+        return shown(self.filename)
 
     @property
     def standing(self) -> Standing:

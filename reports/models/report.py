@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.text import shown
+
 
 class Report(models.Model):
     """What an operator chooses as a Scheduler's target; made by itself after `migrate`."""
@@ -28,7 +30,7 @@ class Report(models.Model):
         ordering = ["controller"]
 
     def __str__(self) -> str:
-        return self.title or self.controller
+        return shown(self.title or self.controller)
 
     @property
     def handler_name(self) -> str:

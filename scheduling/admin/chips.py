@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
 from scheduling.core.lifecycle import State
+from scheduling.core.text import shown
 from scheduling.models import Attempt, Process
 from scheduling.reconcile import SILENT_AFTER
 from scheduling.registry import UnknownHandler, find
@@ -65,7 +66,7 @@ def chip(word: object, icon_name: str, tone: str, title: object = "") -> SafeStr
     """A chip of one's own. Tones: `good`, `bad`, `warn`, `busy`, `wait`, `off`."""
     if title:
         return format_html(
-            '<span class="sch-chip sch-{}" title="{}">{}{}</span>', tone, title, icon(icon_name), str(word)
+            '<span class="sch-chip sch-{}" title="{}">{}{}</span>', tone, shown(title, 300), icon(icon_name), str(word)
         )
     return format_html('<span class="sch-chip sch-{}">{}{}</span>', tone, icon(icon_name), str(word))
 

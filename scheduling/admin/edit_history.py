@@ -19,6 +19,8 @@ from scheduling.admin.trail import EMPTY
 
 _HEAD = re.compile(r"(?:^|; )(?P<name>[a-z_]+(?:\.[^\s:]+)?): ")
 ARROW = " -> "
+SAID = 20_000
+"""Characters of an entry."""
 
 
 @dataclass(frozen=True)
@@ -65,9 +67,17 @@ class EditHistory(admin.ModelAdmin):
         if isinstance(response, TemplateResponse) and response.context_data is not None:
             labels = {field.name: capfirst(str(field.verbose_name)) for field in self.opts.fields}
             for entry in response.context_data.get("action_list", ()):
+                # Who may name himself, or write to the log by other ways, writes here too.
+                entry.who = shown(" ".join(filter(None, [entry.user.get_username(), _full_name(entry.user)])), 200)
+                entry.said = shown(entry.get_change_message(), SAID)
                 found = edits_of(entry.get_change_message(), labels)
                 entry.edits = [(_label(each.name, labels), each) for each in found]
         return response
+
+
+def _full_name(user: Any) -> str:
+    name = getattr(user, "get_full_name", str)()
+    return f"({name})" if name else ""
 
 
 def _label(name: str, labels: dict[str, str]) -> str:

@@ -8,12 +8,12 @@ from typing import Any
 
 from django import forms
 from django.contrib import admin
-from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.autocomplete import Autocomplete
 from scheduling.admin.chips import STATES
 from scheduling.admin.paging import first_since
 from scheduling.core.lifecycle import Trigger
@@ -131,7 +131,9 @@ class SchedulerFilter(admin.SimpleListFilter):
         relation, site = changelist.model._meta.get_field("scheduler"), changelist.model_admin.admin_site
         attributes = {"aria-label": _("Schedule")}
         widget = (
-            AutocompleteSelect(relation, site, attrs=attributes) if self._may_search else forms.NumberInput(attributes)
+            Autocomplete(relation, site, _("Any schedule"), attributes)
+            if self._may_search
+            else forms.NumberInput(attributes)
         )
         field = forms.ModelChoiceField(Scheduler.objects.prefetch_related(*TARGETS), required=False, widget=widget)
         form = forms.Form(initial={self.parameter_name: value}, auto_id="filter_%s")

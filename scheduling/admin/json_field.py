@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from typing import Any
 
 from django import forms
@@ -16,6 +17,7 @@ MAX_LENGTH = 200_000
 """Characters; what an operator edits by hand is far below."""
 
 MAX_DEPTH = 50
+_HALF = re.compile("[\ud800-\udfff]")
 
 
 DEEPEST = 100
@@ -28,7 +30,9 @@ def pretty(value: Any) -> str:
         # Only a foreign message can hold such a thing; the page must not break for it. Indented, its text
         # would grow with the square of its depth.
         return str(_("It is nested too deeply to be shown."))
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    # Halves of a character pair cannot be sent to a browser; written as JSON has them they stay what they are.
+    return _HALF.sub(lambda half: f"\\u{ord(half[0]):04x}", text)
 
 
 def _deeper_than(value: Any, limit: int) -> bool:

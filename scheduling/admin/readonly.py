@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 
+from scheduling.admin.edit_history import EditHistory
+from scheduling.admin.legible import Legible
 
-class ReadOnly(admin.ModelAdmin):
+
+class ReadOnly(EditHistory, Legible):
     """No adding, changing or deleting, whatever permissions a user has."""
 
     actions: Any = ()

@@ -10,10 +10,14 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.legible import column
+from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import MEDIA, PrettyJSONField, first_line
+from scheduling.admin.scheduler_panels import handler_named
 from scheduling.admin.text import shown
 from scheduling.admin.trailed import Trailed
 from scheduling.models import Reminder
+from scheduling.registry import Handler
 
 
 class ReminderForm(forms.ModelForm):
@@ -37,11 +41,11 @@ class ReminderForm(forms.ModelForm):
 
 
 @admin.register(Reminder)
-class ReminderAdmin(Trailed):
+class ReminderAdmin(Trailed, MaskedParams):
     """Subject, text and addressees."""
 
     form = ReminderForm
-    list_display = ("name", "subject", "to")
+    list_display = (column(Reminder, "name"), column(Reminder, "subject"), "to")
     search_fields = ("name", "subject", "recipients")
     fieldsets = (
         (None, {"fields": ("name", "subject", "body", "recipients")}),
@@ -52,6 +56,10 @@ class ReminderAdmin(Trailed):
     def media(self) -> Any:
         """The stock scripts and our style sheet."""
         return super().media + MEDIA
+
+    def code_of(self, row: Reminder) -> Handler | None:
+        """One for all of them."""
+        return handler_named("reminder", row.handler_name)
 
     @admin.display(description=_("Recipients"))
     def to(self, row: Reminder) -> str:

@@ -10,16 +10,18 @@ from django.contrib.auth import get_user_model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone as clock
+from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.around import overdue
+from scheduling.admin.autocomplete import Autocomplete
 from scheduling.admin.dashboard.viewer import Viewer
 from scheduling.admin.duplicate import ARGUMENT, Duplicate
 from scheduling.admin.filters import SchedulerTypeFilter
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.next_runs import next_runs_panel
 from scheduling.admin.params_form import MEDIA as PARAMS_MEDIA
-from scheduling.admin.parts import MEDIA, shown, stamp
+from scheduling.admin.parts import EMPTY, MEDIA, shown, stamp
 from scheduling.admin.preview import Preview, live
 from scheduling.admin.recent_runs import recent_runs
 from scheduling.admin.run_now import RunNow
@@ -49,7 +51,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, SchedulerColumns, Trail
     actions = ("switch_on", "switch_off", "run_selected")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")
-    shown_instead = {"params": "params_shown", "date_time": "date_shown"}
+    shown_instead = {"params": "params_shown", "date_time": "date_shown", "user": "user_shown"}
     fieldsets = (
         (None, {"fields": ("description",)}),
         (
@@ -98,12 +100,17 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, SchedulerColumns, Trail
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
         """Targets are made by code, not from here: only the way to look at one is kept."""
+        if db_field.name in self.get_autocomplete_fields(request):
+            kwargs["widget"] = Autocomplete(db_field, self.admin_site, _("Nobody"))
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
         if field is not None and db_field.name in (*TARGETS, "user", "group"):
             for ability in ("can_add_related", "can_change_related", "can_delete_related"):
                 setattr(field.widget, ability, False)
             if db_field.name in TARGETS:
                 field.widget.can_view_related = True
+            elif db_field.name == "user":
+                chooser: Any = field
+                chooser.label_from_instance = shown
         return field
 
     def code_of(self, row: Scheduler) -> Handler | None:
@@ -117,6 +124,11 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, SchedulerColumns, Trail
             return stamp(row.date_time, zone(row.zone_name))
         except ZoneError:
             return stamp(row.date_time)
+
+    @admin.display(description=gettext_lazy("User"))
+    def user_shown(self, row: Scheduler) -> str:
+        """By name, which people choose themselves."""
+        return shown(row.user, 150) if row.user is not None else EMPTY
 
     @admin.display(description=gettext_lazy("Next 10 runs"))
     def next_runs(self, row: Scheduler) -> str:

@@ -9,11 +9,12 @@ from django.db import models
 from django.http import HttpRequest
 
 from scheduling.admin.edit_history import EditHistory
+from scheduling.admin.legible import Legible
 from scheduling.admin.trail import edits, removed
 from scheduling.registry import Handler
 
 
-class Trailed(EditHistory):
+class Trailed(EditHistory, Legible):
     """Old and new values in each entry instead of names of fields, and a history that shows them as tables."""
 
     def code_of(self, row: Any) -> Handler | None:

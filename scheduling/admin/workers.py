@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.contrib import admin
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.legible import column
 from scheduling.admin.scheduler_form import DatalistInput
 from scheduling.admin.targets import TargetAdmin, TargetForm
 from scheduling.models import Worker
@@ -28,7 +29,7 @@ class WorkerAdmin(TargetAdmin):
 
     type_ = "worker"
     form = WorkerForm
-    list_display = ("name", "title", "code_chip", "summary")
+    list_display = (column(Worker, "name"), column(Worker, "title"), "code_chip", "summary")
     search_fields = ("name", "title", "description")
     readonly_fields = ("code_panel",)
     fieldsets = (

@@ -9,6 +9,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.lifecycle import State
+from scheduling.core.text import shown
 
 
 class ExecutionQuerySet(models.QuerySet["SchedulerExecution"]):
@@ -102,7 +103,7 @@ class SchedulerExecution(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.target_name or self.type} {self.execution_key}"
+        return shown(f"{self.target_name or self.type} {self.execution_key}")
 
     @property
     def retry_count(self) -> int:

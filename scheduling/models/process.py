@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.text import shown
+
 
 class Process(models.Model):
     """Who is, or was, at work.
@@ -33,4 +35,4 @@ class Process(models.Model):
         ordering = ["-id"]
 
     def __str__(self) -> str:
-        return self.container_id
+        return shown(self.container_id)

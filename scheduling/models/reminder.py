@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.text import shown
+
 
 class Reminder(models.Model):
     """Subject, text and addressees of a message that a Scheduler sends."""
@@ -22,7 +24,7 @@ class Reminder(models.Model):
         ordering = ["name"]
 
     def __str__(self) -> str:
-        return self.name
+        return shown(self.name)
 
     @property
     def handler_name(self) -> str:

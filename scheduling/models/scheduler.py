@@ -15,6 +15,7 @@ from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.occurrences import first_run
 from scheduling.core.retry import RetryPolicy, RetryPolicyInvalid
+from scheduling.core.text import shown
 
 TARGETS = ("report", "worker", "reminder")
 
@@ -149,7 +150,7 @@ class Scheduler(models.Model):
         ]
 
     def __str__(self) -> str:
-        return self.description or f"{self.target or '?'} {self.schedule or self.date_time}"
+        return shown(self.description or f"{self.target or '?'} {self.schedule or self.date_time}")
 
     @property
     def zone_name(self) -> str:

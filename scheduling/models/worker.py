@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.text import shown
+
 
 class Worker(models.Model):
     """What an operator chooses as a Scheduler's target; made by itself after `migrate`."""
@@ -28,7 +30,7 @@ class Worker(models.Model):
         ordering = ["name"]
 
     def __str__(self) -> str:
-        return self.title or self.name
+        return shown(self.title or self.name)
 
     @property
     def handler_name(self) -> str:

@@ -7,35 +7,21 @@ it belongs into CHANGES if it changes something.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.auth.models import Group, User
-from django.db.models import Model
 from django.test import Client
 
 from scheduling.management.groups import EDITOR, OPERATOR, VIEWER, make_groups
 from tests.admin.addresses import Address, every_address
 from tests.admin.conftest import logged_in
+from tests.admin.rows import Rows, one_of_each
 from tests.admin.walk import FILLED, Post, press, press_all, text_of, undone
 from tests.admin.world import world
-from tests.factories import (
-    AttemptFactory,
-    FailedExecutionFactory,
-    GroupFactory,
-    OutputFactory,
-    ProcessFactory,
-    ReminderFactory,
-    ReportFactory,
-    SchedulerExecutionFactory,
-    SchedulerFactory,
-    UserFactory,
-    WorkerFactory,
-)
-from tests.reports.support import artefact_of
+from tests.factories import UserFactory, WorkerFactory
 
 ROLES = (VIEWER, OPERATOR, EDITOR)
 
@@ -69,6 +55,7 @@ CHANGES = {
     "scheduling_failedexecution_changelist: republish_selected": Change(OPERATOR, r"republish"),
     "scheduling_failedexecution_changelist: discard_selected": Change(OPERATOR, r"discard: it is known"),
     "scheduling_failedexecution_edit": Change(OPERATOR, r"republish: since_days: 1 -> 7"),
+    "scheduling_replay_stop": Change(OPERATOR, r"stop: 1 of 2 sent"),
     "scheduling_worker_changelist: delete_selected": Change(EDITOR, r"name: unused -> \(empty\)"),
     "scheduling_worker_add": Change(EDITOR, r"name: \(empty\) -> unused.too"),
     "scheduling_worker_change": Change(EDITOR, r"description: \(empty\) -> described anew"),
@@ -89,37 +76,20 @@ OPEN = {"login", "logout", "jsi18n", "password_change", "password_change_done"}
 
 
 @pytest.fixture
-def rows(db: None, settings: Any, tmp_path: Path) -> dict[str, Sequence[Model]]:
-    """One of each, executions in several states."""
+def rows(db: None, settings: Any, tmp_path: Path) -> Rows:
+    """One of each."""
     settings.MEDIA_ROOT = tmp_path
-    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
-    states = ("running", "retrying", "succeeded")
-    executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
-    failed = FailedExecutionFactory(scheduler=scheduler)
-    AttemptFactory(execution=failed)
-    OutputFactory(execution=executions[2])
-    return {
-        "scheduler": [scheduler, SchedulerFactory(off=True)],
-        "schedulerexecution": [*executions, SchedulerExecutionFactory(), failed],
-        "failedexecution": [failed],
-        "worker": [WorkerFactory(name="unused")],
-        "reminder": [ReminderFactory()],
-        "process": [ProcessFactory()],
-        "report": [ReportFactory()],
-        "reportartefact": [artefact_of(executions[2])],
-        "user": [UserFactory()],
-        "group": [GroupFactory()],
-    }
+    return one_of_each()
 
 
 @pytest.fixture
-def addresses(rows: dict[str, Sequence[Model]]) -> list[Address]:
+def addresses(rows: Rows) -> list[Address]:
     """All that there are."""
     return every_address(rows)
 
 
 @pytest.fixture
-def pressed(rows: dict[str, Sequence[Model]], addresses: list[Address]) -> dict[str, tuple[Post, dict[str, Any]]]:
+def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[str, Any]]]:
     """What somebody can do who may do everything."""
     params = {"params.field.since_days": "7"}
     typed = {

@@ -13,11 +13,14 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
 from scheduling import registry
+from scheduling.admin.preview import runs_preview
 from scheduling.models import Scheduler
 from scheduling.registry import Handler, RetryPolicy
 from tests.admin.conftest import VIEW, logged_in
+from tests.core.test_cost import CRAFTED
 from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
 from tests.handlers.workers import noop
+from tests.steps import steps
 
 RUNS = reverse("admin:scheduling_scheduler_preview", args=["runs"])
 RETRY = reverse("admin:scheduling_scheduler_preview", args=["retry"])
@@ -196,3 +199,11 @@ def test_who_may_not_edit_gets_no_parameters(viewer: Client, operator: Client) -
     assert adder.get(params_address()).status_code == 405
     blind = logged_in(UserFactory(permissions=["scheduling.add_scheduler"]))
     assert blind.post(params_address(row.pk), {"params": "{}"}).status_code == 403
+
+
+def test_what_is_typed_costs_no_more_than_its_length(db: None) -> None:
+    """Counted in calls: ten runs, the clock changes of a year and how often a year, and no more than that."""
+    for expression in [*CRAFTED, "0," * 1_000_000]:
+        typed = {"schedule": expression, "timezone": "Europe/Madrid", "status": "on"}
+        assert steps(runs_preview, typed) <= 1_000_000, expression[:40]
+        assert len(runs_preview(typed)) < 10_000

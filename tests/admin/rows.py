@@ -1,0 +1,59 @@
+"""One row of each model that has pages, executions in several states."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Sequence
+
+from django.db.models import Model
+from django.utils import timezone as clock
+
+from scheduling.models import Replay, ReplayChunk
+from tests.factories import (
+    AttemptFactory,
+    FailedExecutionFactory,
+    GroupFactory,
+    OutputFactory,
+    ProcessFactory,
+    ReminderFactory,
+    ReportFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    UserFactory,
+    WorkerFactory,
+)
+from tests.reports.support import artefact_of
+
+Rows = dict[str, Sequence[Model]]
+"""By the model's name in lower case, as it stands in an address."""
+
+
+def one_of_each() -> Rows:
+    """Saved rows; the first schedule is on, the second one off."""
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
+    states = ("running", "retrying", "succeeded")
+    executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
+    failed = FailedExecutionFactory(scheduler=scheduler)
+    AttemptFactory(execution=failed, number=1, traceback="Traceback (most recent call last):\n  ValueError")
+    OutputFactory(execution=executions[2])
+    OutputFactory(execution=executions[0], text="2026-03-10T12:00:00.000Z WARN it takes long\n")
+    ProcessFactory(producer=True)
+    ProcessFactory(silent=True)
+    replay = Replay.objects.create(
+        key=uuid.uuid4(), requested_by="somebody", created_at=clock.now(), selection="all of ValueError",
+        state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,
+    )  # fmt: skip
+    ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 4], [0, 1]])
+    return {
+        "replay": [replay],
+        "scheduler": [scheduler, SchedulerFactory(off=True)],
+        "schedulerexecution": [*executions, SchedulerExecutionFactory(), failed],
+        "failedexecution": [failed],
+        "worker": [WorkerFactory(name="unused")],
+        "reminder": [ReminderFactory()],
+        "process": [ProcessFactory()],
+        "report": [ReportFactory()],
+        "reportartefact": [artefact_of(executions[2])],
+        "user": [UserFactory()],
+        "group": [GroupFactory()],
+    }
