@@ -86,7 +86,9 @@ def visit(browser: Browser, site: str) -> Iterator[Visit]:
     said: list[str] = []
     contexts = []
 
-    def open_page(user: str, scheme: str = "light", width: int = 1280, zone: str = "UTC", script: bool = True) -> Page:
+    def open_page(
+        user: str, scheme: str = "light", width: int = 1280, zone: str = "UTC", script: bool = True, strict: bool = True
+    ) -> Page:
         context = browser.new_context(
             base_url=site,
             color_scheme=scheme,  # type: ignore[arg-type]
@@ -94,6 +96,7 @@ def visit(browser: Browser, site: str) -> Iterator[Visit]:
             locale="en-US",
             timezone_id=zone,
             java_script_enabled=script,
+            bypass_csp=not strict,
         )
         contexts.append(context)
         context.route("**/favicon.ico", lambda route: route.fulfill(status=204))

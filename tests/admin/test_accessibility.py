@@ -1,0 +1,111 @@
+"""Every page held against WCAG 2 by axe-core in a real browser: light and dark, wide and narrow.
+
+axe-core comes with `axe-playwright-python`: of the packages that carry it, the one that is kept up, asks for nothing
+but Playwright and brings no fixtures of its own. Playwright hands the script to the page, past its policy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.contrib.auth.models import User
+from playwright.sync_api import Page
+
+from tests.admin.addresses import Address, every_address
+from tests.admin.conftest import logged_in
+from tests.admin.rows import one_of_each
+from tests.admin.test_browser import Visit, _async_unsafe, browser, overflow, site, visit
+from tests.factories import UserFactory
+
+__all__ = ["_async_unsafe", "browser", "site", "visit"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]
+GRAVE = ("serious", "critical")
+
+LOOKS = [("light", 1280), ("light", 420), ("dark", 420), ("dark", 1280)]
+
+STOCK = {
+    # The list of an app's models is Django's whole page, without a style sheet of ours: breadcrumbs are not underlined.
+    ("app_list", "link-in-text-block", '.breadcrumbs > a[href$="admin/"]'),
+    # Select2, as Django brings it, puts a nameless text box into its combo box; the combo box has a name.
+    *(
+        (page, "aria-input-field-name", f"#select2-{box}-container")
+        for page, box in (
+            ("scheduling_schedulerexecution_changelist", "filter_scheduler"),
+            ("scheduling_failedexecution_changelist", "filter_scheduler"),
+            ("scheduling_scheduler_add", "id_user"),
+            ("scheduling_scheduler_change", "id_user"),
+        )
+    ),
+}
+"""What is Django's own and cannot be reached from here: page, rule, element."""
+
+SETTLED = "() => document.getAnimations().every(each => !(each instanceof CSSTransition))"
+
+COLOUR_ALONE = """() => [...document.querySelectorAll(".sch-chip")]
+    .filter(chip => !chip.querySelector("svg") || !chip.textContent.trim()).map(chip => chip.outerHTML)"""
+"""Chips without their icon or their word."""
+
+FRAGMENTS = ("part", "preview", "params", "follow", "output", "download")
+"""Addresses, by the end of their names, that are no pages of their own."""
+
+
+def pages(user: User) -> list[Address]:
+    """Every page that this user can open, once; an execution's once for each state."""
+    client = logged_in(user)
+    found: dict[tuple[str, Any], Address] = {}
+    for address in every_address(one_of_each()):
+        if address.name.endswith(FRAGMENTS) or not (address.own or address.name in ("index", "app_list")):
+            continue
+        row = address.row.pk if address.row is not None and address.name.endswith("execution_change") else None
+        if client.get(address.path, SERVER_NAME="localhost").status_code == 200:
+            found.setdefault((address.name or address.path, row), address)
+    return list(found.values())
+
+
+def found_on(page: Page, name: str) -> Iterator[str]:
+    """What axe-core finds that is grave and ours."""
+    results = Axe().run(page, options={"runOnly": RULES, "resultTypes": ["violations"]})
+    for violation in results.response["violations"]:
+        if violation["impact"] not in GRAVE:
+            continue
+        for node in violation["nodes"]:
+            where = " ".join(map(str, node["target"]))
+            if (name.partition("-")[0], violation["id"], where) not in STOCK:
+                yield f"{violation['id']}: {where}: {node['html'][:200]} {node.get('failureSummary', '')[:300]}"
+
+
+def looked_at(page: Page, name: str) -> Sequence[str]:
+    """The page in each of its looks: what is wrong with it."""
+    wrong = [f"{name}: by colour alone: {chip}" for chip in page.evaluate(COLOUR_ALONE)]
+    for scheme, width in LOOKS:
+        page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+        page.set_viewport_size({"width": width, "height": 900})
+        page.wait_for_function(SETTLED)  # else colours are measured on their way
+        wrong += [f"{name} {scheme} {width}: {each}" for each in found_on(page, name)]
+        if overflow(page) > 0:
+            wrong.append(f"{name} {scheme} {width}: {overflow(page)} pixels wider than the window")
+        if directory := os.environ.get("SCREENSHOTS"):
+            page.screenshot(path=f"{directory}/{name}-{scheme}-{width}.png", full_page=True)
+    return wrong
+
+
+def test_every_page_can_be_used_by_everybody(visit: Visit, settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    root = UserFactory(username="ada", superuser=True)
+    addresses = pages(root)
+    assert len(addresses) > 30
+    page = visit("ada", strict=False)
+    wrong: list[str] = []
+    for address in addresses:
+        page.goto(address.path)
+        row = f"-{address.row.pk}" if address.row is not None else ""
+        wrong += looked_at(page, f"{address.name or 'root'}{row}")
+    assert not wrong, "\n".join(wrong)

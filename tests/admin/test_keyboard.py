@@ -1,0 +1,110 @@
+"""Without a mouse: whatever a page offers is reached by Tab, and one sees where one is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.urls import reverse
+from playwright.sync_api import Page, expect
+
+from tests.admin.rows import Rows, one_of_each
+from tests.admin.test_browser import Visit, _async_unsafe, browser, site, visit
+from tests.factories import UserFactory
+
+__all__ = ["_async_unsafe", "browser", "site", "visit"]
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+# Each thing that can be used gets a number, and its look while it is not focused. Of a group of radio buttons Tab
+# reaches one, and what a closed part holds is reached by opening it.
+NUMBERED = """() => {
+    window.look = each => {
+        const style = getComputedStyle(each);
+        return [style.outline, style.boxShadow, style.border, style.backgroundColor, style.textDecoration].join("|");
+    };
+    const found = [...document.querySelectorAll("#content a[href], #content button, #content input, #content select, "
+        + "#content textarea, #content summary")].filter(each => each.checkVisibility({visibilityProperty: true})
+        && !each.disabled && each.tabIndex >= 0 && each.type !== "radio"
+        && each.getBoundingClientRect().width > 1);
+    window.looks = found.map(each => window.look(each));
+    found.forEach((each, place) => each.dataset.number = place);
+    return found.map(each => each.outerHTML.slice(0, 150));
+}"""
+FOCUSED = """() => {
+    const here = document.activeElement, number = here.dataset.number;
+    const seen = number === undefined || window.look(here) !== window.looks[number];
+    return [number === undefined ? -1 : Number(number), seen, here === document.body];
+}"""
+
+
+def tabbed(page: Page) -> None:
+    """Go through the whole page by Tab."""
+    offered = page.evaluate(NUMBERED)
+    assert offered
+    page.evaluate("document.activeElement.blur()")
+    reached, seen = set(), set()
+    for _press in range(len(offered) * 2 + 150):
+        page.keyboard.press("Tab")
+        number, is_seen, over = page.evaluate(FOCUSED)
+        if over and reached:
+            break
+        reached.add(number)
+        if is_seen:  # a date's parts are one field here: its button has a ring of its own
+            seen.add(number)
+    missed = [each for number, each in enumerate(offered) if number not in reached]
+    assert missed == []
+    assert [offered[number] for number in reached - seen] == []
+
+
+@pytest.fixture
+def rows(settings: Any, tmp_path: Path, transactional_db: None) -> Rows:
+    """One of each."""
+    settings.MEDIA_ROOT = tmp_path
+    UserFactory(username="ada", superuser=True)
+    return one_of_each()
+
+
+@pytest.mark.parametrize("width", [1280, 420])
+def test_everything_is_reached_and_seen(visit: Visit, rows: Rows, width: int) -> None:
+    running, *_others, failed = rows["schedulerexecution"]
+    (_on, off), (failure,) = rows["scheduler"], rows["failedexecution"]
+    page = visit("ada", width=width)
+    for name, row in [
+        ("dashboard_changelist", None), ("scheduler_changelist", None), ("scheduler_change", off),
+        ("scheduler_run", off), ("scheduler_delete", off), ("schedulerexecution_changelist", None),
+        ("schedulerexecution_change", running), ("schedulerexecution_change", failed),
+        ("failedexecution_changelist", None), ("failedexecution_edit", failure), ("process_changelist", None),
+    ]:  # fmt: skip
+        page.goto(reverse(f"admin:scheduling_{name}", args=[row.pk] if row is not None else []))
+        tabbed(page)
+    page.goto(reverse("admin:scheduling_failedexecution_changelist") + "?group=error")
+    tabbed(page)
+
+
+def test_the_first_tab_leads_past_the_navigation(visit: Visit, rows: Rows) -> None:
+    page = visit("ada")
+    page.goto(reverse("admin:scheduling_dashboard_changelist"))
+    page.keyboard.press("Tab")
+    skip = page.get_by_role("link", name="Skip to main content")
+    expect(skip).to_be_focused()
+    expect(skip).to_be_in_viewport()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.querySelector('#content').contains(document.activeElement)")
+
+
+def test_a_schedule_is_run_and_a_failure_sent_again_without_a_mouse(visit: Visit, rows: Rows) -> None:
+    page = visit("ada")
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[rows["scheduler"][0].pk]))
+    page.get_by_role("link", name="Run now").focus()
+    page.keyboard.press("Enter")
+    button = page.get_by_role("button", name="Run now", exact=True)
+    expect(button).to_be_visible()
+    for _press in range(60):
+        page.keyboard.press("Tab")
+        if button.evaluate("each => each === document.activeElement"):
+            break
+    page.keyboard.press("Enter")
+    expect(page.locator(".sch-head .sch-chip")).to_have_text("queued")
