@@ -113,7 +113,7 @@ def test_the_queries_do_not_grow_with_the_rows(viewer: Client) -> None:
 )
 def test_filters_and_search(viewer: Client, query: str, names: set[str]) -> None:
     SchedulerFactory(description="plain")
-    SchedulerFactory(description="report", of_report=True)
+    SchedulerFactory(description="report", of_report=True, report__controller="tests.other")
     SchedulerFactory(description="off", off=True, schedule="5 5 5 5 *")
     assert {row.description for row in viewer.get(f"{LIST}?{query}").context["cl"].result_list} == names
 
