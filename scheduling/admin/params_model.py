@@ -6,6 +6,7 @@ import json
 import types
 import typing
 from collections.abc import Iterable
+from dataclasses import is_dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -15,7 +16,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import BaseModel, SecretBytes, SecretStr
+from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from scheduling.admin.text import shown
@@ -119,21 +120,53 @@ def _literal(value: Any) -> str:
     return json.dumps(value.value if isinstance(value, Enum) else value, ensure_ascii=False, default=str)
 
 
-def _is_secret(annotation: Any) -> bool:
-    if annotation in (SecretStr, SecretBytes):
-        return True
-    return any(_is_secret(each) for each in typing.get_args(annotation))
+def _is_secret(annotation: Any, met: frozenset[Any] = frozenset()) -> bool:
+    """Whether a value of this type may hold a secret, at any depth: then all of it is hidden."""
+    annotation = getattr(annotation, "__value__", annotation)  # a name given to a type
+    if isinstance(annotation, type):
+        if issubclass(annotation, (SecretStr, SecretBytes, Secret)):
+            return True
+        if annotation not in met:
+            # A type may hold itself.
+            return any(_is_secret(each, met | {annotation}) for each in _inside(annotation))
+        return False
+    parts = (typing.get_origin(annotation), *typing.get_args(annotation))
+    return any(_is_secret(each, met) for each in parts if each is not None)
 
 
-def secret_names(handler: Handler | None) -> set[str | None]:
-    """Names and aliases of the fields whose type is secret."""
+def _inside(kind: type) -> list[Any]:
+    """The types of what an object of this type is made of."""
+    if issubclass(kind, BaseModel):
+        return [info.annotation for info in kind.model_fields.values()]
+    if not (is_dataclass(kind) or hasattr(kind, "__total__") or hasattr(kind, "_fields")):  # a TypedDict, a NamedTuple
+        return []
+    try:
+        return list(typing.get_type_hints(kind).values())
+    except (NameError, TypeError):
+        return [SecretStr]  # nobody can say: better hidden for nothing than shown
+
+
+def keys_of(name: str, info: FieldInfo) -> set[str]:
+    """The keys of the JSON object from which a field is read."""
+    found = {name}
+    for alias in (info.alias, info.validation_alias):
+        if isinstance(alias, AliasPath | AliasChoices):
+            paths = alias.choices if isinstance(alias, AliasChoices) else [alias]
+            found |= {each if isinstance(each, str) else str(each.path[0]) for each in paths}
+        elif alias is not None:
+            found.add(alias)
+    return found
+
+
+def secret_names(handler: Handler | None) -> set[str]:
+    """Names and aliases of the fields whose type is secret, or holds one."""
     if handler is None:
         return set()
     return {
         known
         for name, info in handler.params.model_fields.items()
         if _is_secret(info.annotation)
-        for known in (name, info.alias)
+        for known in keys_of(name, info)
     }
 
 
@@ -156,7 +189,7 @@ def default_problems(handler: Handler, params: dict[str, Any]) -> list[str]:
         absent = {
             info.alias or name
             for name, info in handler.params.model_fields.items()
-            if info.is_required() and not {name, info.alias} & set(params)
+            if info.is_required() and not keys_of(name, info) & set(params)
         }
         return [f"{name}: {text}" if name else text for name, text in error.errors.items() if name not in absent]
     return []

@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
-from scheduling.admin.params_model import MASK, secret_names, type_text
+from scheduling.admin.params_model import MASK, keys_of, secret_names, type_text
 from scheduling.admin.params_slot import Slot, json_text
 from scheduling.admin.text import shown
 from scheduling.registry import Handler
@@ -64,12 +64,7 @@ def slots(handler: Handler, inherited: Mapping[str, Any] | None = None) -> list[
 
 
 def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
-    return {
-        str(known): info
-        for name, info in model.model_fields.items()
-        for known in (name, info.alias, info.validation_alias)
-        if isinstance(known, str)
-    }
+    return {key: info for name, info in model.model_fields.items() for key in keys_of(name, info)}
 
 
 def _resolved(part: Mapping[str, Any], known: Mapping[str, Any]) -> tuple[dict[str, Any], bool]:
