@@ -8,6 +8,7 @@ from typing import Any
 from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning
 from django.core.exceptions import ImproperlyConfigured
+from django.db.models import Model
 
 from scheduling import conf
 
@@ -79,15 +80,16 @@ def check_handlers(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def check_params(databases: list[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """W002: an active schedule's params do not fit the code it names (with `check --database`)."""
+    """W002: an active schedule's params do not fit the code it names (with `check --database` and `migrate`)."""
     from django.db import connections
 
     from scheduling import contract
     from scheduling.models import Scheduler
+    from scheduling.models.scheduler import TARGETS
 
     found: list[CheckMessage] = []
     for alias in databases or []:
-        if Scheduler._meta.db_table not in connections[alias].introspection.table_names():
+        if not _has_columns(connections[alias], Scheduler, *TARGETS):
             continue
         rows = Scheduler._default_manager.using(alias).filter(status=True)
         for row in rows.select_related("worker", "report", "reminder").iterator(chunk_size=1000):
@@ -97,6 +99,26 @@ def check_params(databases: list[str] | None = None, **_kwargs: Any) -> list[Che
                     Warning(f"Schedule {row.pk} ({row}) would fail before its handler: {text}", id="scheduling.W002")
                 )
     return found
+
+
+def _has_columns(connection: Any, model: type[Model], *relations: str) -> bool:
+    """Whether a database has all that a model and its relations are read from.
+
+    `migrate` itself runs these checks first: before a first installation there is no table, and before an upgrade
+    the tables are those of the former version.
+    """
+    models = [model, *(model._meta.get_field(name).related_model for name in relations)]
+    tables = set(connection.introspection.table_names())
+    with connection.cursor() as cursor:
+        for each in models:
+            if each._meta.db_table not in tables:
+                return False
+            there = {
+                column.name for column in connection.introspection.get_table_description(cursor, each._meta.db_table)
+            }
+            if not {field.column for field in each._meta.concrete_fields} <= there:
+                return False
+    return True
 
 
 def register_all(register: Callable[..., Any]) -> None:
