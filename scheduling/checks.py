@@ -107,7 +107,7 @@ def _has_columns(connection: Any, model: type[Model], *relations: str) -> bool:
     `migrate` itself runs these checks first: before a first installation there is no table, and before an upgrade
     the tables are those of the former version.
     """
-    models = [model, *(model._meta.get_field(name).related_model for name in relations)]
+    models: list[Any] = [model, *(model._meta.get_field(name).related_model for name in relations)]
     tables = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         for each in models:

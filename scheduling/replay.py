@@ -7,6 +7,7 @@ a step is done once, by whoever comes first, or not at all.
 
 from __future__ import annotations
 
+import random
 import time
 import uuid
 from collections.abc import Iterable
@@ -35,7 +36,9 @@ SWEEP_SECONDS = 0.5
 """How long one round may work on all replays: schedules that fall due wait for it."""
 
 MOST = 50
-"""Replays of one round, the oldest first."""
+"""Replays of each kind that one round looks at."""
+
+LARGEST_KEY = 2**63 - 1
 
 ABANDONED = timedelta(minutes=10)
 """So old a replay whose selection is not collected has lost its request: nothing of it was sent."""
@@ -123,7 +126,7 @@ def stop(pk: int, reason: str, now: datetime | None = None, *states: str) -> boo
 def sweep(broker: Broker, now: datetime) -> int:
     """One round over the replays that are under way, for a bounded time; how many executions were sent."""
     released = []
-    for replay in Replay.objects.filter(state__in=OPEN).order_by("pk")[:MOST]:
+    for replay in _under_way():
         if replay.state == Replay.State.COLLECTING.value and now - replay.created_at > ABANDONED:
             stop(replay.pk, "Its request ended before all was collected. Nothing was sent.", now, replay.state)
         elif replay.state == Replay.State.WAITING.value:
@@ -141,6 +144,18 @@ def sweep(broker: Broker, now: datetime) -> int:
             if time.monotonic() > until:
                 return count
     return count
+
+
+def _under_way() -> list[Replay]:
+    """Those of this round: what is released, by when its next is due; and what waits for its canary, any of it, so
+    that canaries for which no consumer comes keep no other replay waiting."""
+    rows = Replay.objects.order_by("next_at", "pk")
+    released = list(rows.filter(state=Replay.State.RELEASED.value)[:MOST])
+    waiting = rows.filter(state__in=(Replay.State.COLLECTING.value, Replay.State.WAITING.value))
+    keys = list(waiting.values_list("pk", flat=True))
+    if len(keys) > MOST:
+        keys = random.sample(keys, MOST)
+    return released + (list(waiting.filter(pk__in=keys).order_by("pk")) if keys else [])
 
 
 def judge(replay: Replay, now: datetime) -> None:
@@ -178,7 +193,12 @@ def _step(pk: int, broker: Broker, now: datetime) -> int | None:
     try:
         with transaction.atomic():
             done = _advance(pk, broker, now)
-    except (TypeError, ValueError) as error:  # a selection that plain SQL has spoilt; the others go on
+    except (
+        TypeError,
+        ValueError,
+        LookupError,
+        OverflowError,
+    ) as error:  # a selection that plain SQL has spoilt; the others go on
         stop(pk, f"Its selection cannot be read: {error!r}"[:ERROR_LIMIT], now)
         return None
     if done is None:
@@ -223,4 +243,6 @@ def _items(replay: Replay, count: int) -> list[tuple[int, int]]:
     found = [(int(pk), int(attempt)) for pk, attempt in chunk.items[begin : begin + count]]
     if not found:
         raise ValueError("a part is missing")
+    if not all(0 < pk <= LARGEST_KEY and 0 <= attempt <= LARGEST_KEY for pk, attempt in found):
+        raise ValueError("no execution has such a number")
     return found

@@ -331,6 +331,46 @@ def test_a_spoilt_one_stops_and_the_others_go_on() -> None:
     assert states(rows) == ["succeeded", "failed", "succeeded", "queued"]
 
 
+@pytest.mark.parametrize(
+    "items", [[[10**30, 4]], [[-1, 4]], [[1, -1]], [[1, 10**30]], [["x", 4]], [[1]], [None], {"a": 1}]
+)
+def test_a_selection_of_no_executions_stops_its_replay_and_no_producer(items: Any) -> None:
+    spoilt, sound = begin(failures(2)), begin(failures(2))
+    ReplayChunk.objects.filter(replay=spoilt).update(items=items)
+    Replay.objects.filter(pk=spoilt.pk).update(position=0)
+    for _ in range(2):
+        run_canary(Succeeded())
+    sweep(BROKER, clock.now())
+    assert (now_is(spoilt).state, now_is(sound).state) == ("stopped", "done")
+    assert "cannot be read" in spoilt.reason
+
+
+def test_canaries_for_which_no_consumer_comes_keep_no_other_replay_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MOST", 3)
+    for _ in range(4):
+        begin(failures(2))
+    SchedulerExecution.objects.filter(state="queued").update(wake_at=clock.now() + timedelta(hours=1))
+    made = begin(failures(3))
+    run_canary(Succeeded())
+    for _ in range(100):
+        if sweep(BROKER, clock.now()).replayed:
+            break
+    assert now_is(made).state == "done"
+
+
+def test_replays_that_are_spread_wide_keep_no_other_waiting(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replay, "MOST", 3)
+    for _ in range(4):
+        begin(failures(9), minutes=1440)
+        run_canary(Succeeded())
+        sweep(BROKER, clock.now())  # sends one of each; the next is hours away
+    SchedulerExecution.objects.filter(state="queued").update(wake_at=clock.now() + timedelta(hours=1))
+    made = begin(failures(3))
+    run_canary(Succeeded())
+    sweep(BROKER, clock.now())
+    assert now_is(made).state == "done"
+
+
 def test_an_account_that_is_deleted_does_not_stop_it() -> None:
     user = UserFactory()
     rows = failures(3)
