@@ -19,6 +19,7 @@ class SchedulingConfig(AppConfig):
     def ready(self) -> None:
         from scheduling import checks
         from scheduling.contract import check_before_save
+        from scheduling.edited import record_missed
         from scheduling.models import Scheduler
         from scheduling.targets import sync_after_migrate
 
@@ -27,3 +28,4 @@ class SchedulingConfig(AppConfig):
         checks.register_all(register)
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
         pre_save.connect(check_before_save, sender=Scheduler, dispatch_uid="scheduling.contract")
+        pre_save.connect(record_missed, sender=Scheduler, dispatch_uid="scheduling.edited")

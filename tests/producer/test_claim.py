@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import threading
-from datetime import timedelta
+from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from django.db import connection, connections
@@ -85,7 +86,8 @@ def test_a_one_time_schedule_runs_once_and_switches_itself_off() -> None:
     assert SchedulerExecution.objects.get().trigger == "date"
 
 
-def test_switched_off_after_it_fell_due_is_on_record_as_skipped() -> None:
+def test_switched_off_after_it_fell_due_is_on_record_as_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clock, "now", lambda: NOON + timedelta(seconds=1))
     row = due(scheduler(schedule="0 12 * * *"), NOON)
     row.status = False
     row.save()
@@ -95,6 +97,69 @@ def test_switched_off_after_it_fell_due_is_on_record_as_skipped() -> None:
     assert "switched off" in execution.reason
     row.refresh_from_db()
     assert row.next_run_at is None
+
+
+def on_record() -> dict[str, tuple[str, int]]:
+    rows = SchedulerExecution.objects.values_list("execution_key", "state", "missed")
+    return {key: (state, missed) for key, state, missed in rows}
+
+
+def claimed_all(now: datetime) -> None:
+    while claim_due(now, embedded=True).full:
+        pass
+
+
+@pytest.fixture
+def at_half_past_six(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """Producers have not run since noon."""
+    now = NOON + timedelta(hours=6, minutes=30)
+    monkeypatch.setattr(clock, "now", lambda: now)
+    return now
+
+
+@pytest.mark.parametrize("change", [{"status": False}, {"schedule": "0 0 1 1 *"}, {"timezone": "Europe/Madrid"}])
+@pytest.mark.parametrize("fields", [False, True])
+def test_what_was_missed_before_an_edit_is_on_record(
+    at_half_past_six: datetime, change: dict[str, Any], fields: bool
+) -> None:
+    row = due(scheduler(schedule="0 * * * *"), NOON)
+    for name, value in change.items():
+        setattr(row, name, value)
+    row.save(update_fields=[*change] if fields else None)
+    assert on_record() == {"cron-2026-3-10-12-0": ("skipped", 6)}
+    row.refresh_from_db()
+    assert row.next_run_at == NOON + timedelta(hours=6)
+    claimed_all(at_half_past_six)
+    assert on_record()["cron-2026-3-10-18-0"][0] == ("queued" if row.status else "skipped")
+    assert sum(missed or 1 for _state, missed in on_record().values()) == 7
+    SchedulerExecution.objects.all().delete()
+    row.description = "another"
+    row.save()
+    claimed_all(at_half_past_six)
+    assert on_record() == {}
+
+
+def test_an_edit_of_something_else_counts_nothing(at_half_past_six: datetime) -> None:
+    row = due(scheduler(schedule="0 * * * *"), NOON)
+    row.description = "another"
+    row.save()
+    assert on_record() == {}
+    claimed_all(at_half_past_six)
+    assert on_record() == {"cron-2026-3-10-12-0": ("skipped", 6), "cron-2026-3-10-18-0": ("queued", 0)}
+
+
+def test_what_a_producer_has_counted_is_not_counted_again(at_half_past_six: datetime) -> None:
+    row = due(scheduler(schedule="0 * * * *"), NOON)
+    stale = Scheduler.objects.get(pk=row.pk)
+    claimed_all(at_half_past_six)
+    before = on_record()
+    stale.status = False
+    stale.save()
+    due(row, NOON)  # a restored backup
+    row.refresh_from_db()
+    row.schedule = "5 * * * *"
+    row.save()
+    assert on_record() == before
 
 
 def test_a_bad_row_is_set_aside_and_the_others_run() -> None:
