@@ -35,8 +35,8 @@ class RerunForm(forms.Form):
         self.scheduler, self.handler = scheduler, handler_of(scheduler)
         self.old = row.params if isinstance(row.params, dict) else {}
         inherited = getattr(scheduler.target, "params", None)
-        former = handler_of_execution(row)
-        self.params = ParamsForm(self.handler, self.old, inherited=inherited, stored_for=former, data=data)
+        self.former = handler_of_execution(row)
+        self.params = ParamsForm(self.handler, self.old, inherited=inherited, stored_for=self.former, data=data)
         super().__init__(data)
 
     def clean(self) -> dict[str, Any]:
@@ -97,7 +97,7 @@ class EditRerun(admin.ModelAdmin):
         return TemplateResponse(request, TEMPLATE, context)
 
     def _ask_rerun(self, request: HttpRequest, row: SchedulerExecution, form: RerunForm) -> TemplateResponse:
-        found = params_diff.changes(form.handler, form.old, form.cleaned_data["params"])
+        found = params_diff.changes(form.handler, form.old, form.cleaned_data["params"], other=form.former)
         warnings = rerun_warnings(row)
         if not found:
             warnings.append(_("Nothing is changed: it will run with the parameters of this execution."))

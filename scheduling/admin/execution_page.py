@@ -31,7 +31,7 @@ from scheduling.admin.parts import (
     took,
     when,
 )
-from scheduling.admin.scheduler_panels import handler_of_execution
+from scheduling.admin.scheduler_panels import handler_of, handler_of_execution
 from scheduling.admin.why import why
 from scheduling.artefacts import links_for
 from scheduling.core.lifecycle import CANCELLABLE, State
@@ -130,7 +130,8 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
     now = row.scheduler.params if row.scheduler is not None else None
     if not isinstance(now, dict) or not isinstance(row.params, dict):
         return None
-    return changes(handler, row.params, now)
+    # Its schedule may have another target by now.
+    return changes(handler, row.params, now, other=handler_of(row.scheduler) if row.scheduler is not None else None)
 
 
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:

@@ -29,11 +29,20 @@ class Change:
 
 
 def changes(
-    handler: Handler | None, old: Mapping[str, Any], new: Mapping[str, Any], limit: int = LIMIT
+    handler: Handler | None,
+    old: Mapping[str, Any],
+    new: Mapping[str, Any],
+    limit: int = LIMIT,
+    other: Handler | None = None,
 ) -> list[Change]:
-    """What differs, in the order of the old ones, then the new ones."""
+    """What differs, in the order of the old ones, then the new ones.
+
+    Args:
+        other: the code that one of the two was written for, where that is not `handler`: what either calls secret is
+            hidden in both.
+    """
     names = [*old, *(name for name in new if name not in old)]
-    before, after = masked(handler, dict(old)), masked(handler, dict(new))
+    before, after = (masked(other, masked(handler, dict(each))) for each in (old, new))
     return [
         Change(shown(name, 80), _said(before, name, limit), _said(after, name, limit))
         for name in names

@@ -30,6 +30,11 @@ def rerun_problem(row: SchedulerExecution) -> str:
         return _("Its schedule is deleted: there is nothing to run again.")
     if not isinstance(row.params, dict):
         return _("Its parameters are not a JSON object.")
+    former = handler_of_execution(row)
+    if former is not handler_of(row.scheduler) and masked(former, row.params) != row.params:
+        return _(
+            "Its schedule has another target by now, and a secret does not follow it there: edit and run it again."
+        )
     # Names of unknown parameters are quoted in it.
     found = shown(problem_of(row.scheduler.target_type, row.scheduler.target, row.params), 1_000)
     return _("Its parameters do not fit its code any more: %s") % found if found else ""
@@ -63,7 +68,9 @@ def run_again(
         return address_of(row)
     if not known:  # else it is a second click on one page
         old = row.params if isinstance(row.params, dict) else {}
-        found = params_diff.changes(handler_of(scheduler), old, params, params_diff.TRAIL_LIMIT)
+        found = params_diff.changes(
+            handler_of(scheduler), old, params, params_diff.TRAIL_LIMIT, handler_of_execution(row)
+        )
         edits = f"; {params_diff.trail(found)}" if found else ""
         record(request, [row], f"run again: execution {made.pk}{edits}")
         record(request, [scheduler], f"run now: execution {made.pk}, again as {row.pk}{edits}")

@@ -55,7 +55,7 @@ class DatalistInput(forms.TextInput):
 
 
 class SchedulerForm(forms.ModelForm):
-    """Add and edit. `former` holds the values that were stored, for the trail."""
+    """Add and edit. `former` holds the values that were stored, for the trail, `former_code` what they were for."""
 
     date_time = WallClockField(
         required=False,
@@ -71,6 +71,7 @@ class SchedulerForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         row: Scheduler = self.instance
         self.former = {**self.initial, "date_time": row.date_time}
+        self.former_code = handler_of(row)
         if row.date_time is not None:
             self.initial["date_time"] = wall(row)
         # Somebody who may only look has a form without fields.

@@ -149,7 +149,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, Switch, SchedulerColumns, Trail
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         """A copy says of what, and in what it differs."""
         if add and form.source is not None:
-            found = edits(form, handler_of(form.instance), form.former)
+            found = edits(form, handler_of(form.instance), form.former, form.former_code)
             return "; ".join(filter(None, [f"added as a copy of schedule {form.source.pk}", found]))
         return super().construct_change_message(request, form, formsets, add)
 

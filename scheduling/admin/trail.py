@@ -41,7 +41,12 @@ def record_replayed(executions: Iterable[models.Model], replay: Replay, **_kwarg
         LogEntry.objects.log_actions(replay.user_id, executions, CHANGE, said)
 
 
-def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, Any] | None = None) -> str:
+def edits(
+    form: ModelForm,
+    handler: Handler | None = None,
+    former: Mapping[str, Any] | None = None,
+    other: Handler | None = None,
+) -> str:
     """What a valid form changed: `schedule: 0 8 * * * -> 0 9 * * *; active: yes -> no`.
 
     Fields go by their names in the database, so that entries of all languages read alike. Values
@@ -49,6 +54,7 @@ def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, 
 
     Args:
         former: the stored values, where the form shows them otherwise.
+        other: the code that the stored parameters were written for, where that is not `handler`.
     """
     changes = []
     for name in form.changed_data:
@@ -58,9 +64,9 @@ def edits(form: ModelForm, handler: Handler | None = None, former: Mapping[str, 
             old = field.queryset.filter(pk=old).first() or old
         if name == "params":
             if isinstance(old, dict) and isinstance(new, dict):
-                changes += _params(handler, old, new)
+                changes += _params(handler, old, new, other)
                 continue
-            old, new = masked(handler, old), masked(handler, new)
+            old, new = (masked(other, masked(handler, each)) for each in (old, new))
         changes.append(f"{name}: {_value(old)} -> {_value(new)}")
     return "; ".join(changes)
 
@@ -84,9 +90,11 @@ def removed(row: models.Model, handler: Handler | None = None) -> str:
     return "; ".join(said)
 
 
-def _params(handler: Handler | None, old: dict[str, Any], new: dict[str, Any]) -> list[str]:
+def _params(
+    handler: Handler | None, old: dict[str, Any], new: dict[str, Any], other: Handler | None = None
+) -> list[str]:
     """One by one: of two long objects nobody would find what differs."""
-    found = params_diff.changes(handler, old, new, LIMIT)
+    found = params_diff.changes(handler, old, new, LIMIT, other)
     said = [f"params.{_NO_NAME.sub('_', each.name)}: {_or_empty(each.old)} -> {_or_empty(each.new)}" for each in found]
     if len(said) > params_diff.MOST:
         said[params_diff.MOST :] = [f"params: and {len(said) - params_diff.MOST} more"]

@@ -23,7 +23,12 @@ class Trailed(EditHistory, Legible):
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         """What a form added or changed."""
-        found = edits(form, self.code_of(form.instance), getattr(form, "former", None))
+        found = edits(
+            form,
+            self.code_of(form.instance),
+            getattr(form, "former", None),
+            getattr(form, "former_code", None),
+        )
         return found or "Nothing was changed."
 
     def log_deletions(self, request: HttpRequest, queryset: models.QuerySet) -> Any:

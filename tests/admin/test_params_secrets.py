@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from datetime import date
 from typing import Annotated, Any, NamedTuple, Optional
 
 import pytest
+from django.contrib.admin.models import LogEntry
+from django.test import Client
+from django.urls import reverse
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, Secret, SecretStr
 from typing_extensions import TypeAliasType, TypedDict
 
+from scheduling import registry
 from scheduling.admin.params_diff import unmask
 from scheduling.admin.params_model import MASK, default_problems, masked, secret_names
 from scheduling.admin.params_schema import slots
+from scheduling.models import SchedulerExecution
 from scheduling.registry import Handler
+from tests.admin.test_scheduler_form import form
+from tests.factories import SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+from tests.handlers.workers import noop
 
 
 class Account(BaseModel):
@@ -115,3 +124,88 @@ def test_a_required_one_may_be_given_under_each_of_its_names() -> None:
     (problem,) = default_problems(handler, {"two": "s3cret"})
     assert "at least 8" in problem
     assert "s3cret" not in problem
+
+
+class Holds(BaseModel):
+    """Calls it a secret."""
+
+    token: SecretStr = SecretStr("")
+
+
+class Shows(BaseModel, extra="allow"):
+    """Takes it as any other text."""
+
+    token: str = ""
+
+
+@pytest.fixture
+def moved(db: None, monkeypatch: pytest.MonkeyPatch) -> SchedulerExecution:
+    """An execution with a secret, whose schedule has gone over to code that knows no secrets."""
+    for name, model in (("tests.holds", Holds), ("tests.shows", Shows)):
+        monkeypatch.setitem(registry._handlers, ("worker", name), Handler("worker", name, noop, params=model))
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.holds"), params={"token": "s3cret"})
+    row: SchedulerExecution = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True)
+    scheduler.worker, scheduler.params = WorkerFactory(name="tests.shows"), {}
+    scheduler.save()
+    return row
+
+
+def address(row: Any, name: str = "change") -> str:
+    return reverse(f"admin:scheduling_{row._meta.model_name}_{name}", args=[row.pk])
+
+
+def said() -> str:
+    return " ".join(LogEntry.objects.values_list("change_message", flat=True))
+
+
+def test_a_schedule_that_goes_over_to_other_code_leaves_its_secret_in_no_trail(
+    editor: Client, moved: SchedulerExecution
+) -> None:
+    row = moved.scheduler
+    assert row is not None
+    shows, holds = row.worker_id, WorkerFactory(name="tests.holds").pk
+    row.worker_id, row.params = holds, {"token": "s3cret"}
+    row.save()
+    for worker, params in ((shows, {}), (holds, {"token": "s3cret"}), (shows, {"token": "plain"})):
+        values = form(worker=worker, params=json.dumps(params))
+        assert editor.post(address(row), values).status_code == 302
+    assert LogEntry.objects.count() == 3
+    assert "params.token" in said()
+    assert "s3cret" not in said()
+    assert "s3cret" not in editor.get(address(row, "history")).content.decode()
+
+
+def test_the_page_of_an_execution_hides_what_its_schedule_holds_by_now(
+    viewer: Client, moved: SchedulerExecution
+) -> None:
+    row = moved.scheduler
+    assert row is not None
+    row.params = {}
+    row.worker = WorkerFactory(name="tests.holds")
+    row.save()
+    moved.target_name, moved.target_id, moved.params = "tests.shows", WorkerFactory(name="tests.shows").pk, {}
+    moved.save()
+    row.params = {"token": "s3cret"}
+    row.save()
+    page = viewer.get(address(moved)).content.decode()
+    assert MASK in page
+    assert "s3cret" not in page
+
+
+def test_edit_and_run_again_shows_and_records_no_secret_of_former_code(
+    operator: Client, moved: SchedulerExecution
+) -> None:
+    asked = operator.post(address(moved, "edit_rerun"), {"params": '{"token": "mine"}'})
+    assert asked.status_code == 200
+    assert "s3cret" not in asked.content.decode()
+    operator.post(address(moved, "edit_rerun"), dict(asked.context["c"].hidden))
+    assert SchedulerExecution.objects.count() == 2
+    assert "token" in said()
+    assert "s3cret" not in said()
+
+
+def test_a_secret_is_not_run_again_by_code_that_would_show_it(operator: Client, moved: SchedulerExecution) -> None:
+    page = operator.post(address(moved, "rerun"), {"post": "yes"})
+    assert page.status_code == 200
+    assert "a secret does not follow it there" in page.content.decode()
+    assert SchedulerExecution.objects.count() == 1
