@@ -47,7 +47,7 @@ def rerun_warnings(row: SchedulerExecution) -> list[str]:
         return warnings
     if (scheduler.target_type, scheduler.target_id) != (row.type, row.target_id):
         text = _("Its schedule has another target by now: %(target)s is what will run.")
-        warnings.append(text % {"target": scheduler.target})
+        warnings.append(text % {"target": shown(scheduler.target, 120)})
     if handler_of(scheduler) is None:
         warnings.append(_("Its code is not registered here, so the parameters cannot be checked."))
     return warnings

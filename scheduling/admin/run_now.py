@@ -21,6 +21,7 @@ from scheduling.admin.confirm import Confirmation, key_of, new_key, page
 from scheduling.admin.params_form import ParamsForm
 from scheduling.admin.params_inputs import NAME
 from scheduling.admin.scheduler_panels import handler_of, params_problem
+from scheduling.admin.text import shown
 from scheduling.admin.trail import record
 from scheduling.admin.transport import transport
 from scheduling.broker import BrokerError
@@ -75,7 +76,7 @@ class RunNow(admin.ModelAdmin):
             if done and request.user.has_perm("scheduling.view_schedulerexecution"):
                 back = reverse("admin:scheduling_schedulerexecution_change", args=[done[0].pk])
             return HttpResponseRedirect(back)
-        lead = _("“%(name)s” will run once, now. Its own times stay as they are.") % {"name": scheduler}
+        lead = _("“%(name)s” will run once, now. Its own times stay as they are.") % {"name": shown(scheduler, 120)}
         return page(
             request,
             self,
@@ -86,11 +87,11 @@ class RunNow(admin.ModelAdmin):
                 back=back,
                 error=_("Please correct the error below.") if form.errors else "",
                 warnings=_warnings(scheduler, found if not form.bound or blocked else ""),
-                facts=[(_("Target"), scheduler.target), (_("Type"), scheduler.target_type)],
+                facts=[(_("Target"), shown(scheduler.target, 120)), (_("Type"), scheduler.target_type)],
                 hidden=[("key", key_of(request) if form.bound else new_key())],
                 params=form,
                 blocked=blocked,
-                crumbs=[(back, scheduler)],
+                crumbs=[(back, shown(scheduler, 120))],
             ),
         )
 
@@ -125,7 +126,7 @@ class RunNow(admin.ModelAdmin):
                 submit=_("Run now"),
                 back=request.get_full_path(),
                 warnings=[too_many] if count > MOST else [],
-                samples=list(queryset.prefetch_related(*TARGETS)[:SAMPLES]),
+                samples=[shown(row, 120) for row in queryset.prefetch_related(*TARGETS)[:SAMPLES]],
                 more=max(count - SAMPLES, 0),
                 hidden=hidden,
                 blocked=count > MOST,
@@ -151,7 +152,7 @@ class RunNow(admin.ModelAdmin):
             with transport() as broker:
                 for scheduler in schedulers:
                     if params is None and (found := params_problem(scheduler)):
-                        refused.append(f"{scheduler}: {found}")
+                        refused.append(f"{shown(scheduler, 120)}: {found}")
                     else:
                         done.append(run_now(scheduler, broker, by, key=key, instead=params))
         except BrokerError as error:

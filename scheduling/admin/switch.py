@@ -146,7 +146,7 @@ class Switch(admin.ModelAdmin):
                 try:
                     row.save(update_fields=["status", "pause_reason", "updated_at"])
                 except ValidationError as error:
-                    refused.append(f"{row}: {' '.join(error.messages)}")
+                    refused.append(f"{shown(row, 120)}: {' '.join(error.messages)}")
                 else:
                     done.setdefault(_said(on, former, reason), []).append(row)
             for said, rows in done.items():
