@@ -11,13 +11,13 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from reports.models import Report
+from scheduling.admin.hidden_secrets import HiddenSecrets
 from scheduling.admin.legible import column
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     EMPTY,
     MEDIA,
     PrettyJSONField,
-    default_problems,
     first_line,
     params_table,
     registered_chip,
@@ -35,7 +35,7 @@ def handler_of(controller: str) -> Handler | None:
         return None
 
 
-class ReportForm(forms.ModelForm):
+class ReportForm(HiddenSecrets):
     """Defaults must fit the controller's params model, as far as they go."""
 
     params = PrettyJSONField(label=_("Parameters"), help_text=_("Defaults for every schedule of this report."))
@@ -44,14 +44,9 @@ class ReportForm(forms.ModelForm):
         model = Report
         fields = ("controller", "title", "description", "params")
 
-    def clean(self) -> dict[str, Any]:
-        """Refuse defaults with which every schedule of the report would fail."""
-        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
-        handler = handler_of(cleaned.get("controller") or self.instance.controller)
-        if handler is not None and isinstance(cleaned.get("params"), dict):
-            for problem in default_problems(handler, cleaned["params"]):
-                self.add_error("params", problem)
-        return cleaned
+    def code(self, data: dict[str, Any] | None = None) -> Handler | None:
+        """The controller, which is read-only once there is a row."""
+        return handler_of((data or {}).get("controller") or self.instance.controller)
 
 
 @admin.register(Report)

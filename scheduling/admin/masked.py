@@ -9,12 +9,13 @@ from django.http import HttpRequest
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.lookups import NoParamsLookup
 from scheduling.admin.params_model import masked
 from scheduling.admin.parts import json_block
 from scheduling.registry import Handler
 
 
-class MaskedParams(admin.ModelAdmin):
+class MaskedParams(NoParamsLookup):
     """Where the form is read-only, `params` gives way to `params_shown`.
 
     Django would show the stored value as it is, with its secrets.

@@ -1,5 +1,6 @@
 """Parts that pages share; other apps' admin pages may import from here, and beside it only the bases
-`masked.MaskedParams` (secrets are hidden from who may only look), `trailed.Trailed` (old and new values in the log),
+`masked.MaskedParams` (secrets are hidden from who may only look), `hidden_secrets.HiddenSecrets` (and from who edits),
+`trailed.Trailed` (old and new values in the log),
 `edit_history.EditHistory` (shows them) and `legible.Legible` (text of a row that is fit to be looked at).
 
 `state_chip(state)` and `chip(word, icon, tone)` show a status by icon, word and colour.

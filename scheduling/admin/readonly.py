@@ -9,9 +9,10 @@ from django.utils.text import capfirst
 
 from scheduling.admin.edit_history import EditHistory
 from scheduling.admin.legible import Legible
+from scheduling.admin.lookups import NoParamsLookup
 
 
-class ReadOnly(EditHistory, Legible):
+class ReadOnly(EditHistory, Legible, NoParamsLookup):
     """No adding, changing or deleting, whatever permissions a user has."""
 
     actions: Any = ()

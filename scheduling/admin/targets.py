@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django import forms
 from django.contrib import admin
-from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
 from django.utils.html import format_html
@@ -14,11 +12,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.hidden_secrets import HiddenSecrets
 from scheduling.admin.masked import MaskedParams
 from scheduling.admin.parts import (
     MEDIA,
     PrettyJSONField,
-    default_problems,
     first_line,
     params_table,
     registered_chip,
@@ -29,7 +27,7 @@ from scheduling.admin.trailed import Trailed
 from scheduling.registry import Handler
 
 
-class TargetForm(forms.ModelForm):
+class TargetForm(HiddenSecrets):
     """The name cannot be moved to other code once schedules hang on it; the parameters fit the code.
 
     A subclass says `type_` and `name_field`.
@@ -45,15 +43,9 @@ class TargetForm(forms.ModelForm):
         ),
     )
 
-    def clean(self) -> dict[str, Any]:
-        """Hold the defaults against the code, if it is registered here."""
-        data = super().clean() or self.cleaned_data
-        name = data.get(self.name_field) or getattr(self.instance, self.name_field)
-        handler = handler_named(self.type_, name)
-        if handler is not None and isinstance(data.get("params"), dict):
-            for text in default_problems(handler, data["params"]):
-                self.add_error("params", ValidationError(text, code="params"))
-        return data
+    def code(self, data: dict[str, Any] | None = None) -> Handler | None:
+        """By the name, which is read-only once there is a row."""
+        return handler_named(self.type_, (data or {}).get(self.name_field) or getattr(self.instance, self.name_field))
 
 
 class TargetAdmin(Trailed, MaskedParams):

@@ -18,7 +18,7 @@ class WorkerForm(TargetForm):
     type_ = "worker"
 
     def __init__(self, *args: object, **kwargs: object) -> None:
-        super().__init__(*args, **kwargs)  # type: ignore[arg-type]
+        super().__init__(*args, **kwargs)
         if "name" in self.fields:
             self.fields["name"].widget = DatalistInput([each.name for each in handlers("worker")])
 

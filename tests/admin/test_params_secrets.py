@@ -20,8 +20,9 @@ from scheduling.admin.params_model import MASK, default_problems, masked, secret
 from scheduling.admin.params_schema import slots
 from scheduling.models import SchedulerExecution
 from scheduling.registry import Handler
+from tests.admin.conftest import logged_in
 from tests.admin.test_scheduler_form import form
-from tests.factories import SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+from tests.factories import ReportFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
 from tests.handlers.workers import noop
 
 
@@ -209,3 +210,58 @@ def test_a_secret_is_not_run_again_by_code_that_would_show_it(operator: Client, 
     assert page.status_code == 200
     assert "a secret does not follow it there" in page.content.decode()
     assert SchedulerExecution.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "model", ["scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "replay", "process", "report"]
+)
+@pytest.mark.parametrize(
+    "lookup", ["params__token__startswith", "params__contains", "params", "scheduler__params__token"]
+)
+def test_no_list_can_be_asked_for_a_secret(model: str, lookup: str, db: None) -> None:
+    viewer = logged_in(UserFactory(superuser=True))
+    app = "reports" if model == "report" else "scheduling"
+    SchedulerFactory(params={})
+    page = viewer.get(reverse(f"admin:{app}_{model}_changelist"), {lookup: "s"})
+    assert page.status_code == 400 or "e=1" in page["Location"]
+
+
+@pytest.fixture(params=["worker", "report"])
+def target(request: pytest.FixtureRequest, db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
+    """A target whose defaults hold a secret."""
+    kind = request.param
+    monkeypatch.setitem(registry._handlers, (kind, "tests.holds"), Handler(kind, "tests.holds", noop, params=Holds))
+    factory, name = (WorkerFactory, "name") if kind == "worker" else (ReportFactory, "controller")
+    return factory(**{name: "tests.holds", "params": {"token": "s3cret"}})
+
+
+def page_of(row: Any, name: str = "change") -> str:
+    return reverse(f"admin:{row._meta.app_label}_{row._meta.model_name}_{name}", args=[row.pk])
+
+
+def test_the_defaults_of_a_target_are_shown_without_their_secrets(editor: Client, target: Any) -> None:
+    label, model = target._meta.app_label, target._meta.model_name
+    viewer = logged_in(UserFactory(permissions=[f"{label}.view_{model}"]))
+    for client in (viewer, editor):
+        page = client.get(page_of(target)).content.decode()
+        assert MASK in page
+        assert "s3cret" not in page
+
+
+def test_a_targets_secret_survives_an_edit_unseen_and_leaves_no_trail(editor: Client, target: Any) -> None:
+    def post(params: dict[str, Any]) -> Any:
+        target.refresh_from_db()
+        data = {"title": "T", "description": "", "params": json.dumps(params)}
+        return editor.post(page_of(target), data)
+
+    assert post({"token": MASK}).status_code == 302
+    target.refresh_from_db()
+    assert target.params == {"token": "s3cret"}
+    assert post({"token": "s3cret too"}).status_code == 302
+    target.refresh_from_db()
+    assert target.params == {"token": "s3cret too"}
+    assert "token" in said()
+    assert "s3cret" not in said()
+    assert "s3cret" not in editor.get(page_of(target, "history")).content.decode()
+    assert post({}).status_code == 302
+    assert "was hidden" in post({"token": MASK}).content.decode()
