@@ -40,11 +40,12 @@ class Child:
     """Its wait status, once it has ended."""
     retiring: bool = False
 
-    def read_output(self, limit: int = 65536) -> bytes:
-        """What the pipe holds now, at most `limit` bytes; empty when nothing waits or it has ended."""
-        with suppress(BlockingIOError):
+    def read_output(self, limit: int = 65536) -> bytes | None:
+        """What the pipe holds now, at most `limit` bytes; empty when it has ended, None when nothing waits."""
+        try:
             return os.read(self.output, limit)
-        return b""
+        except BlockingIOError:
+            return None
 
     def send(self, message: dict[str, Any]) -> None:
         """Hand over a task.

@@ -139,6 +139,10 @@ class Slots:
 
     def _on_output(self, child: Child) -> None:
         data = child.read_output()
+        if data is None:
+            # An answer in the same round of the selector drained the pipe. The child lives on: were it
+            # not heard any more, its next run would block for ever once the pipe is full.
+            return
         if not data:
             self.nursery.deafen(child)
         elif child.task is not None:
