@@ -12,6 +12,7 @@ from django.core.exceptions import PermissionDenied, ValidationError
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import URLPattern, path, reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from scheduling import failed
@@ -107,7 +108,7 @@ class EditRepublish(admin.ModelAdmin):
             "has_view_permission": True,
             "form": form,
             "back": back,
-            "facts": _facts(row),
+            "facts": _facts(row, request),
             "warnings": _warnings(target, form.handler),
             "table": params_table(form.handler.params) if form.handler is not None and not form.params.inputs else "",
             "defaults": json_block(masked(form.handler, defaults)) if defaults else "",
@@ -127,7 +128,7 @@ class EditRepublish(admin.ModelAdmin):
                 lead=_("The execution will run again with these parameters, with its retries at zero."),
                 submit=_("Republish"),
                 back=request.path,
-                facts=_facts(row),
+                facts=_facts(row, request),
                 changes=found,
                 warnings=warnings,
                 hidden=[("post", "yes"), ("attempt", row.attempt), ("params", json.dumps(form.params.written))],
@@ -150,6 +151,11 @@ class EditRepublish(admin.ModelAdmin):
         said = f"republish: {params_diff.trail(found)}" if found else "republish"
         record(request, SchedulerExecution.objects.filter(pk=row.pk), said)
         self.message_user(request, _("It was republished with the parameters that are shown here."), messages.SUCCESS)
+        # Plain SQL may have written any JSON.
+        kept = getattr(row.scheduler, "params", None)
+        if found and isinstance(kept, dict) and params_diff.changes(form.handler, params, kept):
+            said = _("Its schedule keeps its own parameters, and runs with those next time: {}")
+            self.message_user(request, format_html(said, _schedule(row, request)), messages.WARNING)
 
 
 def _stored(row: FailedExecution) -> dict[str, Any]:
@@ -169,10 +175,21 @@ def _crumbs(row: FailedExecution, back: str) -> list[tuple[str, Any]]:
     return [(back, _("Execution %(id)s") % {"id": row.pk})]
 
 
-def _facts(row: FailedExecution) -> list[tuple[Any, Any]]:
+def _schedule(row: FailedExecution, request: HttpRequest) -> str:
+    """Its name, leading to where its own parameters are changed."""
+    if row.scheduler is None:
+        return EMPTY
+    name = shown(row.scheduler, 120)
+    if not request.user.has_perm("scheduling.view_scheduler"):
+        return name
+    address = reverse("admin:scheduling_scheduler_change", args=[row.scheduler_id])
+    return format_html('<a href="{}">{}</a>', address, name)
+
+
+def _facts(row: FailedExecution, request: HttpRequest) -> list[tuple[Any, Any]]:
     return [
         (_("Execution"), row.pk),
         (_("Target"), shown(row.target_name or row.type)),
-        (_("Schedule"), shown(row.scheduler, 120) if row.scheduler is not None else EMPTY),
+        (_("Schedule"), _schedule(row, request)),
         (_("Error"), first_line(f"{row.error_class}: {row.error_message}", 200)),
     ]

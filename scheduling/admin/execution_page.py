@@ -75,11 +75,15 @@ def _execution(pk: int) -> SafeString:
 
 
 def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | None:
-    """Class, message and traceback: of the attempt that was asked for, else of the last one that failed."""
+    """Class, message and traceback: of the attempt that was asked for, else of the last one that failed.
+
+    A cancel is no error: who cancelled stands in the page's first sentence.
+    """
     attempts = Attempt.objects.filter(execution=row.pk).exclude(error_class="").order_by("-number")
+    attempts = attempts.exclude(outcome=Attempt.Outcome.CANCELLED)
     found = (attempts if attempt is None else attempts.filter(number=attempt)).first()
     if found is None:
-        if attempt is not None or not row.error_class:
+        if attempt is not None or not row.error_class or row.state == State.CANCELLED.value:
             return None
         # A message that could not even be read has an error, and never had an attempt.
         found = Attempt(number=0, error_class=row.error_class, error_message=row.error_message)
@@ -176,6 +180,7 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
         "numbers": range(1, row.attempt + 1)[-MOST_ATTEMPTS:],
         "params": json_block(masked(handler, row.params)),
         "difference": difference(row, handler),
+        "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),
         "message": message_panel(row, attempts, handler),
         "wanted": wanted,
         "term": shown(wanted.term),

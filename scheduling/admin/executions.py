@@ -91,7 +91,7 @@ class ExecutionAdmin(ExecutionOutput, ExecutionActions, ReadOnly):
     search_fields = ("=id", "^execution_key", "^target_name", "=fingerprint")
     search_help_text = gettext_lazy(
         "An id, the beginning of an execution key or of a target's name, or an error group. All but an id is looked "
-        "for among the newest 100,000 executions; choose a schedule on the right to look through all of its own."
+        "for among the newest 100,000 executions; choose a schedule among the filters to look through all of its own."
     )
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER

@@ -153,9 +153,9 @@ class Switch(admin.ModelAdmin):
                 record(request, rows, said)
                 changed += len(rows)
         text = (
-            ngettext("%(count)d schedule was switched on.", "%(count)d schedules were switched on.", changed)
+            ngettext("%(count)d schedule was resumed.", "%(count)d schedules were resumed.", changed)
             if on
-            else ngettext("%(count)d schedule was switched off.", "%(count)d schedules were switched off.", changed)
+            else ngettext("%(count)d schedule was paused.", "%(count)d schedules were paused.", changed)
         )
         self.message_user(request, text % {"count": changed}, messages.SUCCESS if changed else messages.WARNING)
         for sentence in refused[:5]:

@@ -67,7 +67,12 @@ def test_it_runs_again_with_what_was_written(operator: Client, row: Any) -> None
     assert [(each.name, each.old, each.new) for each in asked.context["c"].changes] == [("amount", "1", "2")]
     row.refresh_from_db()
     assert row.state == "failed"
-    assert said(confirm(operator, row, asked)) == ["It was republished with the parameters that are shown here."]
+    address = reverse("admin:scheduling_scheduler_change", args=[row.scheduler_id])
+    assert said(confirm(operator, row, asked)) == [
+        "It was republished with the parameters that are shown here.",
+        "Its schedule keeps its own parameters, and runs with those next time: "
+        f'<a href="{address}">{row.scheduler}</a>',
+    ]
     stored = SchedulerExecution.objects.get(pk=row.pk)
     assert (stored.state, stored.params) == ("queued", {"amount": 2, "token": "hunter2"})
     assert (stored.retry_count, stored.reason) == (0, "Republished by operator, with edited parameters.")

@@ -150,6 +150,15 @@ def test_others_with_the_same_error_are_counted_for_a_day(viewer: Client, monkey
     assert re.search(r">\d\+ others alike in 24 h</a>", viewer.get(page_of(row)).content.decode())
 
 
+def test_a_cancel_is_no_error(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(cancelled=True, attempt=1, error_class="Cancelled", error_message="By olga.")
+    AttemptFactory(execution=row, number=1, outcome="cancelled", error_class="Cancelled")
+    assert viewer.get(page_of(row)).context["error"] is None
+    # What failed before, and was cancelled while it waited for its retry, is still told.
+    AttemptFactory(execution=row, number=2)
+    assert viewer.get(page_of(row)).context["error"]["name"] == "ValueError"
+
+
 # --- parameters -------------------------------------------------------------------------------------
 
 
@@ -162,6 +171,8 @@ def test_what_differs_from_the_schedule_by_now_is_told(viewer: Client) -> None:
         ("b", "[3]", "[2]"), ("gone", "true", None), ("kept", None, '"x"'),
     ]  # fmt: skip
     assert "Its schedule has others by now" in response.content.decode()
+    assert "See the schedule</a>" in response.content.decode()
+    assert "Change them" not in response.content.decode()
     Scheduler.objects.filter(pk=scheduler.pk).update(params=row.params)
     assert "The same as those of its schedule now." in viewer.get(page_of(row)).content.decode()
     for params in ([1], "text"):

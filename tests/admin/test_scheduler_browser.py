@@ -248,7 +248,7 @@ def test_pause_with_a_reason_and_resume(visit: Visit) -> None:  # noqa: F811
     expect(page.locator(".sch-strip")).to_contain_text("the warehouse moves")
     shot(page, "paused")
     page.get_by_role("button", name="Resume").click()
-    expect(page.locator(".messagelist .success")).to_have_text("1 schedule was switched on.")
+    expect(page.locator(".messagelist .success")).to_have_text("1 schedule was resumed.")
     expect(page.locator(".sch-strip")).not_to_contain_text("the warehouse moves")
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")

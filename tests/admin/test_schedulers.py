@@ -133,7 +133,7 @@ def test_filter_by_group(viewer: Client) -> None:
 def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
     on, off = SchedulerFactory(), SchedulerFactory(off=True)
     response = act(operator, "switch_off", [on, off], post="yes")
-    assert said(response) == ["1 schedule was switched off."]
+    assert said(response) == ["1 schedule was paused."]
     on.refresh_from_db()
     assert (on.status, on.next_run_at) == (False, None)
     entry = LogEntry.objects.get()
@@ -148,7 +148,7 @@ def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
 
 def test_switching_again_changes_nothing(operator: Client) -> None:
     row = SchedulerFactory(off=True)
-    assert said(act(operator, "switch_off", [row], post="yes")) == ["0 schedules were switched off."]
+    assert said(act(operator, "switch_off", [row], post="yes")) == ["0 schedules were paused."]
     assert not LogEntry.objects.exists()
 
 
@@ -159,7 +159,7 @@ def test_what_cannot_be_switched_on_is_named_and_stops_no_other(operator: Client
     )
     fine = SchedulerFactory(off=True)
     first, second = said(act(operator, "switch_on", [past, fine]))
-    assert first == "1 schedule was switched on."
+    assert first == "1 schedule was resumed."
     assert second == "Not changed: Past: This instant has passed. Choose one in the future."
     fine.refresh_from_db()
     assert fine.status
@@ -185,7 +185,7 @@ def test_a_request_has_only_so_much_time_and_says_what_is_left(
     monkeypatch.setattr(switch, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
     rows = SchedulerFactory.create_batch(5)
     assert said(act(operator, "switch_off", rows, post="yes")) == [
-        "2 schedules were switched off.",
+        "2 schedules were paused.",
         "3 are left; do it again.",
     ]
 

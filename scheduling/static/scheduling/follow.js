@@ -91,6 +91,8 @@
             // Over, and everything it printed is here.
             over = answer.over && !answer.more && version === answer.version;
             show(over ? words.ended : words.following);
+            const empty = over && log.querySelector("[data-when-over]");
+            if (empty) empty.textContent = empty.dataset.whenOver;
         } catch (error) {
             wait = AFTER_ERROR;
             show(error instanceof TypeError ? words.failed : error.message, true); // a TypeError: no network
