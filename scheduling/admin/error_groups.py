@@ -47,6 +47,8 @@ class Group:
     latest: int
     query: str
     """Of the flat list: the filters as they are, and this group."""
+    act: str
+    """Where its buttons lead: this group, and afterwards back to all of them."""
 
 
 @dataclass
@@ -90,6 +92,7 @@ def _group(
         sample=reverse("admin:scheduling_schedulerexecution_change", args=[each.latest]),
         latest=each.latest,
         query=changelist.get_query_string({"fingerprint": each.fingerprint}, ["group"]),
+        act=changelist.get_query_string({"fingerprint": each.fingerprint, "group": "error"}),
     )
 
 

@@ -23,6 +23,7 @@ from scheduling.admin.error_groups import groups_of
 from scheduling.admin.executions import SCHEDULER, ExecutionList
 from scheduling.admin.filters import SchedulerFilter, TypeFilter
 from scheduling.admin.inbox_actions import InboxActions
+from scheduling.admin.inbox_ask import list_behind
 from scheduling.admin.inbox_filters import (
     AgeFilter,
     ErrorClassFilter,
@@ -152,7 +153,10 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
             with transport() as broker:
                 said = _broker_says(broker)  # first: what it brings is counted below
                 summary = [*self._summary(), *said]
-        response = super().changelist_view(request, {"summary": summary, **(extra_context or {})})
+        extra = {"summary": summary, "module_name": _("failed executions"), **(extra_context or {})}
+        response = super().changelist_view(request, extra)
+        if isinstance(response, HttpResponseRedirect) and response.url == request.get_full_path():
+            return HttpResponseRedirect(list_behind(request))  # an action is done
         if request.method == "GET" and isinstance(response, TemplateResponse) and response.context_data is not None:
             response.context_data.update(self._view(request, response.context_data.get("cl")))
         return response

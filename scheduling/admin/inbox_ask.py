@@ -70,7 +70,7 @@ class InboxAsk(admin.ModelAdmin):
             request,
             self,
             Confirmation(
-                back=request.get_full_path(),
+                back=list_behind(request),
                 lead=lead(count) % {"count": count},
                 groups=rows,
                 samples=[_sample(row) for row in bare(queryset)[:SAMPLES]],
@@ -85,6 +85,15 @@ class InboxAsk(admin.ModelAdmin):
                 **texts,
             ),
         )
+
+
+def list_behind(request: HttpRequest) -> str:
+    """The list that was acted from: all groups, where it was one of them, which may be empty by then."""
+    if request.GET.get("group") != "error" or "fingerprint" not in request.GET:
+        return request.get_full_path()
+    query = request.GET.copy()
+    del query["fingerprint"]
+    return f"{request.path}?{query.urlencode()}"
 
 
 def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:

@@ -89,7 +89,9 @@ class ReplayAdmin(ReadOnly):
             raise PermissionDenied
         if request.method not in {"GET", "HEAD"}:
             return HttpResponseNotAllowed(["GET", "HEAD"])
-        context = {"replays": lines(request, clock.now())}
+        found = lines(request, clock.now())
+        # Asked by a page that was made while one was under way: what it lists is not as it was.
+        context = {"replays": found, "ended": not any(each.is_open for each in found)}
         response = TemplateResponse(request, "admin/scheduling/replay/lines.html", context)
         response["X-Part"] = "replays"  # the poller tells a part from a login page by it
         return response

@@ -215,7 +215,7 @@ def test_all_that_match_is_chosen_across_pages(visit: Visit) -> None:
     page = visit("olga")
     page.goto(reverse("admin:scheduling_failedexecution_changelist"))
     page.locator("#action-toggle").check()
-    page.get_by_role("button", name="Select all 60 failed inbox").click()
+    page.get_by_role("button", name="Select all 60 failed executions").click()
     page.get_by_label("Action:").select_option("republish_selected")
     page.get_by_role("button", name="Go").click()
     expect(page.locator(".sch-lead")).to_contain_text("60 failed executions will run again")

@@ -67,6 +67,11 @@ def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
     # The page follows by itself.
     turn(Succeeded())
     expect(replays).to_contain_text("6 of 6 sent.")
+    # What the page lists below is not so any more: it says so, and leads to what is.
+    expect(page.locator(".sch-groups tbody tr")).to_have_count(2)
+    replays.get_by_role("link", name="Show it as it is now").click()
+    expect(page.locator(".sch-groups tbody tr")).to_have_count(1)
+    expect(page.get_by_role("link", name="Show it as it is now")).to_have_count(0)
     expect(replays.get_by_role("button", name="Stop")).to_have_count(0)
     picture(page, "canary-done")
     assert set(SchedulerExecution.objects.filter(state="failed").values_list("pk", flat=True)) == {other.pk}

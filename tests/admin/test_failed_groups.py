@@ -32,7 +32,7 @@ def groups(client: Client, address: str = GROUPED) -> list[error_groups.Group]:
 def press(client: Client, action: str, group: error_groups.Group) -> Any:
     """A group's button, as the form sends it."""
     data = {"action": action, "select_across": "1", "_selected_action": "all"}
-    return client.post(f"{LIST}{group.query}", data)
+    return client.post(f"{LIST}{group.act}", data)
 
 
 def target(name: str) -> Any:
@@ -110,16 +110,28 @@ def test_a_whole_group_is_republished_and_no_other(operator: Client) -> None:
     page = press(operator, "republish_selected", group)
     assert "2 failed executions will run again" in page.content.decode()
     assert states(first, second, other) == ["failed"] * 3
-    assert said(confirm(operator, page, LIST + group.query)) == ["2 were republished."]
+    assert said(confirm(operator, page, LIST + group.act)) == ["2 were republished."]
     assert states(first, second, other) == ["queued", "queued", "failed"]
     assert LogEntry.objects.count() == 2
+
+
+def test_from_a_group_one_comes_back_to_all_of_them(operator: Client) -> None:
+    FailedExecutionFactory(fingerprint=A, error_class="KeyError")
+    FailedExecutionFactory(fingerprint=B, error_class="KeyError")
+    back = f"{LIST}?error_class=KeyError&group=error"
+    group = groups(operator, back)[0]
+    page = press(operator, "discard_selected", group)
+    assert page.context["c"].back == back
+    done = confirm(operator, page, LIST + group.act, reason="noise")
+    assert done.redirect_chain == [(back, 302)]
+    assert len(done.context["groups"].rows) == 1
 
 
 def test_failures_without_a_group_are_one(operator: Client) -> None:
     row, other = FailedExecutionFactory(fingerprint=""), FailedExecutionFactory(fingerprint=A)
     group = next(each for each in groups(operator) if not each.fingerprint)
     page = press(operator, "discard_selected", group)
-    assert said(confirm(operator, page, LIST + group.query, reason="noise")) == ["1 was discarded."]
+    assert said(confirm(operator, page, LIST + group.act, reason="noise")) == ["1 was discarded."]
     assert states(row, other) == ["discarded", "failed"]
 
 
