@@ -18,7 +18,14 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.admin.cron_input import CronInput
 from scheduling.admin.params_field import ParamsField, ParamsWidget
 from scheduling.admin.params_form import ParamsForm
-from scheduling.admin.scheduler_panels import handler_behind, handler_of, inherited_policy, params_problem
+from scheduling.admin.scheduler_panels import (
+    RETRY_FIELDS,
+    handler_behind,
+    handler_of,
+    inherited_hints,
+    inherited_policy,
+    params_problem,
+)
 from scheduling.admin.wall_clock import WallClockField
 from scheduling.conf import get_conf
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
@@ -26,14 +33,6 @@ from scheduling.core.retry import DELAY_MS, MULTIPLIER, RetryPolicy, RetryPolicy
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
 from scheduling.targets import find_target
-
-RETRY_FIELDS = {
-    "max_retries": "max_retries",
-    "retry_delay_ms": "delay_ms",
-    "retry_multiplier": "multiplier",
-    "retry_max_delay_ms": "max_delay_ms",
-}
-
 
 SWITCH = ("status", "pause_reason")
 """Changed by other buttons too, while somebody has this form open."""
@@ -98,16 +97,14 @@ class SchedulerForm(forms.ModelForm):
         self._dress_retry(row)
 
     def _dress_retry(self, row: Scheduler) -> None:
-        base, _source = inherited_policy(row)
-        for name, attribute in RETRY_FIELDS.items():
-            inherited = _("inherited: %(value)s") % {"value": f"{getattr(base, attribute):.12g}"}
-            self.fields[name].widget.attrs |= {"placeholder": inherited, "class": "sch-amount"}
+        hints = inherited_hints(inherited_policy(row)[0])
+        for name in RETRY_FIELDS:
+            self.fields[name].widget.attrs |= {"placeholder": hints[name], "class": "sch-amount"}
         bounds = {"retry_delay_ms": DELAY_MS, "retry_max_delay_ms": DELAY_MS, "retry_multiplier": MULTIPLIER}
         for name, (low, high) in bounds.items():
             self.fields[name].help_text = _("%(low)s to %(high)s. Empty: inherited.") % {"low": low, "high": high}
-        jitter = _("Inherited: on") if base.jitter else _("Inherited: off")
         self.fields["retry_jitter"].widget.choices = [
-            ("unknown", jitter),
+            ("unknown", hints["retry_jitter"]),
             ("true", _("On")),
             ("false", _("Off")),
         ]

@@ -25,6 +25,14 @@ from scheduling.registry import Handler, UnknownHandler, find
 
 NEXT_RUNS = 10
 
+RETRY_FIELDS = {
+    "max_retries": "max_retries",
+    "retry_delay_ms": "delay_ms",
+    "retry_multiplier": "multiplier",
+    "retry_max_delay_ms": "max_delay_ms",
+}
+"""By the form's field, what of a policy it overrides; jitter is a choice of its own."""
+
 
 def handler_of(scheduler: Scheduler) -> Handler | None:
     """The code behind the target, if it is registered here."""
@@ -66,6 +74,15 @@ def inherited_policy(scheduler: Scheduler) -> tuple[RetryPolicy, str]:
     if handler is not None and handler.retry is not None:
         return handler.retry, _("the target's code")
     return get_conf().retry, _("the settings")
+
+
+def inherited_hints(base: RetryPolicy) -> dict[str, str]:
+    """What empty fields of the retry policy stand for, by the field's name in the form."""
+    hints = {
+        name: _("inherited: %(value)s") % {"value": f"{getattr(base, attribute):.12g}"}
+        for name, attribute in RETRY_FIELDS.items()
+    }
+    return {**hints, "retry_jitter": _("Inherited: on") if base.jitter else _("Inherited: off")}
 
 
 def in_words(scheduler: Scheduler) -> str:
@@ -112,9 +129,12 @@ def retry_panel(scheduler: Scheduler) -> SafeString | str:
         total += delay
         rows.append((number, length(delay / 1000), length(total / 1000)))
     jitter = _("Jitter: each wait is drawn from 50 to 100 % of what stands here.") if policy.jitter else ""
+    # Another target has another policy: the script lays these on the fields again.
+    hints = format_html_join("", '<span hidden data-live-hint="{}">{}</span>', inherited_hints(base).items())
     return format_html(
-        '<div class="sch-panel" data-live-said="{}"><p>{} {} {}</p>{}</div>',
+        '<div class="sch-panel" data-live-said="{}">{}<p>{} {} {}</p>{}</div>',
         count,
+        hints,
         text % {"source": source},
         count,
         jitter,

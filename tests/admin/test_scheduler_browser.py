@@ -87,6 +87,14 @@ def test_the_table_of_attempts_follows_the_keys(visit: Visit) -> None:  # noqa: 
     page.get_by_label("First retry delay").fill("")
     page.get_by_label("Worker:").select_option(str(Worker.objects.get(name="tests.fail").pk))
     expect(table).to_contain_text("over that of the target's code")
+    # What an empty field stands for follows the target too, also on a page that came back with an error.
+    delay = page.get_by_label("First retry delay")
+    expect(delay).to_have_attribute("placeholder", "inherited: 1000")
+    expect(page.get_by_label("Jitter").locator("option").first).to_have_text("Inherited: off")
+    page.get_by_label("Schedule:", exact=True).fill("61 * * * *")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".errornote")).to_be_visible()
+    expect(delay).to_have_attribute("placeholder", "inherited: 1000")
 
 
 def test_an_older_question_is_given_up_for_a_newer_one(visit: Visit) -> None:  # noqa: F811

@@ -2,6 +2,7 @@
 
    <div data-live-url="..." data-live-fields="schedule timezone" data-live-failed="...">  a panel, and after it
    <p role="status" aria-live="polite">  what is said of it: the fragment's own data-live-said
+   <span data-live-hint="name">          in a panel: what an empty field of that name stands for
    <time datetime="..." data-viewer>     an instant, to be read on the viewer's own clock
    <span data-viewer-zone="...: %(zone)s">  the head of their column
    <div data-cron="id of the input">     holds [data-preset] buttons and the names of the five fields
@@ -49,11 +50,20 @@
                 panel.innerHTML = html;
                 panel.classList.remove("sch-live-old");
                 localise(panel);
+                hint();
                 say(panel.querySelector("[data-live-said]")?.dataset.liveSaid || "");
             } catch (error) {
                 if (error.name === "AbortError" || asked !== mine) return;
                 panel.classList.add("sch-live-old");
                 say(panel.dataset.liveFailed);
+            }
+        }
+
+        function hint() {
+            for (const each of panel.querySelectorAll("[data-live-hint]")) {
+                const field = form.elements[each.dataset.liveHint];
+                if (field?.options) field.options[0].textContent = each.textContent;
+                else if (field) field.placeholder = each.textContent;
             }
         }
 
@@ -68,6 +78,7 @@
         }
         form.addEventListener("input", changed);
         form.addEventListener("change", changed);
+        hint(); // a page that came back with an error was made for the stored target
     }
 
     function help(box) {
