@@ -8,7 +8,7 @@ from django import forms
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.db.models import Min, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -18,6 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling import parked
+from scheduling.admin import oldest
 from scheduling.admin.edit_republish import EditRepublish
 from scheduling.admin.error_groups import groups_of
 from scheduling.admin.executions import SCHEDULER, ExecutionList
@@ -40,9 +41,6 @@ from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution
-
-FIRST = 1_000
-"""Rows among which the oldest failure is looked for; in a larger inbox it may be older still."""
 
 
 class InboxList(ExecutionList):
@@ -199,11 +197,11 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
             count,
         )
         sentences = [text % {"count": count}]
-        # Of the first ones by key: those were claimed first, and no index knows when a row failed.
-        oldest = failed.order_by("pk")[:FIRST].aggregate(oldest=Min("finished_at"))["oldest"]
-        if oldest:
-            said = _("The oldest failed %(age)s.") if count <= FIRST else _("The oldest failed %(age)s or earlier.")
-            sentences.append(said % {"age": relative(oldest, clock.now())})
+        if since := oldest.oldest_failure():
+            said = (
+                _("The oldest failed %(age)s.") if count <= oldest.FIRST else _("The oldest failed %(age)s or earlier.")
+            )
+            sentences.append(said % {"age": relative(since, clock.now())})
         return sentences
 
 

@@ -20,7 +20,7 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.admin import failed as page_module
-from scheduling.admin import inbox_actions, inbox_filters, selection
+from scheduling.admin import inbox_actions, inbox_filters, oldest, selection
 from scheduling.broker import BrokerUnavailable, Counts
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution
@@ -100,12 +100,14 @@ def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
 
 
 def test_in_a_large_inbox_the_oldest_is_looked_for_among_the_first(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
+    viewer: Client, editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_module, "FIRST", 2)
+    monkeypatch.setattr(oldest, "FIRST", 2)
     for days in (3, 5):
         FailedExecutionFactory(finished_at=clock.now() - timedelta(days=days))
     assert "The oldest failed 5 d ago." in viewer.get(LIST).content.decode()
+    dashboard = reverse("admin:scheduling_dashboard_changelist")
+    assert "The oldest: 5 d ago" in editor.get(dashboard).content.decode()
     FailedExecutionFactory(finished_at=clock.now() - timedelta(days=9))
     assert "The oldest failed 5 d ago or earlier." in viewer.get(LIST).content.decode()
 

@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 
 from scheduling.admin.dashboard.figures import count, percentile
 from scheduling.admin.dashboard.viewer import Viewer
+from scheduling.admin.oldest import oldest_failure
 from scheduling.admin.parts import EMPTY, icon, length, relative
 from scheduling.core.lifecycle import State
 from scheduling.models import Process, SchedulerExecution
@@ -80,15 +81,8 @@ def _executions(viewer: Viewer, state: State) -> str:
 
 
 def _oldest_failed(now: datetime) -> str:
-    oldest = (
-        SchedulerExecution.objects.filter(state=State.FAILED.value)
-        .order_by("pk")
-        .values_list("finished_at", "executed_at")
-        .first()
-    )
-    if oldest is None:
-        return ""
-    return _("The oldest: %(age)s") % {"age": relative(oldest[0] or oldest[1], now)}
+    oldest = oldest_failure()
+    return _("The oldest: %(age)s") % {"age": relative(oldest, now)} if oldest else ""
 
 
 def _processes(viewer: Viewer) -> list[Tile]:
