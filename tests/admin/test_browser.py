@@ -79,6 +79,8 @@ def site(django_db_setup: None) -> Iterator[str]:
 
 Visit = Callable[..., Page]
 
+expect.set_options(timeout=20_000)  # a busy machine; what is awaited comes, or the test fails
+
 
 @pytest.fixture
 def visit(browser: Browser, site: str) -> Iterator[Visit]:

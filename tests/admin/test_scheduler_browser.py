@@ -176,6 +176,19 @@ def test_the_parameters_follow_the_target_and_the_way_of_writing(visit: Visit, m
     expect(page.get_by_label("needed")).to_have_count(0)
 
 
+def test_a_choice_before_the_script_is_there_is_followed_too(visit: Visit, many: int) -> None:  # noqa: F811
+    """So are choices that a browser brings back with the page."""
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    held: list[Route] = []
+    page.route("**/scheduling/params.js", lambda route: held.append(route))
+    with page.expect_request("**/scheduling/params.js"):
+        page.goto(ADD, wait_until="commit")
+    page.get_by_label("Worker:").select_option(str(many))
+    held[0].continue_()
+    expect(page.get_by_label("needed")).to_be_visible()
+
+
 def test_while_the_server_is_asked_nothing_can_be_typed_that_would_be_lost(visit: Visit, many: int) -> None:  # noqa: F811
     UserFactory(username="ada", superuser=True)
     row = SchedulerFactory(schedule="0 8 * * *", worker_id=many, params={"needed": "x"})

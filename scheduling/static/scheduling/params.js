@@ -49,6 +49,15 @@
         if (status) setTimeout(() => { status.textContent = words; }, 50); // a region just inserted says nothing
     }
 
+    // A browser that brings back what was chosen before, or a choice made before this script was there.
+    function chosenSince(select) {
+        const drawn = [...select.options].find((option) => option.defaultSelected) ?? select.options[0];
+        return drawn !== undefined && drawn.value !== select.value;
+    }
+    const drawn = document.querySelector("[data-params]");
+    const selects = TARGETS.map((name) => drawn?.closest("form")?.elements[name]);
+    if (drawn?.dataset.params && selects.some((select) => select?.options && chosenSince(select))) ask(drawn, "", false);
+
     document.addEventListener("change", (event) => {
         const box = event.target.form?.querySelector("[data-params]");
         if (!box) return;
