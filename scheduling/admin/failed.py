@@ -42,6 +42,9 @@ from scheduling.conf import get_conf
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution
 
+SEARCHED = 10_000
+"""Failures that a search looks through, the newest: their messages lie scattered over a table of millions."""
+
 
 class InboxList(ExecutionList):
     """The list shows the error's first line, so messages are fetched here."""
@@ -68,7 +71,10 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
     )
     list_select_related = ()
     search_fields = ("error_message", "target_name", "=id")
-    search_help_text = gettext_lazy("An id, or a part of an error's message or of a target's name.")
+    search_help_text = gettext_lazy(
+        "An id, or a part of an error's message or of a target's name, among the newest 10,000 failures "
+        "that the filters leave."
+    )
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
     paginator = InboxPaginator
@@ -100,6 +106,9 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         term = search_term.strip()
         if not term:
             return queryset, False
+        oldest = queryset.order_by("-pk").values_list("pk", flat=True)[SEARCHED : SEARCHED + 1]
+        if not term.isdecimal() and (last := list(oldest)):
+            queryset = queryset.filter(pk__gt=last[0])
         found = Q(error_message__icontains=term) | Q(target_name__icontains=term) | Q(fingerprint=term.lower())
         if term.isascii() and term.isdecimal() and len(term) < 19:
             found |= Q(pk=int(term))

@@ -99,6 +99,22 @@ def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
     assert detail.headers["Location"] == reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
 
 
+def test_a_search_looks_through_the_newest_that_the_filters_leave(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(page_module, "SEARCHED", 2)
+    rows = [FailedExecutionFactory(error_message="no route", error_class=name) for name in ("A", "A", "B", "B", "B")]
+    keys = [row.pk for row in rows]
+    assert shown_rows(operator, "q=route") == set(keys[3:])
+    assert shown_rows(operator, "q=route&error_class=A") == set(keys[:2])
+    assert shown_rows(operator, f"q={keys[0]}") == {keys[0]}
+    page = ask(operator, "republish_selected", rows[4:], f"{LIST}?q=route", across=True)
+    assert said(confirm(operator, page, f"{LIST}?q=route")) == ["2 were republished."]
+    # Those that come after them are found next.
+    assert shown_rows(operator, "q=route") == set(keys[1:3])
+    assert "newest 10,000" in operator.get(LIST).content.decode()
+
+
 def test_in_a_large_inbox_the_oldest_is_looked_for_among_the_first(
     viewer: Client, editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
