@@ -15,7 +15,7 @@ REMEMBERED = timedelta(hours=1)
 
 
 def patience() -> timedelta:
-    """How old a heartbeat may be: a consumer renews it with its leases, every third of their length."""
+    """How old a heartbeat may be: a consumer renews it with its leases, every third of their length or sooner."""
     return max(SILENT_AFTER, timedelta(seconds=get_conf().lease_seconds))
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator
-from contextlib import closing
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from django.utils import timezone as clock
 from reports.models import Report, ReportArtefact
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from tests.admin.test_failed import LIST, ask, confirm
-from tests.contract.server import Server, require
+from tests.contract.server import Server
 from tests.contract.tap import Tap
 from tests.factories import UserFactory
 from tests.support import Commands, due, marks, wait_for
@@ -29,14 +28,6 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 DELAY_MS = int(os.environ.get("FLOW_DELAY_MS", "2000"))
 SECONDS = [DELAY_MS * factor // 1000 for factor in (1, 2, 4)]
-
-
-@pytest.fixture
-def server(server_url: str) -> Iterator[Server]:
-    """The commands declare the whole ladder, and all of it is removed."""
-    require(server_url)
-    with closing(Server(server_url)) as server:
-        yield server
 
 
 @pytest.fixture
