@@ -12,7 +12,7 @@ FROM ${BASE} AS build
 RUN apt-get update \
     && apt-get install -y --no-install-recommends gcc libc6-dev libmariadb-dev pkg-config \
     && rm -rf /var/lib/apt/lists/*
-ARG EXTRAS=mysql,postgres
+ARG EXTRAS=site,mysql,postgres
 RUN python3 -m venv /app
 ENV PATH=/app/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src

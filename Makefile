@@ -6,14 +6,15 @@ BIN := $(VENV)/bin
 # Options of `up`, say: make run UP="--port 9000 --no-demo"
 UP ?=
 
-.PHONY: run test test-database test-rabbitmq4 compose-native lint bench clean
+.PHONY: run test test-fast test-database test-rabbitmq4 compose-native lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
 help:
 	@echo "make run    start everything on this machine (UP=\"--port 9000\" for its options)"
 	@echo "make test   lint, types, import rules, migrations, tests"
-	@echo "make lint   the same without the tests"
+	@echo "make test-fast  the tests that need no browser, no RabbitMQ and no processes, on all cores"
+	@echo "make lint   the same as make test without the tests"
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
@@ -25,13 +26,18 @@ run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up $(UP)
 
 test: lint
-	$(BIN)/pytest
+	$(BIN)/pytest -n auto
+
+# For each change; `make test` before it is handed on.
+test-fast: $(VENV)/.installed-dev
+	$(BIN)/pytest -q -n auto --dist worksteal --durations=10 \
+		-m "not browser and not processes and not rabbitmq and not slow"
 
 # TEST_DATABASE_URL reaches the tests through the environment. Drivers: pip install -e '.[mysql,postgres]'
 test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
-	$(BIN)/pytest --create-db tests/contract tests/models tests/producer \
-		tests/consumer tests/management/test_doctor.py tests/management/test_health.py tests/test_*.py
+	$(BIN)/pytest --create-db -m "not browser" tests/contract tests/models tests/producer tests/consumer \
+		tests/execution tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin tests/reports tests/test_*.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
 test-rabbitmq4: $(VENV)/.installed-dev
@@ -60,12 +66,12 @@ clean:
 # A stamp is newer than pyproject.toml when what that asks for is installed.
 $(VENV)/.installed: pyproject.toml $(BIN)/python
 	@echo "Installing into $(VENV) ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site]'
 	@touch $@
 
 $(VENV)/.installed-dev: pyproject.toml $(BIN)/python
 	@echo "Installing into $(VENV), with the tools ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site,dev]'
 	@touch $(VENV)/.installed $@
 
 # Order of the two messages: what a machine lacks is named before anything is made.

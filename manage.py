@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Django's command-line entry of this site."""
+"""The command line of this site."""
 
 import sys
 

@@ -1,8 +1,10 @@
-"""Measure, and print a table: `make bench`, or `python -m benchmarks [--database URL] [--broker URL]`.
+"""Measures rates, times and memory, and prints a table.
 
-Whole commands are timed from outside where that is what a user gets: a consumer's rate is runs
-divided by the time from its first start to its last end, as its own rows tell. Figures move by
-tens of percent on a busy machine: each is the median of `--repeat` runs, with least and most.
+Start it with `make bench` or with `python -m benchmarks [--database URL] [--broker URL]`.
+
+A consumer's rate is the number of runs divided by the seconds from the first start to the last end. Both times are
+read from the attempts' rows. Results vary by tens of percent on a busy machine. The table therefore shows the median,
+the minimum and the maximum of `--repeat` measurements.
 """
 
 from __future__ import annotations
@@ -24,11 +26,11 @@ from benchmarks.site import ROOT, enter
 Row = tuple[str, str, str]
 
 BROKER_ONLY = "RabbitMQ"
-"""In the titles of rows that the embedded transport, which publishes nothing, does not have."""
+"""A measurement with this word in its title runs only on RabbitMQ, because the database transport sends no messages."""
 
 
 def main() -> int:
-    """Run what was asked for and print the table."""
+    """Run the chosen measurements and print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks")
     parser.add_argument("--database", default="", help="default: SQLite in a folder of its own")
     parser.add_argument("--broker", default="database://")
@@ -49,17 +51,17 @@ def main() -> int:
 
 
 def rate(handler: str, concurrency: int, runs: int) -> float:
-    """Runs a second of one consumer, from its first start to its last end."""
+    """Measure the runs per second of one consumer, from the first start to the last end."""
     from scheduling.broker import get_broker
-    from scheduling.dispatch import publish
+    from scheduling.execution.publish import publish
     from scheduling.models import Attempt
-    from tests.support import queued, scheduler
+    from tests.factories import ManualExecutionFactory, SchedulerFactory
 
     clear()
     embedded = (broker := get_broker()).embedded
-    row = scheduler(handler)
+    row = SchedulerFactory(rare=True, handler=handler)
     columns = {} if embedded else {"state": "claimed", "published_at": None}
-    publish(queued(row, runs, **columns), broker)
+    publish(ManualExecutionFactory.bulk(runs, scheduler=row, **columns), broker)
     broker.close()
     arguments = ["run_worker", "--concurrency", str(concurrency), "--max-runs", str(runs)]
     subprocess.run([sys.executable, "manage.py", *arguments], cwd=ROOT, check=True)
@@ -69,10 +71,10 @@ def rate(handler: str, concurrency: int, runs: int) -> float:
 
 
 def claim_seconds(count: int) -> float:
-    """Seconds from the first claim to the last publish, `count` schedules due at one minute."""
+    """Measure the seconds from the first claim to the last publish if `count` schedules are due at the same minute."""
     from scheduling.broker import get_broker
-    from scheduling.claim import claim_due
-    from scheduling.dispatch import publish
+    from scheduling.execution.claim import claim_due
+    from scheduling.execution.publish import publish
     from scheduling.models import Scheduler, SchedulerExecution
 
     fill(count)
@@ -90,7 +92,10 @@ def claim_seconds(count: int) -> float:
 
 
 def published_a_second(count: int) -> float:
-    """Messages a second that one process publishes and has confirmed, handed over like claims: 1,000 at once."""
+    """Measure how many messages per second one process publishes with confirms.
+
+    The messages are published in batches of 1,000, because a producer publishes claims in such batches.
+    """
     from scheduling.broker import get_broker
     from scheduling.core.messages import TaskMessage
 
@@ -108,12 +113,12 @@ def published_a_second(count: int) -> float:
     taken = time.perf_counter() - begin
     broker.close()
     assert confirmed == count
-    # Their rows never were: a consumer that serves this queue next acknowledges them as copies.
+    # The messages stay in the queue. They have no rows, so the next consumer acknowledges and ignores them.
     return count / taken
 
 
 def fill(count: int) -> None:
-    """Exactly `count` schedules, none of them due."""
+    """Make sure that there are exactly `count` benchmark schedules, and that none of them is due."""
     from scheduling.models import Scheduler, Worker
 
     clear()
@@ -135,12 +140,12 @@ def fill(count: int) -> None:
 
 
 def idle_tick_ms(count: int) -> float:
-    """Milliseconds of one look with nothing due, sweeps included, beside `count` schedules."""
+    """Measure one pass of a producer's loop in milliseconds. There are `count` schedules, and no schedule is due."""
     from django.utils import timezone as clock
 
     from scheduling.broker import get_broker
-    from scheduling.claim import next_due
-    from scheduling.reconcile import sweep
+    from scheduling.execution.claim import next_due
+    from scheduling.producer.sweeps import sweep
 
     fill(count)
     broker = get_broker()
@@ -154,7 +159,7 @@ def idle_tick_ms(count: int) -> float:
 
 
 def idle_megabytes(*arguments: str) -> float:
-    """Resident memory of one idle command (not of the children it keeps ready)."""
+    """Measure the resident memory in MB of one idle command, without the memory of the command's children."""
     process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         time.sleep(6)
@@ -168,7 +173,7 @@ def idle_megabytes(*arguments: str) -> float:
 
 
 def next_after_us() -> float:
-    """Microseconds of `next_after` over ten usual expressions in two zones."""
+    """Measure one call of `next_after` in microseconds, as the mean over ten usual expressions in two time zones."""
     from scheduling.core.cron import next_after, parse
 
     expressions = (

@@ -1,12 +1,20 @@
-"""Audit a chaos run: rows, attempts and marks outside the database must tell one story."""
+"""Audits a chaos trial. The executions, their attempts and the marks must agree.
+
+A mark is a line that a handler writes to a file outside the database when a run starts or ends.
+"""
 
 from __future__ import annotations
 
 import argparse
 import itertools
 from collections import Counter
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from scheduling.models import Attempt, SchedulerExecution
 
 EXPLAINED = {"crashed", "interrupted", "failed", "timed_out"}
 
@@ -19,62 +27,27 @@ def audit(
     killed_at: dict[int, datetime],
     finished: bool,
 ) -> int:
-    """Print what holds and what does not; 0 when all of it holds."""
-    from scheduling.models import Attempt, Scheduler, SchedulerExecution
+    """Print the counts and the faults. Returns 0 if there is no fault, otherwise 1."""
+    from scheduling.models import Attempt, SchedulerExecution
 
     rows = list(SchedulerExecution.objects.order_by("pk"))
     attempts: dict[int, list[Attempt]] = {}
     for attempt in Attempt.objects.order_by("execution_id", "number"):
         attempts.setdefault(attempt.execution_id, []).append(attempt)
     faults: list[str] = [] if finished else ["something still waits or runs after the drain"]
-
-    expected = options.tasks
     if options.minutes:
-        minutes = []
-        instant = begin
-        while instant < end:
-            minutes.append(instant)
-            instant += timedelta(minutes=1)
-        schedulers = list(Scheduler.objects.filter(description__startswith="chaos ").values_list("pk", flat=True))
-        expected = len(minutes) * len(schedulers)
-        on_record = Counter((row.scheduler_id, row.scheduled_at) for row in rows)
-        missing = sum(1 for pk in schedulers for minute in minutes if on_record[pk, minute] == 0)
-        skipped = sum(row.missed for row in rows if row.state == "skipped")
-        if missing > max(0, skipped - sum(1 for row in rows if row.state == "skipped")):
-            faults.append(f"{missing} occurrences are not on record ({skipped} counted as missed)")
-        faults += [f"{key} has {count} rows" for key, count in on_record.items() if count > 1]
-        print(f"occurrences expected {expected}, missing {missing}, counted as missed {skipped}")
-    elif len(rows) != expected:
-        faults.append(f"{len(rows)} rows for {expected} tasks")
-
+        faults += occurrence_faults(rows, begin, end)
+    elif len(rows) != options.tasks:
+        faults.append(f"{len(rows)} rows for {options.tasks} tasks")
     doubles = 0
     recoveries: list[float] = []
     for row in rows:
         if row.state == "skipped":
             continue
-        ended = attempts.get(row.pk, [])
-        path = marks / f"{row.pk}.txt"
-        starts = [line for line in path.read_text().splitlines() if line.startswith("start")] if path.exists() else []
-        successes = sum(1 for each in ended if each.outcome == "succeeded")
-        if row.state != "succeeded" or successes != 1:
-            faults.append(f"execution {row.pk} is {row.state} with {successes} successes: {row.reason}")
-        if [each.number for each in ended] != list(range(1, row.attempt + 1)):
-            faults.append(
-                f"execution {row.pk} stands at attempt {row.attempt} with rows for {[e.number for e in ended]}"
-            )
-        numbers = [int(line.split()[1]) for line in starts]
-        if len(set(numbers)) != len(numbers):
-            faults.append(f"execution {row.pk}: one attempt started twice: {starts}")
-        if len(starts) > 1:
-            doubles += 1
-        for one, following in itertools.pairwise(ended):
-            if one.outcome not in EXPLAINED:
-                faults.append(f"execution {row.pk}: attempt {following.number} follows a {one.outcome} one")
-            pid = int(one.consumer.rsplit("-", 2)[1])
-            # Its consumer may have been killed later, for another run.
-            kills = [killed_at[each] for each in (pid, one.pid) if each in killed_at]
-            if killed := [at for at in kills if one.started_at <= at <= following.started_at]:
-                recoveries.append((following.started_at - max(killed)).total_seconds())
+        ended, starts = attempts.get(row.pk, []), marked_starts(marks / f"{row.pk}.txt")
+        faults += execution_faults(row, ended, starts)
+        doubles += len(starts) > 1
+        recoveries += recovery_seconds(ended, killed_at)
     print(f"executions {len(rows)}, started more than once {doubles}, each with its recorded cause")
     if recoveries:
         recoveries.sort()
@@ -84,3 +57,57 @@ def audit(
         print("FAULT", fault)
     print("PASS" if not faults else f"FAIL: {len(faults)} faults")
     return 0 if not faults else 1
+
+
+def occurrence_faults(rows: list[SchedulerExecution], begin: datetime, end: datetime) -> Iterator[str]:
+    """Find occurrences that have no row or several rows, and print the counts. Every schedule runs once a minute.
+
+    Occurrences from `begin` until just before `end` are checked.
+    """
+    from scheduling.models import Scheduler
+
+    minutes = []
+    instant = begin
+    while instant < end:
+        minutes.append(instant)
+        instant += timedelta(minutes=1)
+    schedulers = list(Scheduler.objects.filter(description__startswith="chaos ").values_list("pk", flat=True))
+    on_record = Counter((row.scheduler_id, row.scheduled_at) for row in rows)
+    missing = sum(1 for pk in schedulers for minute in minutes if on_record[pk, minute] == 0)
+    skipped = [row.missed for row in rows if row.state == "skipped"]
+    if missing > max(0, sum(skipped) - len(skipped)):
+        yield f"{missing} occurrences are not on record ({sum(skipped)} counted as missed)"
+    yield from (f"{key} has {count} rows" for key, count in on_record.items() if count > 1)
+    expected = len(minutes) * len(schedulers)
+    print(f"occurrences expected {expected}, missing {missing}, counted as missed {sum(skipped)}")
+
+
+def marked_starts(path: Path) -> list[str]:
+    """The lines that a handler wrote at each start of one execution: `start`, the attempt's number and more."""
+    return [line for line in path.read_text().splitlines() if line.startswith("start")] if path.exists() else []
+
+
+def execution_faults(row: SchedulerExecution, ended: list[Attempt], starts: list[str]) -> Iterator[str]:
+    """Find contradictions between an execution's row, its attempts and the marks of its handler."""
+    successes = sum(1 for attempt in ended if attempt.outcome == "succeeded")
+    if row.state != "succeeded" or successes != 1:
+        yield f"execution {row.pk} is {row.state} with {successes} successes: {row.reason}"
+    recorded = [attempt.number for attempt in ended]
+    if recorded != list(range(1, row.attempt + 1)):
+        yield f"execution {row.pk} stands at attempt {row.attempt} with rows for {recorded}"
+    numbers = [int(line.split()[1]) for line in starts]
+    if len(set(numbers)) != len(numbers):
+        yield f"execution {row.pk}: one attempt started twice: {starts}"
+    for former, following in itertools.pairwise(ended):
+        if former.outcome not in EXPLAINED:
+            yield f"execution {row.pk}: attempt {following.number} follows a {former.outcome} one"
+
+
+def recovery_seconds(ended: list[Attempt], killed_at: dict[int, datetime]) -> Iterator[float]:
+    """Seconds from the kill of an attempt's process to the start of the next attempt."""
+    for former, following in itertools.pairwise(ended):
+        pids = (int(former.consumer.rsplit("-", 2)[1]), former.pid)
+        # A kill counts only if it happened during this attempt: the consumer may have been killed in a later run.
+        kills = [killed_at[pid] for pid in pids if pid in killed_at]
+        if killed := [at for at in kills if former.started_at <= at <= following.started_at]:
+            yield (following.started_at - max(killed)).total_seconds()

@@ -1,14 +1,14 @@
-"""Kill producers, consumers and children at random, and count what was lost or doubled.
+"""Kill producers, consumers and children at random, and count lost and repeated runs.
 
-    python -m benchmarks.chaos --minutes 10 --schedules 200          # minutely schedules, kill -9 meanwhile
+    python -m benchmarks.chaos --minutes 10 --schedules 200          # schedules that run every minute
     python -m benchmarks.chaos --tasks 10000 --kills 30              # a backlog of 20 ms tasks
-    python -m benchmarks.chaos --tasks 4000 --kills 0 --wipe         # all queues of RabbitMQ deleted
+    python -m benchmarks.chaos --tasks 4000 --kills 0 --wipe         # deletes all queues of RabbitMQ
 
-The database and broker are those of DATABASE_URL and BROKER_URL; without them, SQLite in a folder
-of its own and the embedded transport. What a handler did is counted outside the database too: each
-start and end appends to a file. The seed is printed; the same seed gives the same fault plan.
+DATABASE_URL and BROKER_URL choose the database and the broker. The default is SQLite in a temporary folder and the
+database transport. At its start and end, each handler writes a line (a mark) to a file outside the database. The
+program prints its seed. The same seed gives the same plan of faults.
 
-Exit code 0: nothing lost, nothing doubled without a recorded cause.
+Exit code 0 means that no run was lost and that every repeated run has a recorded cause.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from benchmarks.wipe import tell, wipe
 
 @dataclass
 class Fleet:
-    """The commands, restarted whenever they die."""
+    """The running commands, which are restarted after a kill."""
 
     directory: Path
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Fleet:
     wiped_at: datetime | None = None
 
     def start(self, name: str, *arguments: str) -> None:
-        """Start a command under a name, and remember how."""
+        """Start a command under a name, and keep its arguments for restarts."""
         self.arguments[name] = list(arguments)
         with (self.directory / f"{name}.log").open("ab") as log:
             self.processes[name] = subprocess.Popen(
@@ -55,7 +55,7 @@ class Fleet:
             )
 
     def kill(self, name: str) -> None:
-        """SIGKILL, and start it anew at once."""
+        """Kill a command with SIGKILL and restart it at once."""
         process = self.processes[name]
         self.killed_at[process.pid] = datetime.now(UTC)
         process.kill()
@@ -64,7 +64,7 @@ class Fleet:
         self.start(name, *self.arguments[name])
 
     def kill_child(self, name: str, pick: random.Random) -> None:
-        """SIGKILL a process that runs a handler (or waits to) under one consumer."""
+        """Kill one of a consumer's children with SIGKILL. The child may be running a handler or waiting for a task."""
         pids = [pid for server in children(self.processes[name].pid) for pid in children(server)]
         if pids:
             pid = pick.choice(pids)
@@ -76,7 +76,7 @@ class Fleet:
             self.kills["child"] += 1
 
     def stop(self) -> None:
-        """Ask all, then insist."""
+        """Send SIGTERM to all commands, and SIGKILL to every command that is still running 20 seconds later."""
         for process in self.processes.values():
             process.terminate()
         for process in self.processes.values():
@@ -88,7 +88,7 @@ class Fleet:
 
 
 def children(pid: int) -> list[int]:
-    """The direct children of a process."""
+    """Process ids of the direct children of a process."""
     try:
         return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
     except OSError:
@@ -96,7 +96,7 @@ def children(pid: int) -> list[int]:
 
 
 def main() -> int:
-    """Run the chosen load under faults, then audit."""
+    """Read the options and run one trial."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
     parser.add_argument("--minutes", type=float, default=0.0, help="run minutely schedules for so long")
     parser.add_argument("--schedules", type=int, default=200)
@@ -117,7 +117,7 @@ def main() -> int:
 
 
 def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> int:
-    """One whole trial in a folder of its own."""
+    """Run one trial in its own folder and return the exit code."""
     marks = directory / "marks"
     marks.mkdir()
     inherited = os.environ.get
@@ -155,9 +155,9 @@ def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> in
 
 
 def prepare(options: argparse.Namespace, worker: object, params: dict[str, object]) -> datetime:
-    """Make the load; returns the first instant at which it counts."""
+    """Create the schedules or the backlog. Returns the instant from which occurrences are counted."""
     from scheduling.broker import get_broker
-    from scheduling.dispatch import run_now
+    from scheduling.execution.run_now import run_now
     from scheduling.models import Scheduler
 
     now = datetime.now(UTC)
@@ -176,7 +176,7 @@ def prepare(options: argparse.Namespace, worker: object, params: dict[str, objec
 
 
 def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: datetime) -> None:
-    """Spread the kills over the time; without a time, over the drain of the backlog."""
+    """Cause the faults, spread over the chosen minutes or, for a backlog, over the seconds that it should take."""
     from scheduling.models import SchedulerExecution
 
     slots = options.consumers * options.concurrency
@@ -196,13 +196,7 @@ def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: 
             fleet.wiped_at = datetime.now(UTC)
             print(f"all queues deleted, with {wipe()} messages in them", flush=True)
         if plan and elapsed >= plan[0][0]:
-            _, kind, which = plan.pop(0)
-            if kind == "p":
-                fleet.kill(f"producer-{int(which * options.producers)}")
-            elif kind == "c":
-                fleet.kill(f"consumer-{int(which * options.consumers)}")
-            else:
-                fleet.kill_child(f"consumer-{int(which * options.consumers)}", pick)
+            strike(options, fleet, pick, *plan.pop(0)[1:])
         if options.tasks and not SchedulerExecution.objects.exclude(state="succeeded").exists():
             break
         time.sleep(0.1)
@@ -210,8 +204,23 @@ def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: 
         time.sleep(0.2)
 
 
+def strike(options: argparse.Namespace, fleet: Fleet, pick: random.Random, kind: str, which: float) -> None:
+    """Kill one process.
+
+    Args:
+        kind: `p` for a producer, `c` for a consumer, `k` for a consumer's child.
+        which: chooses the producer or the consumer, as a number from 0 to below 1.
+    """
+    if kind == "p":
+        fleet.kill(f"producer-{int(which * options.producers)}")
+    elif kind == "c":
+        fleet.kill(f"consumer-{int(which * options.consumers)}")
+    else:
+        fleet.kill_child(f"consumer-{int(which * options.consumers)}", pick)
+
+
 def drain(options: argparse.Namespace) -> bool:
-    """Wait until nothing waits or runs any more."""
+    """Wait until no execution waits or runs. Returns False if that takes too long."""
     from scheduling.models import SchedulerExecution
 
     deadline = time.monotonic() + (120 if options.minutes else 60 + options.tasks * options.task_seconds)

@@ -1,4 +1,4 @@
-"""History: a site that has run for a season, made in a database: schedules, executions, attempts, output."""
+"""Fills a database with the history of 90 days: schedules, executions, attempts and output."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ERRORS = (
 
 
 def clear() -> None:
-    """No history."""
+    """Delete all executions with their attempts and output."""
     from scheduling.models import Attempt, Output, SchedulerExecution
 
     for model in (Output, Attempt, SchedulerExecution):
@@ -32,7 +32,8 @@ def make(executions: int, seed: int = 1) -> None:
     """Fill empty tables.
 
     Args:
-        executions: how many rows of history, the latest of them from a moment ago.
+        executions: how many executions to create. The latest execution has just ended.
+        seed: seed of the random numbers.
     """
     from django.db import connection
 
@@ -48,7 +49,7 @@ def make(executions: int, seed: int = 1) -> None:
         batch_size=500,
     )
     for row in Scheduler.objects.filter(description__startswith="season "):
-        row.save()  # plans it
+        row.save()  # `save` plans the schedule
     ids = list(Scheduler.objects.filter(description__startswith="season ").values_list("pk", flat=True))
     rows: list[SchedulerExecution] = []
     for columns in _executions(executions, ids, worker.pk, pick):
@@ -58,7 +59,7 @@ def make(executions: int, seed: int = 1) -> None:
             rows = []
     SchedulerExecution.objects.bulk_create(rows)
     with connection.cursor() as cursor:
-        # One attempt for each that ran, and a line of output for the latest.
+        # Every execution that ran gets one attempt. The latest 100,000 get one line of output.
         cursor.execute(
             "INSERT INTO scheduling_attempt (execution_id, number, started_at, finished_at, consumer, pid, outcome,"
             " error_class, error_message, traceback) SELECT id, 1, started_at, finished_at, consumer, pid, state,"

@@ -1,7 +1,10 @@
-"""The failed inbox beside a long history: `python -m benchmarks.inbox [--database URL] [--executions N] [--failed N]`.
+"""Measures the failed inbox with a long history.
 
-Server time of each page, asked for by Django's test client in this process: the median of `--repeat`
-requests after a first one. Then a replay of everything: its start, and how fast it is sent.
+Start it with `python -m benchmarks.inbox [--database URL] [--executions N] [--failed N]`.
+
+Django's test client requests each page in this process. The table shows the median server time of `--repeat` requests
+after a first request that does not count. Then a replay of all failures is measured: the time to start the replay, and
+the time to send all its messages.
 """
 
 from __future__ import annotations
@@ -25,7 +28,7 @@ CHUNK = 5_000
 
 
 def main() -> int:
-    """Make the rows, ask for the pages, print the table."""
+    """Create the rows, request the pages, print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.inbox")
     parser.add_argument("--database", default="", help="default: SQLite in a folder of its own")
     parser.add_argument("--executions", type=int, default=1_000_000)
@@ -49,7 +52,7 @@ def main() -> int:
 
 
 def groups_seconds(count: int = 5_000) -> float:
-    """Seconds of the page that shows `count` failures of three causes as three groups."""
+    """Measure the seconds of a request for the page that shows `count` failures of three causes as three groups."""
     clear()
     failures(count)
     client = visitor()
@@ -63,7 +66,7 @@ def groups_seconds(count: int = 5_000) -> float:
 
 
 def failures(count: int) -> None:
-    """Half of the first cause, three tenths of the second, a fifth of the third, over the last three weeks."""
+    """Create failures of the last three weeks. 50 % have the first cause, 30 % the second and 20 % the third."""
     from scheduling.core.fingerprint import fingerprint
 
     kinds = [0] * 5 + [1] * 3 + [2] * 2
@@ -79,12 +82,12 @@ def failures(count: int) -> None:
 
 
 def history(count: int) -> None:
-    """What succeeded."""
+    """Create succeeded executions."""
     insert(count, lambda _number: {"state": "succeeded", "attempt": 1})
 
 
 def insert(count: int, columns: Callable[[int], dict[str, Any]]) -> None:
-    """Executions of twenty schedules of four workers, evenly over the last three weeks."""
+    """Create executions of twenty schedules of four workers, evenly spread over the last three weeks."""
     from django.utils import timezone as clock
 
     from scheduling.models import Scheduler, SchedulerExecution, Worker
@@ -114,7 +117,7 @@ def insert(count: int, columns: Callable[[int], dict[str, Any]]) -> None:
 
 
 def analyze() -> None:
-    """As a database does by itself after a while."""
+    """Update the statistics of the query planner. A database in use does this regularly."""
     from django.db import connection
 
     table = "scheduling_schedulerexecution"
@@ -124,7 +127,7 @@ def analyze() -> None:
 
 
 def visitor() -> Any:
-    """A client that may do everything."""
+    """A test client that is signed in as a superuser."""
     from django.contrib.auth.models import User
     from django.test import Client
     from django.test.utils import setup_test_environment
@@ -138,7 +141,7 @@ def visitor() -> Any:
 
 
 def pages() -> dict[str, str]:
-    """Titles and addresses."""
+    """The URLs of the pages, by title."""
     from django.urls import reverse
 
     from scheduling.models import Scheduler
@@ -163,14 +166,14 @@ def pages() -> dict[str, str]:
 
 
 def get(client: Any, address: str) -> Any:
-    """The page, which must be there."""
+    """Request a page. The answer must have the status 200."""
     response = client.get(address)
     assert response.status_code == 200, (address, response.status_code)
     return response
 
 
 def ask(client: Any) -> None:
-    """The page between choosing all that match and republishing them."""
+    """Request the confirmation page for republishing all matching failures."""
     data = {"action": "republish_selected", "select_across": "1", "_selected_action": "all"}
     response = client.post(pages()["inbox"], data)
     assert response.status_code == 200
@@ -178,7 +181,7 @@ def ask(client: Any) -> None:
 
 
 def milliseconds(do: Callable[[], object], repeat: int) -> float:
-    """The median of some, after a first one."""
+    """The median time of `repeat` calls in milliseconds. A first call before them does not count."""
     do()
     taken = []
     for _ in range(repeat):
@@ -189,11 +192,15 @@ def milliseconds(do: Callable[[], object], repeat: int) -> float:
 
 
 def replay_seconds(count: int) -> tuple[float, float]:
-    """Seconds of the request that starts a replay of everything, and of all sweeps until the last is sent."""
+    """Measure the seconds to start a replay of all failures, and the seconds to send it.
+
+    The first number is the time of the request that starts the replay. The second is the time of all sweeps until the
+    last message is sent.
+    """
     from django.utils import timezone as clock
 
-    from scheduling import replay
     from scheduling.broker import get_broker
+    from scheduling.inbox import replay
     from scheduling.models import Replay, SchedulerExecution
 
     client, broker = visitor(), get_broker()

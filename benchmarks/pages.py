@@ -1,8 +1,10 @@
-"""Server time of each admin page on a large history: `python -m benchmarks.pages [--database URL] [--broker URL]`.
+"""Measures the server time of each admin page on a large history.
 
-Each page is asked for `--repeat` times in one process, signed in as somebody who may do everything; the table tells the
-median, the least and the most milliseconds from request to rendered answer. With a RabbitMQ, `--parked` messages lie
-in its failed queue, and their order and number are looked at before and after.
+Start it with `python -m benchmarks.pages [--database URL] [--broker URL]`.
+
+A superuser requests each page `--repeat` times in one process. The table shows the median, the minimum and the
+maximum time in milliseconds from the request to the rendered answer. With RabbitMQ, `--parked` messages are put into
+the failed queue. The pages must not change the number and the order of these messages.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ LIMIT_MS = 300
 
 
 def main() -> int:
-    """Fill what is empty, ask for every page, print the table; 1 if a page is slower than it may be."""
+    """Fill an empty database, request every page and print the table. Returns the exit code of `measure`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages")
     parser.add_argument("--database", default="", help="default: SQLite in a folder of its own")
     parser.add_argument("--broker", default="database://")
@@ -37,7 +39,7 @@ def main() -> int:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """The table."""
+    """Print the table. Returns 1 if a page takes longer than LIMIT_MS or the failed queue has changed, otherwise 0."""
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -71,7 +73,7 @@ def measure(options: argparse.Namespace) -> int:
 
 
 def ask(client: Any, address: str) -> float:
-    """Milliseconds of one page."""
+    """Request a page and return how many milliseconds the request took."""
     begin = time.perf_counter()
     response = client.get(address)
     if hasattr(response, "streaming_content"):
@@ -83,7 +85,7 @@ def ask(client: Any, address: str) -> float:
 
 
 def pages() -> list[tuple[str, str]]:
-    """Title and address of each page."""
+    """The titles and URLs of the pages."""
     from scheduling.models import Scheduler, SchedulerExecution
 
     last = SchedulerExecution.objects.filter(state="succeeded").latest("id")
@@ -138,7 +140,7 @@ def pages() -> list[tuple[str, str]]:
 
 
 def talk(pk: int) -> int:
-    """Have an execution print half a megabyte in each of twenty attempts; returns its key."""
+    """Give an execution half a megabyte of output in each of twenty attempts. Returns the execution's id."""
     from django.utils import timezone as clock
 
     from scheduling.models import Output
@@ -156,33 +158,33 @@ def talk(pk: int) -> int:
 
 
 def park(count: int) -> None:
-    """Failed rows whose messages lie in the broker's failed queue."""
+    """Create failed executions whose messages are in the broker's failed queue."""
     from django.utils import timezone as clock
 
     from scheduling.broker import get_broker
-    from scheduling.dispatch import park as keep
-    from tests.support import queued, scheduler
+    from scheduling.execution.publish import park as keep
+    from tests.factories import ManualExecutionFactory
 
     broker = get_broker()
     broker.declare([])
     columns = {"state": "failed", "finished_at": clock.now(), "published_at": None, "attempt": 1, "fingerprint": "p"}
     error = "builtins.ConnectionError"
-    for row in queued(scheduler("tests.noop"), count, error_class=error, error_message="no route", **columns):
+    for row in ManualExecutionFactory.bulk(count, error_class=error, error_message="no route", **columns):
         if not keep(row, broker, clock.now(), "no route", 0):
             raise SystemExit("The broker did not confirm a message.")
     broker.close()
 
 
 def lying() -> list[str] | None:
-    """Identities of the messages in the failed queue, in their order; None where the table is the queue."""
+    """The ids of the messages in the failed queue, in order. None if the transport has no failed queue."""
     from scheduling.broker import get_broker
 
     broker = get_broker()
     try:
-        if not broker.parks:
+        if not broker.has_failed_queue:
             return None
-        with broker.parked() as session:
-            return [each.message_id for each in session.messages]
+        with broker.failed_queue() as session:
+            return [message.message_id for message in session.messages]
     finally:
         broker.close()
 

@@ -1,4 +1,4 @@
-"""A site of a benchmark's own: this process and all that it starts work on one database and one broker."""
+"""Sets up a site for one benchmark. This process and the processes that it starts use one database and one broker."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def enter(directory: Path, database: str = "", broker: str = "database://", **environment: str) -> None:
-    """Set the environment, migrate, and make Django ready; once in a process.
+    """Set the environment variables, migrate the database and set up Django. Call this once in a process.
 
     Args:
-        directory: for what the site writes.
-        database: DATABASE_URL; empty for SQLite in the directory.
-        environment: further settings.
+        directory: the data folder.
+        database: the value of DATABASE_URL. If it is empty, the database is SQLite in the directory.
+        broker: the value of BROKER_URL.
+        environment: further environment variables.
     """
     os.environ.update(
         DATABASE_URL=database or f"sqlite:///{directory / 'db.sqlite3'}",
         BROKER_URL=broker,
         DATA_DIR=str(directory),
-        SECRET_KEY="bench",  # noqa: S106 - nobody logs in
-        EXTRA_APPS="tests.handlers",
+        SECRET_KEY="bench",  # noqa: S106 - used only by this process
+        EXTRA_APPS="tests.apps.sample",
         DJANGO_SETTINGS_MODULE="cronsite.settings",
         LOG_LEVEL="WARN",
         **environment,

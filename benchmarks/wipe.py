@@ -1,4 +1,4 @@
-"""Wipe: delete every queue of the broker under load, and tell how long what waited had to wait for its start."""
+"""Deletes every queue of the broker under load, and prints how long executions then had to wait for their start."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from datetime import datetime
 
 
 def wipe() -> int:
-    """Delete all queues of RabbitMQ that are ours; returns how many messages lay ready in them."""
+    """Delete all queues of this application in RabbitMQ. Returns how many ready messages the queues held."""
     import pika
 
     from scheduling.broker.rabbitmq.address import Address
-    from scheduling.broker.topology import LADDER, WORK, Topology
+    from scheduling.broker.rabbitmq.topology import LADDER, WORK, Topology
     from scheduling.conf import get_conf
 
     address = Address(get_conf().broker_url)
@@ -24,7 +24,7 @@ def wipe() -> int:
 
 
 def tell(wiped_at: datetime) -> None:
-    """Print the wait of everything that was on record at the wipe and started after it."""
+    """Print how long executions had to wait that were claimed before the wipe and started after it."""
     from scheduling.models import Attempt
 
     started = (

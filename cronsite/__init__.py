@@ -1,3 +1,3 @@
-"""The Django site: settings from the environment, addresses, WSGI."""
+"""The ready-made Django site, with settings from the environment, URLs and a WSGI application."""
 
 __version__ = "0.1.0"

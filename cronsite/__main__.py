@@ -3,6 +3,9 @@
 import os
 import sys
 
+SITE_MODULES = frozenset({"csp", "environ", "whitenoise"})
+"""The packages that this site's settings import. The extra `site` installs them."""
+
 
 def main() -> int:
     """Run Django's command line with this site's settings."""
@@ -15,15 +18,21 @@ def main() -> int:
     except ImproperlyConfigured as error:
         sys.stderr.write(f"{_explain(str(error))}\n")
         return 1
+    except ModuleNotFoundError as error:
+        module = (error.name or "").partition(".")[0]
+        if module not in SITE_MODULES:
+            raise
+        sys.stderr.write(f"This site needs {module}, which is not installed: pip install 'cronsite[site]'.\n")
+        return 1
     return 0
 
 
 def _explain(text: str) -> str:
-    """Django's refusals, with the way out."""
+    """A text that says how to fix the error, if the fix is known; otherwise the error's own text."""
     if "MySQLdb" in text:
-        return "DATABASE_URL names MySQL or MariaDB, but its driver is missing: pip install 'cronsite[mysql]'."
+        return "DATABASE_URL names MySQL or MariaDB, but its driver is missing: pip install 'cronsite[site,mysql]'."
     if "psycopg" in text:
-        return "DATABASE_URL names PostgreSQL, but its driver is missing: pip install 'cronsite[postgres]'."
+        return "DATABASE_URL names PostgreSQL, but its driver is missing: pip install 'cronsite[site,postgres]'."
     if "SECRET_KEY" in text:
         return "SECRET_KEY is empty. Set it in the environment, or run `up`, which makes one."
     return text

@@ -1,7 +1,7 @@
-"""Environment -> Django settings. Every name is described in docs/configuration.md.
+"""Reads the Django settings from the environment. docs/configuration.md describes every name.
 
-Values are only read here; `scheduling.conf` holds the bounds of the CRON_ ones and
-`manage.py check` says which is wrong and what to do.
+This module does not check the CRON_ values. Their bounds are in `scheduling.conf`, and `manage.py check` tells which
+value is wrong and how to fix it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import environ
+from csp.constants import NONE, SELF
 from django.core.exceptions import ImproperlyConfigured
+
+from scheduling.conf import NAMES
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
@@ -22,23 +25,40 @@ DATA_DIR = Path(env.str("DATA_DIR", str(Path.cwd() / "var")))
 DEBUG = env.bool("DEBUG", False)
 SECRET_KEY = env.str("SECRET_KEY", "")
 if not SECRET_KEY:
-    _key_file = DATA_DIR / "secret.key"  # `manage.py up` makes one on its first start
+    _key_file = DATA_DIR / "secret.key"  # created by the first `manage.py up`
     if _key_file.exists():
         SECRET_KEY = _key_file.read_text().strip()
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=["localhost", "127.0.0.1", "[::1]"])
 CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 
-# Behind TLS (HTTPS=true) cookies are bound to it; embedded use on a laptop has none.
+# With HTTPS=true, cookies are sent only over TLS. The default is false, because a laptop serves the site without TLS.
 _https = env.bool("HTTPS", False)
 SECURE_SSL_REDIRECT = _https
 SESSION_COOKIE_SECURE = _https
 CSRF_COOKIE_SECURE = _https
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31536000 if _https else 0)
-SECURE_HSTS_INCLUDE_SUBDOMAINS = _https
-SECURE_HSTS_PRELOAD = _https
+# Both settings are off by default, because they also affect subdomains, which may belong to other sites.
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_INCLUDE_SUBDOMAINS", False)
+SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
 if env.bool("BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
+# The browser runs no inline script and applies no inline style. So even text that a page fails to escape cannot run
+# code.
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": [NONE],
+        "script-src": [SELF],
+        "style-src": [SELF],
+        "img-src": [SELF],
+        "font-src": [SELF],
+        "connect-src": [SELF],
+        "form-action": [SELF],
+        "frame-ancestors": [NONE],
+        "base-uri": [NONE],
+        "object-src": [NONE],
+    }
+}
 
 INSTALLED_APPS = [
     "django.contrib.admin",
@@ -56,6 +76,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "csp.middleware.CSPMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.locale.LocaleMiddleware",
@@ -67,6 +88,7 @@ MIDDLEWARE = [
 ]
 
 ROOT_URLCONF = "cronsite.urls"
+LOGIN_REDIRECT_URL = "admin:index"
 WSGI_APPLICATION = "cronsite.wsgi.application"
 
 TEMPLATES = [
@@ -85,12 +107,27 @@ TEMPLATES = [
 ]
 
 
-def database(url: str) -> dict[str, Any]:
-    """One DATABASES entry from a database URL, with what each engine needs to be safe here.
+ENGINE_OPTIONS: dict[str, dict[str, Any]] = {
+    "sqlite3": {
+        "timeout": 20,
+        "transaction_mode": "IMMEDIATE",
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+    },
+    "mysql": {"charset": "utf8mb4", "isolation_level": "read committed", "connect_timeout": 10},
+    "postgresql": {"connect_timeout": 10},
+}
 
-    SQLite: WAL lets readers and the one writer work side by side; IMMEDIATE takes the write
-    lock at BEGIN, so a read-then-write never fails with "database is locked" halfway.
-    MySQL and MariaDB: READ COMMITTED, on which SKIP LOCKED claims do not lock gaps.
+
+def database(url: str) -> dict[str, Any]:
+    """One DATABASES entry from a database URL, with the options that each engine needs.
+
+    SQLite: WAL lets readers and the one writer work side by side. IMMEDIATE takes the write lock at BEGIN. Without it,
+    a transaction that reads and then writes can fail with "database is locked".
+
+    MySQL and MariaDB: with READ COMMITTED, claims do not lock the gaps between rows.
+
+    Raises:
+        ImproperlyConfigured: when the URL cannot be read.
     """
     try:
         config: dict[str, Any] = dict(environ.Env.db_url_config(url))
@@ -99,21 +136,9 @@ def database(url: str) -> dict[str, Any]:
             "DATABASE_URL cannot be read. Write it as mysql://user:password@host:3306/name, "
             "postgres://..., or sqlite:///path; a # or ? in the password must be percent-encoded."
         ) from error
-    options = config.setdefault("OPTIONS", {})
-    engine = str(config["ENGINE"])
-    if engine.endswith("sqlite3"):
-        options.setdefault("timeout", 20)
-        options.setdefault("transaction_mode", "IMMEDIATE")
-        options.setdefault("init_command", "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;")
-    elif engine.endswith("mysql"):
-        options.setdefault("charset", "utf8mb4")
-        options.setdefault("isolation_level", "read committed")
-        options.setdefault("connect_timeout", 10)
-    elif engine.endswith("postgresql"):
-        options.setdefault("connect_timeout", 10)
-    config.setdefault("CONN_HEALTH_CHECKS", True)
-    config["CONN_MAX_AGE"] = env.int("CONN_MAX_AGE", 60)
-    return config
+    engine = config["ENGINE"].rpartition(".")[2]
+    options = {**ENGINE_OPTIONS.get(engine, {}), **config.get("OPTIONS", {})}
+    return {"CONN_HEALTH_CHECKS": True, **config, "OPTIONS": options, "CONN_MAX_AGE": env.int("CONN_MAX_AGE", 60)}
 
 
 DATABASES = {"default": database(env.str("DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}"))}
@@ -132,38 +157,22 @@ USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
-# An image names STATIC_ROOT and runs `collectstatic`; without it (a laptop) files are
-# served from the apps themselves.
+# An image sets STATIC_ROOT and runs `collectstatic`. Without STATIC_ROOT (on a laptop), static files are served from
+# the folders of the apps.
 STATIC_ROOT = env.str("STATIC_ROOT", "") or None
 WHITENOISE_USE_FINDERS = STATIC_ROOT is None
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", str(DATA_DIR / "media")))
+FILE_UPLOAD_PERMISSIONS = None  # the umask decides; Django's own 0644 would show report files to every user of the host
 
 EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://")
 vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "cron@localhost")
 
 # --- scheduling ---------------------------------------------------------------------------
-# Only what the environment says is passed on; scheduling.conf knows defaults and bounds.
+# Only CRON_ variables that are set become settings. scheduling.conf has their defaults and bounds.
 BROKER_URL = env.str("BROKER_URL", "database://")
 LOG_FORMAT = env.str("LOG_FORMAT", "text")
 LOG_LEVEL = env.str("LOG_LEVEL", "INFO")
-_names = (
-    "CRON_TIMEZONE",
-    "CRON_MAX_RETRIES",
-    "CRON_RETRY_DELAY_MS",
-    "CRON_RETRY_DELAY_MULTIPLIER",
-    "CRON_RETRY_MAX_DELAY_MS",
-    "CRON_RETRY_JITTER",
-    "CRON_CATCH_UP_SECONDS",
-    "CRON_LEASE_SECONDS",
-    "CRON_GRACE_SECONDS",
-    "CRON_TIME_LIMIT_SECONDS",
-    "CRON_OUTPUT_MAX_BYTES",
-    "CRON_COMMANDS",
-    "CRON_RETENTION_DAYS",
-)
-for _name in _names:
-    if _name in env.ENVIRON:
-        vars()[_name] = env.str(_name)
+vars().update({name: env.str(name) for name in NAMES if name in env.ENVIRON})
 
 LOGGING_CONFIG = None  # scheduling.logs configures logging once, in every process

@@ -1,4 +1,4 @@
-"""Addresses: the admin is the whole site."""
+"""The URLs of the site. All pages belong to the admin."""
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 
 
 def no_icon(_request: HttpRequest) -> HttpResponse:
-    """Browsers ask for one on every page; an empty answer keeps their console and our log clean."""
+    """An empty answer for the favicon. Browsers request it on every page, and a 404 would fill the log."""
     return HttpResponse(status=204)
 
 

@@ -1,7 +1,8 @@
-"""Reports: `from reports import ReportController, report` in a `reports.py` of any app."""
+"""The reports app. Define a report with `from reports import ReportController, report` in an app's `reports.py`."""
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -10,15 +11,11 @@ if TYPE_CHECKING:
 
 __all__ = ["ReportController", "report"]
 
+_MODULES = {"ReportController": "reports.controller", "report": "reports.registry"}
+
 
 def __getattr__(name: str) -> Any:
-    # Late: an app's package is imported before Django's models may be.
-    if name == "ReportController":
-        from reports.controller import ReportController
-
-        return ReportController
-    if name == "report":
-        from reports.registry import report
-
-        return report
-    raise AttributeError(f"module 'reports' has no attribute {name!r}")
+    # The modules are imported late, because Django imports this package before models may be imported.
+    if name not in _MODULES:
+        raise AttributeError(f"module 'reports' has no attribute {name!r}")
+    return getattr(import_module(_MODULES[name]), name)

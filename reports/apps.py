@@ -1,4 +1,4 @@
-"""The reports app: a Report row names a registered ReportController."""
+"""The reports app's configuration."""
 
 from __future__ import annotations
 
@@ -8,19 +8,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class ReportsConfig(AppConfig):
-    """Makes a Report row for each registered controller after `migrate`, and ties artefacts to executions."""
+    """Creates a Report row for each registered controller after `migrate`."""
 
     name = "reports"
+    label = "cron_reports"  # projects often have an app called reports; a label cannot be changed later
     verbose_name = _("Reports")
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from reports.links import artefacts_for
-        from reports.prune import remove_artefacts
-        from scheduling import artefacts
-        from scheduling.signals import executions_pruned
-        from scheduling.targets import sync_after_migrate
+        from scheduling.handlers.targets import sync_after_migrate
 
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="reports.targets")
-        executions_pruned.connect(remove_artefacts, dispatch_uid="reports.artefacts")
-        artefacts.register(artefacts_for)

@@ -1,4 +1,4 @@
-"""ReportController: the class that a project derives to make a report.
+"""Defines ReportController, the base class of a project's reports. An example:
 
 ```python
 @report("token_refresh", params=RefreshParams)
@@ -17,24 +17,24 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 from scheduling.core.outcome import NonRetryableError
-from scheduling.run import Run
+from scheduling.handlers import Run
 
 Row = Sequence[Any] | Mapping[str, Any]
-"""One line: values in the order of `columns`, or by column name."""
+"""One row: values in the order of `columns`, or a mapping by column name."""
 
 
 class ReportError(NonRetryableError):
-    """The report's code is wrong in a way that a retry cannot mend."""
+    """The report's code is wrong, so a retry would fail too."""
 
 
 class ReportController:
-    """One report: its columns, and its rows, made one at a time.
+    """Base class of a report. A subclass names the report's columns and yields its rows one by one.
 
     Class attributes:
-        columns: the names of the columns, unique.
-        title: shown to operators; the decorator's `title` comes first.
-        formats: the files that a run makes, of `csv` and `jsonl`.
-        byte_order_mark: whether a CSV begins with one (`renderers.CsvRenderer` says why).
+        columns: the unique names of the columns.
+        title: the title that operators see. The decorator's `title` overrides it.
+        formats: the formats of the files that a run makes: `csv`, `jsonl` or both.
+        byte_order_mark: whether a CSV file begins with a byte order mark (`renderers.CsvRenderer` gives the reason).
     """
 
     columns: ClassVar[tuple[str, ...]] = ()
@@ -43,29 +43,29 @@ class ReportController:
     byte_order_mark: ClassVar[bool] = True
 
     def rows(self, params: Any, run: Run) -> Iterator[Row]:
-        """Yield the rows; they go to the file one by one, so never collect them.
+        """Yield the rows. Do not collect them in a list, because each row is written as soon as it is yielded.
 
         Args:
             params: an instance of the report's params model.
             run: the attempt, with `run.log` and `run.progress`.
 
         Raises:
-            Exception: whatever it raises fails the attempt, and the retry policy decides.
+            Exception: any exception makes the attempt fail. The retry policy decides whether there is another attempt.
         """
         raise NotImplementedError(f"{type(self).__qualname__} needs a method rows(self, params, run).")
 
     def filename(self, params: Any, run: Run) -> str:
         """The file's name without extension: the report's name and the due instant in UTC.
 
-        Override it freely; `filenames.safe_filename` has the last word.
+        A subclass may override this method. `filenames.safe_filename` makes the result safe.
         """
         return f"{run.name or type(self).__name__}-{run.scheduled_at:%Y-%m-%d-%H%M}Z"
 
     def table(self, params: Any, run: Run) -> Iterator[tuple[Any, ...]]:
-        """The rows as tuples in the order of `columns`, each checked.
+        """The checked rows, as tuples in the order of `columns`.
 
         Raises:
-            ReportError: naming the row, from 1, and what is wrong with it.
+            ReportError: when a row does not fit the columns. The text names the row's number (from 1) and the problem.
         """
         rows: Iterable[Row] | None = self.rows(params, run)
         if rows is None:
@@ -97,8 +97,6 @@ class ReportController:
     def _wrong_keys(self, number: int, row: Mapping[Any, Any]) -> str:
         missing = [column for column in self.columns if column not in row]
         extra = [repr(key) for key in row if key not in self.columns]
-        problems = [
-            *([f"lacks {', '.join(missing)}"] if missing else []),
-            *([f"has {', '.join(extra)}, which is no column"] if extra else []),
-        ]
-        return f"Row {number} of {self._name} {' and '.join(problems)}."
+        lacks = f"lacks {', '.join(missing)}" if missing else ""
+        has = f"has {', '.join(extra)}, which is no column" if extra else ""
+        return f"Row {number} of {self._name} {' and '.join(filter(None, (lacks, has)))}."

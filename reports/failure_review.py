@@ -1,4 +1,4 @@
-"""The failure review: what failed in the last days, each run or by error group."""
+"""Defines the failure review: a report that lists the failures of the last days by execution or by error group."""
 
 from __future__ import annotations
 
@@ -13,24 +13,21 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from reports.controller import ReportController, Row
 from scheduling.core.lifecycle import State
+from scheduling.handlers import Run
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
-from scheduling.run import Run
-
-CHUNK = 500
-"""Executions read at a time."""
 
 ERROR_LIMIT = 300
 
 
 class Grouping(StrEnum):
-    """What one row stands for."""
+    """What one row of the report represents."""
 
     ERROR = "error"
     EACH = "each"
 
 
 class FailureReviewParams(BaseModel):
-    """Which failures, and how to show them."""
+    """Which failures the report lists, and how it groups them."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -43,26 +40,22 @@ class FailureReviewParams(BaseModel):
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed execution, with what its attempts and its schedule tell."""
+    """One failed execution, its schedule's description, and when its attempts failed first and last."""
 
-    execution_id: int
-    type: str
-    target: str
-    scheduler_id: int | None
+    execution: SchedulerExecution
     schedule: str
-    error_class: str
-    error: str
-    fingerprint: str
-    attempts: int
-    retries: int
     first_seen: datetime
     last_seen: datetime
-    state: str
+
+    @property
+    def error(self) -> str:
+        """The first line of the error, shortened."""
+        return next(iter(self.execution.error_message.strip().splitlines()), "")[:ERROR_LIMIT]
 
 
 @dataclass
 class Cause:
-    """Failures that share an error group, added up; `latest` stands for all of them."""
+    """The totals of one error group. The report shows the failure `latest` as the group's example."""
 
     latest: Failure
     first_seen: datetime
@@ -74,16 +67,17 @@ class Cause:
     states: set[str] = field(default_factory=set)
 
     def add(self, failure: Failure) -> None:
-        """Count one more."""
+        """Add one failure to the totals."""
         if failure.last_seen > self.latest.last_seen:
             self.latest = failure
         self.first_seen = min(self.first_seen, failure.first_seen)
+        execution = failure.execution
         self.count += 1
-        self.attempts += failure.attempts
-        self.retries += failure.retries
-        self.targets.add((failure.type, failure.target))
-        self.schedules.add(failure.scheduler_id)
-        self.states.add(failure.state)
+        self.attempts += execution.attempt
+        self.retries += execution.retry_count
+        self.targets.add((execution.type, execution.target_name))
+        self.schedules.add(execution.scheduler_id)
+        self.states.add(execution.state)
 
 
 class FailureReview(ReportController):
@@ -91,6 +85,7 @@ class FailureReview(ReportController):
 
     title = "Failure review"
     formats = ("csv", "jsonl")
+    executions_per_query = 500
     columns = (
         "date",
         "type",
@@ -109,17 +104,22 @@ class FailureReview(ReportController):
     )
 
     def rows(self, params: FailureReviewParams, run: Run) -> Iterator[Row]:
-        """The failures of the `days` before the due instant, so that two reviews in a row neither overlap nor gap."""
+        """The failures of the `days` before the due instant.
+
+        The result depends on the due instant, not on the time at which the report runs. If the schedule runs every
+        `days` days, each instant belongs to the period of exactly one review.
+        """
         until = run.scheduled_at
         found = failures(until - timedelta(days=params.days), until, include_discarded=params.include_discarded)
         return map(each_row, found) if params.group is Grouping.EACH else map(cause_row, causes(found))
 
 
 def failures(since: datetime, until: datetime, *, include_discarded: bool = False) -> Iterator[Failure]:
-    """Executions that failed for good in [since, until): the inbox first, then what was discarded.
+    """Executions that failed for good from `since` until just before `until`.
 
-    By key in short queries, and without a join: a cursor that is open for long holds back SQLite's
-    checkpoints, MySQL's driver would load its whole answer, and MariaDB sorts a join as a whole.
+    Failures in the inbox come first, discarded failures second. The rows are read in pages, in the order of their
+    ids. One cursor for all rows would be worse: on SQLite, it would delay checkpoints; on MySQL, the driver would load
+    all rows at once. The query has no join, because MariaDB would sort the whole join.
     """
     for state in (State.FAILED, State.DISCARDED) if include_discarded else (State.FAILED,):
         below: int | None = None
@@ -127,16 +127,12 @@ def failures(since: datetime, until: datetime, *, include_discarded: bool = Fals
             rows = SchedulerExecution.objects.filter(state=state.value, finished_at__gte=since).order_by("-pk")
             if below is not None:
                 rows = rows.filter(pk__lt=below)
-            chunk = list(rows.defer("params", "reason")[:CHUNK])
-            yield from _within(_described(chunk), since, until)
-            if len(chunk) < CHUNK:
+            chunk = list(rows.defer("params", "reason")[: FailureReview.executions_per_query])
+            # The end of the last attempt is the time of the failure, because discarding changes `finished_at`.
+            yield from (failure for failure in _described(chunk) if since <= failure.last_seen < until)
+            if len(chunk) < FailureReview.executions_per_query:
                 break
             below = chunk[-1].pk
-
-
-def _within(found: Iterable[Failure], since: datetime, until: datetime) -> Iterator[Failure]:
-    # A discard moves `finished_at`, so the last attempt's end decides.
-    return (failure for failure in found if since <= failure.last_seen < until)
 
 
 def _described(chunk: list[SchedulerExecution]) -> Iterator[Failure]:
@@ -145,26 +141,14 @@ def _described(chunk: list[SchedulerExecution]) -> Iterator[Failure]:
     schedules = dict(Scheduler.objects.filter(pk__in=ids).values_list("pk", "description"))
     for row in chunk:
         at = row.finished_at or row.executed_at
-        first, last = ends.get(row.pk, (at, at))
-        yield Failure(
-            execution_id=row.pk,
-            type=row.type,
-            target=row.target_name,
-            scheduler_id=row.scheduler_id,
-            schedule=schedules.get(row.scheduler_id or 0, ""),
-            error_class=row.error_class,
-            error=next(iter(row.error_message.strip().splitlines()), "")[:ERROR_LIMIT],
-            fingerprint=row.fingerprint,
-            attempts=row.attempt,
-            retries=row.retry_count,
-            first_seen=first,
-            last_seen=last,
-            state=row.state,
-        )
+        yield Failure(row, schedules.get(row.scheduler_id or 0, ""), *ends.get(row.pk, (at, at)))
 
 
 def _ends(chunk: list[SchedulerExecution]) -> dict[int, tuple[datetime, datetime]]:
-    """When each execution failed first and last; a message that never ran has no attempts."""
+    """The times of the first and the last failed attempt of each execution, by the execution's id.
+
+    Executions without attempts are left out.
+    """
     rows = (
         Attempt.objects.filter(execution__in=[row.pk for row in chunk])
         .exclude(outcome=Attempt.Outcome.INTERRUPTED)
@@ -176,36 +160,40 @@ def _ends(chunk: list[SchedulerExecution]) -> dict[int, tuple[datetime, datetime
 
 
 def causes(found: Iterable[Failure]) -> list[Cause]:
-    """Failures added up by error group, the most frequent first. Holds a cause each, not a failure each."""
+    """The totals of the failures by error group, the most frequent group first.
+
+    Memory grows with the number of groups, not with the number of failures.
+    """
     groups: dict[str, Cause] = {}
     for failure in found:
-        key = failure.fingerprint or f"{failure.error_class}: {failure.error}"
+        key = failure.execution.fingerprint or f"{failure.execution.error_class}: {failure.error}"
         groups.setdefault(key, Cause(failure, failure.first_seen)).add(failure)
-    return sorted(groups.values(), key=lambda cause: (-cause.count, -cause.latest.execution_id))
+    return sorted(groups.values(), key=lambda cause: (-cause.count, -cause.latest.execution.pk))
 
 
 def each_row(failure: Failure) -> dict[str, Any]:
     """The row of one failure."""
+    execution = failure.execution
     return {
         "date": failure.last_seen.date(),
-        "type": failure.type,
-        "target": failure.target,
-        "scheduler_id": failure.scheduler_id,
+        "type": execution.type,
+        "target": execution.target_name,
+        "scheduler_id": execution.scheduler_id,
         "schedule": failure.schedule,
-        "error_class": failure.error_class,
+        "error_class": execution.error_class,
         "error": failure.error,
-        "attempts": failure.attempts,
-        "retries": failure.retries,
+        "attempts": execution.attempt,
+        "retries": execution.retry_count,
         "first_seen": failure.first_seen.replace(microsecond=0),
         "last_seen": failure.last_seen.replace(microsecond=0),
         "count": 1,
-        "state": failure.state,
-        "execution_id": failure.execution_id,
+        "state": execution.state,
+        "execution_id": execution.pk,
     }
 
 
 def cause_row(cause: Cause) -> dict[str, Any]:
-    """The row of one error group; what differs within it is counted or joined."""
+    """The row of one error group. Values that differ within the group are counted or joined."""
     row = each_row(cause.latest) | {
         "attempts": cause.attempts,
         "retries": cause.retries,

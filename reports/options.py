@@ -1,8 +1,8 @@
-"""`options_interface`: how the seeds' params say that a report is to be delivered.
+"""Accepts `options_interface`, the delivery options in the params of the original contract (docs/original-contract.md).
 
-A scheduled report always runs in the foreground of its attempt, so that its errors reach the
-retry policy: whatever `options_interface.delivery.instant` says, it is true here. The key belongs
-to the delivery and not to the report; so a params model sees it only if it declares it.
+A scheduled report always runs in the foreground of its attempt, because its errors must reach the retry policy.
+`options_interface.delivery.instant` is therefore always set to true. The options concern the delivery, not the report.
+A params model therefore receives the options only if the model has a field `options_interface`.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ EXAMPLE = '{"delivery": {"instant": true}}'
 
 
 def instant(options: Any) -> dict[str, Any] | None:
-    """A copy of the options in which a delivery, if there is one, is instant.
+    """A copy of the options. If the options have a delivery, its `instant` is true in the copy. None gives None.
 
     Raises:
-        PydanticCustomError: when they are not of the shape {"delivery": {...}}.
+        PydanticCustomError: when the options do not have the shape {"delivery": {...}}.
     """
     if options is None:
         return None
@@ -33,10 +33,10 @@ def instant(options: Any) -> dict[str, Any] | None:
 
 
 def accepting(model: type[BaseModel]) -> type[BaseModel]:
-    """The same params model, which takes `options_interface` beside its own fields.
+    """A subclass of the params model that accepts `options_interface` beside the model's own fields.
 
-    A model that declares the key gets it with the delivery made instant; from any other it is
-    kept away, so that one with `extra="forbid"` does not refuse it.
+    A model with a field `options_interface` receives the options with `delivery.instant` true. For other models the
+    options are removed, because a model with `extra="forbid"` would refuse them.
     """
     declared = any(OPTIONS in {name, field.alias, field.validation_alias} for name, field in model.model_fields.items())
 
@@ -49,9 +49,5 @@ def accepting(model: type[BaseModel]) -> type[BaseModel]:
 
     validators: dict[str, Any] = {"sort_out_options_interface": model_validator(mode="before")(sort_out)}
     return create_model(
-        model.__name__,
-        __base__=model,
-        __module__=model.__module__,
-        __doc__=model.__doc__,
-        __validators__=validators,
+        model.__name__, __base__=model, __module__=model.__module__, __doc__=model.__doc__, __validators__=validators
     )

@@ -1,4 +1,4 @@
-"""`@report`: makes a ReportController schedulable. The database can name only what stands here."""
+"""Defines the decorator `@report`, which registers a ReportController. Only registered controllers can be scheduled."""
 
 from __future__ import annotations
 
@@ -13,8 +13,7 @@ from reports.delivery import deliver
 from reports.options import accepting
 from reports.renderers import RENDERERS
 from scheduling.core.retry import RetryPolicy
-from scheduling.registry import Handler, NoParams, RegistryError, register
-from scheduling.run import Run
+from scheduling.handlers import Handler, NoParams, RegistryError, Run, register
 
 Controller = TypeVar("Controller", bound=type[ReportController])
 
@@ -28,15 +27,15 @@ def report(
     title: str = "",
     description: str = "",
 ) -> Callable[[Controller], Controller]:
-    """Register a ReportController subclass; its name is the Report row's `controller`.
+    """Register a ReportController subclass under a name. The Report row holds this name in `controller`.
 
     Args:
-        name: unique among reports, 1 to 100 characters.
-        params: a pydantic model; `options_interface` is accepted beside its fields.
-        retry: the policy, or None for the settings'.
-        time_limit: seconds, 0 for none, or None for the settings'.
-        title: of the Report row that `migrate` makes; default: the class's `title`.
-        description: likewise; default: the class's docstring.
+        name: 1 to 100 characters, unique among reports.
+        params: a pydantic model. `options_interface` is accepted beside the model's fields.
+        retry: the retry policy. None means the policy of the settings.
+        time_limit: the time limit in seconds. 0 means no limit, None means the limit of the settings.
+        title: the title of the Report row that `migrate` creates. The default is the class's `title`.
+        description: the description of that Report row. The default is the class's docstring.
 
     Raises:
         RegistryError: when the name is taken or the class cannot make a report.
@@ -54,7 +53,7 @@ def report(
                 params=accepting(params),
                 retry=retry,
                 time_limit=time_limit,
-                fresh=True,  # a report may use much memory; its process ends with it
+                fresh=True,  # a report may use much memory; the memory is freed when the report's process ends
                 title=title or controller.title,
                 description=description or inspect.cleandoc(controller.__doc__ or ""),
             )
@@ -69,7 +68,7 @@ def _call(controller: type[ReportController]) -> Callable[[Any, Run], Any]:
         artefacts = deliver(controller(), params, run)
         return {"rows": artefacts[0].rows, "files": [artefact.filename for artefact in artefacts]}
 
-    # The registry tells two handlers of one name apart by these.
+    # The registry compares module and qualified name to detect two different handlers with the same name.
     call.__module__, call.__qualname__ = controller.__module__, controller.__qualname__
     return call
 
@@ -78,20 +77,14 @@ def _refuse_unusable(name: str, controller: Any) -> None:
     if not (isinstance(controller, type) and issubclass(controller, ReportController)):
         raise RegistryError(f"Report {name!r} must be a subclass of ReportController, not {controller!r}.")
     columns = controller.columns
-    if isinstance(columns, str) or not columns or not all(isinstance(each, str) and each for each in columns):
+    if isinstance(columns, str) or not columns or not all(isinstance(column, str) and column for column in columns):
         raise RegistryError(f'Report {name!r} needs columns: a tuple of names, such as ("user", "total").')
     if len(set(columns)) != len(columns):
         raise RegistryError(f"Report {name!r} names a column twice: {', '.join(columns)}.")
     formats = controller.formats
-    if (
-        isinstance(formats, str)
-        or not formats
-        or len(set(formats)) != len(formats)
-        or not set(formats) <= set(RENDERERS)
-    ):
-        raise RegistryError(
-            f"The formats of report {name!r} are one or more of {', '.join(sorted(RENDERERS))}, each once."
-        )
+    if isinstance(formats, str) or not formats or len(set(formats) & set(RENDERERS)) != len(formats):
+        known = ", ".join(sorted(RENDERERS))
+        raise RegistryError(f"The formats of report {name!r} are one or more of {known}, each once.")
     if controller.rows is ReportController.rows:
         raise RegistryError(f"Report {name!r} needs a method rows(self, params, run) that yields its rows.")
     try:

@@ -1,4 +1,4 @@
-"""Renderers: rows -> the bytes of a file, one row at a time."""
+"""Writes the rows of a report to a file, as CSV or as JSON Lines, one row at a time."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from io import TextIOWrapper
 from typing import IO, Any, ClassVar
 
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""A cell that begins with one of these is a formula to a spreadsheet; the last four are the
-full-width forms of the first four."""
+"""Spreadsheets treat a cell as a formula if it begins with one of these characters. The last four are the full-width
+forms of the first four."""
 
 
 def plain(value: Any) -> Any:
-    """A cell as text, whole number, finite float, bool or None; lists and dictionaries stay.
+    """A cell's value as text, int, finite float, bool or None, or as a list or dict of such values.
 
-    Instants become ISO 8601, in UTC with a Z where they know their zone; decimals become text with
-    all their digits, though `guarded` knows them for numbers; what else there is becomes `str`.
+    Datetimes with a time zone become ISO 8601 in UTC with a Z. Other dates and times become ISO 8601. Decimals become
+    text with all their digits (`guarded` writes them as numbers). Other values become `str(value)`.
     """
     match value:
         case None | bool() | int():
@@ -28,24 +28,24 @@ def plain(value: Any) -> Any:
         case float():
             return value if math.isfinite(value) else str(value)
         case str():
-            return str(value).replace("\x00", "\ufffd")  # a plain str, even of a lazy or safe one
+            return str(value).replace("\x00", "\ufffd")  # subclasses, such as Django's SafeString, become plain str
         case datetime() if value.tzinfo is not None:
             return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
         case datetime() | date() | time():
             return value.isoformat()
         case Mapping():
-            return {str(key): plain(each) for key, each in value.items()}
+            return {str(key): plain(item) for key, item in value.items()}
         case list() | tuple() | set() | frozenset():
-            return [plain(each) for each in value]
+            return [plain(item) for item in value]
         case _:
             return str(value).replace("\x00", "\ufffd")
 
 
 def guarded(value: Any) -> str:
-    """A cell of a CSV file, which no spreadsheet takes for a formula.
+    """The text of a cell in a CSV file. No spreadsheet treats it as a formula.
 
-    Text that begins like one gets an apostrophe in front. Numbers are told by their type and stay
-    numbers, also those below zero; the text "-5" is text.
+    Text that begins like a formula gets a leading apostrophe; this includes the text "-5". Values of a number type
+    stay numbers, even if they are negative.
     """
     if isinstance(value, Decimal) and value.is_finite():
         return f"{value:f}"
@@ -63,38 +63,35 @@ def guarded(value: Any) -> str:
 
 
 class Renderer:
-    """Writes one file: `write` each row, then `finish`. The binary file itself stays open."""
+    """Writes one file: call `write` for each row, then `finish`. The binary file stays open."""
 
     extension: ClassVar[str]
-    content_type: ClassVar[str]
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], encoding: str = "utf-8") -> None:
-        # A lone surrogate has no encoding: it becomes "?", for one broken character must not
-        # cost the report. newline="" leaves the line ends to the format.
+        # A lone surrogate cannot be encoded and becomes "?", because one broken character must not make the report
+        # fail. With newline="", the format decides how a line ends.
         self.text = TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
         self.columns = tuple(columns)
 
     def write(self, row: Sequence[Any]) -> None:
-        """Append one row: values in the order of the columns."""
+        """Append one row. Its values are in the order of the columns."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Flush, and let go of the file."""
+        """Flush and detach the binary file."""
         self.text.flush()
         self.text.detach()
 
 
 class CsvRenderer(Renderer):
-    """RFC 4180 in UTF-8, with a heading line, safe to open in a spreadsheet.
+    """Writes CSV (RFC 4180) in UTF-8 with a heading line. The file is safe to open in a spreadsheet.
 
-    It begins with a byte order mark, for Excel takes a CSV without one for the local code page and
-    breaks every letter beyond ASCII; pandas, LibreOffice and Python's `utf-8-sig` skip it. A
-    program that stumbles over it is better served with `jsonl`, or by a controller that sets
-    `byte_order_mark = False`.
+    The file begins with a byte order mark. Without the mark, Excel reads a CSV file in the local code page and breaks
+    every letter beyond ASCII. pandas, LibreOffice and Python's `utf-8-sig` skip the mark. For programs that do not skip
+    it, use `jsonl` or set `byte_order_mark = False` in the controller.
     """
 
     extension = "csv"
-    content_type = "text/csv; charset=utf-8"
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], byte_order_mark: bool = True) -> None:
         super().__init__(file, columns, "utf-8-sig" if byte_order_mark else "utf-8")
@@ -107,10 +104,9 @@ class CsvRenderer(Renderer):
 
 
 class JsonLinesRenderer(Renderer):
-    """An object a line, in UTF-8, for programs; numbers that JSON does not have become text."""
+    """Writes one JSON object in each line, in UTF-8. Numbers that JSON cannot represent become text."""
 
     extension = "jsonl"
-    content_type = "application/jsonl"
 
     def write(self, row: Sequence[Any]) -> None:
         """Append one object."""
@@ -119,11 +115,11 @@ class JsonLinesRenderer(Renderer):
 
 
 RENDERERS: dict[str, type[Renderer]] = {"csv": CsvRenderer, "jsonl": JsonLinesRenderer}
-"""The formats that a controller can name."""
+"""The renderers by the format names that a controller can use."""
 
 
 def renderer_for(format_: str, file: IO[bytes], columns: Sequence[str], byte_order_mark: bool) -> Renderer:
-    """A renderer of a known format, writing to `file`."""
+    """A renderer that writes the format `format_` to `file`. The format must be one of RENDERERS."""
     if format_ == "csv":
         return CsvRenderer(file, columns, byte_order_mark)
     return RENDERERS[format_](file, columns)

@@ -1,4 +1,4 @@
-"""The built-in reports, registered as those of any app are."""
+"""Registers the built-in reports. They are registered in the same way as the reports of any app."""
 
 from __future__ import annotations
 

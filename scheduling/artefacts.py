@@ -1,7 +1,7 @@
-"""Artefacts: links to what an execution left behind, from whoever keeps such things.
+"""Collects the links to the artefacts of an execution.
 
-An app that stores files for executions registers a provider in its `AppConfig.ready`; the
-execution's page shows what all providers offer, and imports none of them.
+An app that stores files for executions registers a provider of links in its `AppConfig.ready`. So the execution's page
+can show the links of all apps without importing the apps.
 """
 
 from __future__ import annotations
@@ -13,24 +13,25 @@ from scheduling.logs import get_logger
 log = get_logger(__name__)
 
 Link = tuple[str, str]
-"""What to show, and the address that the browser is sent to."""
+"""The text and the URL of a link."""
 
 Provider = Callable[[int], Iterable[Link]]
-"""Takes an execution's key and gives its links."""
+"""Takes an execution's key and returns the links to the execution's artefacts."""
 
 _providers: list[Provider] = []
 
 
 def register(provider: Provider) -> None:
-    """Have `links_for` ask this provider too; a second registration of the same one changes nothing."""
+    """Add a provider that `links_for` will ask. Registering the same provider again changes nothing."""
     if provider not in _providers:
         _providers.append(provider)
 
 
 def links_for(execution_id: int) -> list[Link]:
-    """All providers' links, in the order in which they were registered.
+    """The links of all providers, in the order in which the providers were registered.
 
-    A provider that raises is logged and left out: it must not take the execution's page with it.
+    If a provider raises an error, the error is logged and the provider's links are left out. The execution's page must
+    open in spite of the error.
     """
     found: list[Link] = []
     for provider in _providers:

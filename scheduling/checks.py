@@ -1,27 +1,30 @@
-"""System checks: an unusable setting stops `manage.py check` and every command with a sentence."""
+"""Django system checks. The errors E001 to E004 stop every command. The warnings W001 and W002 stop no command."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning
+from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.core.exceptions import ImproperlyConfigured
+from django.core.management import get_commands
+from django.db import connections
 from django.db.models import Model
 
-from scheduling import conf
+from scheduling import conf, logs
 
 
+@register("scheduling")
 def check_settings(**_kwargs: Any) -> list[CheckMessage]:
     """E001: a setting is unreadable or out of bounds."""
     return [Error(text, id="scheduling.E001") for text in conf.problems()]
 
 
+@register("scheduling")
 def check_logging(**_kwargs: Any) -> list[CheckMessage]:
     """E002: LOG_FORMAT or LOG_LEVEL is unknown."""
-    from scheduling import logs
-
     try:
         logs.validate(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
     except ValueError as error:
@@ -29,61 +32,56 @@ def check_logging(**_kwargs: Any) -> list[CheckMessage]:
     return []
 
 
+@register("scheduling")
 def check_secret_key(**_kwargs: Any) -> list[CheckMessage]:
-    """E003: no SECRET_KEY."""
-    try:
+    """E003: SECRET_KEY is empty."""
+    with suppress(ImproperlyConfigured):  # Django's own message for an empty key does not say what to do
         if settings.SECRET_KEY:
             return []
-    except ImproperlyConfigured:  # Django's own refusal has no way out in it
-        pass
+    text = "SECRET_KEY is empty. Set it in the environment, or run `manage.py up`, which makes one."
+    return [Error(text, id="scheduling.E003")]
+
+
+@register("scheduling")
+def check_databases(**_kwargs: Any) -> list[CheckMessage]:
+    """W001: SQLite without WAL and immediate transactions can fail with "database is locked"."""
     return [
-        Error(
-            "SECRET_KEY is empty. Set it in the environment, or run `manage.py up`, which makes one.",
-            id="scheduling.E003",
+        Warning(
+            f"DATABASES[{alias!r}] is SQLite without WAL and immediate transactions; "
+            "side by side, producers and consumers may meet 'database is locked'.",
+            hint='OPTIONS: {"transaction_mode": "IMMEDIATE", "timeout": 20, '
+            '"init_command": "PRAGMA journal_mode=WAL;"}',
+            id="scheduling.W001",
         )
+        for alias, config in settings.DATABASES.items()
+        if str(config.get("ENGINE", "")).endswith("sqlite3") and _may_lock(config.get("OPTIONS", {}))
     ]
 
 
-def check_databases(databases: list[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """W001: SQLite without immediate transactions can answer "database is locked"."""
-    found: list[CheckMessage] = []
-    for alias, config in settings.DATABASES.items():
-        if str(config.get("ENGINE", "")).endswith("sqlite3"):
-            options = config.get("OPTIONS", {})
-            if (
-                options.get("transaction_mode") != "IMMEDIATE"
-                or "wal" not in str(options.get("init_command", "")).lower()
-            ):
-                found.append(
-                    Warning(
-                        f"DATABASES[{alias!r}] is SQLite without WAL and immediate transactions; "
-                        "side by side, producers and consumers may meet 'database is locked'.",
-                        hint='OPTIONS: {"transaction_mode": "IMMEDIATE", "timeout": 20, '
-                        '"init_command": "PRAGMA journal_mode=WAL;"}',
-                        id="scheduling.W001",
-                    )
-                )
-    return found
+def _may_lock(options: dict[str, Any]) -> bool:
+    wal = "wal" in str(options.get("init_command", "")).lower()
+    return not wal or options.get("transaction_mode") != "IMMEDIATE"
 
 
+@register("scheduling")
 def check_handlers(**_kwargs: Any) -> list[CheckMessage]:
     """E004: a command of CRON_COMMANDS does not exist."""
-    from django.core.management import get_commands
-
     if conf.problems():
         return []
-    unknown = [name for name in conf.get_conf().commands if name not in get_commands()]
     return [
         Error(f"CRON_COMMANDS names {name!r}, but there is no such management command.", id="scheduling.E004")
-        for name in unknown
+        for name in conf.get_conf().commands
+        if name not in get_commands()
     ]
 
 
-def check_params(databases: list[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """W002: an active schedule's params do not fit the code it names (with `check --database` and `migrate`)."""
-    from django.db import connections
+@register(Tags.database)
+def check_params(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
+    """W002: the handler of an active schedule refuses the schedule's params.
 
-    from scheduling import contract
+    Only `check --database` and `migrate` run this check.
+    """
+    from scheduling.handlers import validation
     from scheduling.models import Scheduler
     from scheduling.models.scheduler import TARGETS
 
@@ -92,40 +90,26 @@ def check_params(databases: list[str] | None = None, **_kwargs: Any) -> list[Che
         if not _has_columns(connections[alias], Scheduler, *TARGETS):
             continue
         rows = Scheduler._default_manager.using(alias).filter(status=True)
-        for row in rows.select_related("worker", "report", "reminder").iterator(chunk_size=1000):
-            text = contract.problem(row)
-            if text:
-                found.append(
-                    Warning(f"Schedule {row.pk} ({row}) would fail before its handler: {text}", id="scheduling.W002")
-                )
+        for row in rows.select_related(*TARGETS).iterator(chunk_size=1000):
+            if error := validation.params_error(row):
+                text = f"Schedule {row.pk} ({row}) would fail before its handler: {error}"
+                found.append(Warning(text, id="scheduling.W002"))
     return found
 
 
 def _has_columns(connection: Any, model: type[Model], *relations: str) -> bool:
-    """Whether a database has all that a model and its relations are read from.
+    """Whether a database has the tables and columns of a model and of its related models.
 
-    `migrate` itself runs these checks first: before a first installation there is no table, and before an upgrade
-    the tables are those of the former version.
+    `migrate` runs the checks before it changes anything. At that time, a first installation has no tables, and the
+    tables of an upgrade still have the columns of the previous version.
     """
-    models: list[Any] = [model, *(model._meta.get_field(name).related_model for name in relations)]
+    related: list[Any] = [model._meta.get_field(name).related_model for name in relations]
     tables = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
-        for each in models:
-            if each._meta.db_table not in tables:
+        for meta in (model._meta, *(target._meta for target in related)):
+            if meta.db_table not in tables:
                 return False
-            there = {
-                column.name for column in connection.introspection.get_table_description(cursor, each._meta.db_table)
-            }
-            if not {field.column for field in each._meta.concrete_fields} <= there:
+            there = {column.name for column in connection.introspection.get_table_description(cursor, meta.db_table)}
+            if not {field.column for field in meta.concrete_fields} <= there:
                 return False
     return True
-
-
-def register_all(register: Callable[..., Any]) -> None:
-    """Register every check of the app."""
-    register(check_settings, "scheduling")
-    register(check_logging, "scheduling")
-    register(check_secret_key, "scheduling")
-    register(check_databases, "scheduling")
-    register(check_handlers, "scheduling")
-    register(check_params, Tags.database)

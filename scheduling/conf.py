@@ -1,23 +1,23 @@
-"""Django settings -> one frozen, bounded object.
+"""Reads the Django settings of this app into one frozen object with checked values.
 
-Every setting has a default and bounds; an unusable value is a `ConfError` whose text says
-which name, what was found and what is allowed. The system check (`checks.py`) and every
-command turn it into one sentence; nothing else reads `django.conf.settings.CRON_*`.
+Every setting has a default and bounds. An unusable value raises a `ConfError`. The error names the setting, its value
+and the allowed values. The error never shows the broker URL, because the URL may contain a password. The system
+check (`checks.py`) and the commands show this text. No other module reads `django.conf.settings.CRON_*`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
 from scheduling.core.cron import ZoneError, zone
-from scheduling.core.retry import RetryPolicy, RetryPolicyInvalid
+from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy, RetryPolicyInvalid
 
 DEFAULT_COMMANDS = ("clearsessions", "cleanup_executions", "check", "showmigrations")
 
@@ -28,7 +28,7 @@ class ConfError(ValueError):
 
 @dataclass(frozen=True)
 class Conf:
-    """What the producer, the consumers and the admin may be told from outside."""
+    """The checked settings of the producer, the consumers and the admin."""
 
     broker_url: str = "database://"
     timezone: str = "UTC"
@@ -37,11 +37,15 @@ class Conf:
     lease_seconds: int = 15
     grace_seconds: int = 30
     time_limit_seconds: int = 0
-    """Default time limit of a run; 0 is none."""
+    """Default time limit of a run in seconds; 0 means no limit."""
     output_max_bytes: int = 1_000_000
-    """Kept per attempt: half from its beginning, half from its end."""
+    """Bytes of output that are kept of an attempt: half from the beginning of the output, half from its end."""
     commands: tuple[str, ...] = DEFAULT_COMMANDS
     retention_days: int = 30
+
+
+Reader: TypeAlias = Callable[[str, Any], Any]
+"""Takes the name and the value of a setting, and returns the checked value."""
 
 
 def _integer(low: int, high: int) -> Callable[[str, Any], int]:
@@ -90,14 +94,13 @@ def _words(_name: str, value: Any) -> tuple[str, ...]:
 
 def _broker(name: str, value: Any) -> str:
     url = str(value).strip()
-    scheme = url.split("://", 1)[0] if "://" in url else ""
-    if scheme not in {"database", "amqp", "amqps"}:
-        # The value is not repeated: it may hold a password.
+    if not url.startswith(("database://", "amqp://", "amqps://")):
+        # The message does not repeat the value, because it may contain a password.
         raise ConfError(f"{name} must begin with database://, amqp:// or amqps://.")
     return url
 
 
-_READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
+_READERS: dict[str, tuple[str, Reader]] = {
     "BROKER_URL": ("broker_url", _broker),
     "CRON_TIMEZONE": ("timezone", _zone),
     "CRON_CATCH_UP_SECONDS": ("catch_up_seconds", _integer(60, 366 * 86_400)),
@@ -109,24 +112,27 @@ _READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
     "CRON_RETENTION_DAYS": ("retention_days", _integer(1, 36_500)),
 }
 
-_RETRY_READERS: dict[str, tuple[str, Callable[[str, Any], Any]]] = {
-    "CRON_MAX_RETRIES": ("max_retries", _integer(0, 19)),
-    "CRON_RETRY_DELAY_MS": ("delay_ms", _integer(1_000, 3_600_000)),
+_RETRY_READERS: dict[str, tuple[str, Reader]] = {
+    "CRON_MAX_RETRIES": ("max_retries", _integer(*MAX_RETRIES)),
+    "CRON_RETRY_DELAY_MS": ("delay_ms", _integer(*DELAY_MS)),
     "CRON_RETRY_DELAY_MULTIPLIER": ("multiplier", _number),
-    "CRON_RETRY_MAX_DELAY_MS": ("max_delay_ms", _integer(1_000, 3_600_000)),
+    "CRON_RETRY_MAX_DELAY_MS": ("max_delay_ms", _integer(*DELAY_MS)),
     "CRON_RETRY_JITTER": ("jitter", _flag),
 }
 
+NAMES = (*_READERS, *_RETRY_READERS)
+"""The names of all settings that are read here."""
+
 
 def problems() -> list[str]:
-    """Every unusable setting, a sentence each; empty when `get_conf` will succeed."""
+    """One sentence for each unusable setting. The list is empty if `get_conf` will succeed."""
+    return _read()[1]
+
+
+def _read() -> tuple[Conf, list[str]]:
     found: list[str] = []
-    _read(found)
-    return found
 
-
-def _read(found: list[str]) -> Conf:
-    def collect(readers: dict[str, tuple[str, Callable[[str, Any], Any]]]) -> dict[str, Any]:
+    def collect(readers: dict[str, tuple[str, Reader]]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, (attribute, reader) in readers.items():
             if hasattr(settings, name):
@@ -137,12 +143,13 @@ def _read(found: list[str]) -> Conf:
         return values
 
     values = collect(_READERS)
+    if not hasattr(settings, "CRON_TIMEZONE"):
+        values["timezone"] = settings.TIME_ZONE or "UTC"  # Django itself has checked TIME_ZONE
     try:
         values["retry"] = RetryPolicy(**collect(_RETRY_READERS))
     except RetryPolicyInvalid as error:
         found.append(f"The CRON_RETRY_ settings do not fit together: {error}")
-    known = {each.name for each in fields(Conf)}
-    return Conf(**{name: value for name, value in values.items() if name in known})
+    return Conf(**values), found
 
 
 @lru_cache(maxsize=1)
@@ -150,17 +157,12 @@ def get_conf() -> Conf:
     """The settings of this process.
 
     Raises:
-        ConfError: naming every unusable setting.
+        ConfError: at least one setting is unusable. The error has one sentence for each unusable setting.
     """
-    found: list[str] = []
-    conf = _read(found)
+    conf, found = _read()
     if found:
         raise ConfError(" ".join(found))
     return conf
 
 
-def _forget(**_kwargs: object) -> None:
-    get_conf.cache_clear()
-
-
-setting_changed.connect(_forget, dispatch_uid="scheduling.conf")
+setting_changed.connect(lambda **_kwargs: get_conf.cache_clear(), weak=False, dispatch_uid="scheduling.conf")

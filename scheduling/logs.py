@@ -1,9 +1,13 @@
-"""One formatter gives every process's lines:
+"""Formats the log lines of every process. A line looks like this:
 
 `2025-12-12T12:00:00.000Z [INFO] [type=report, id=25, scheduler_id=16] Processing task`
 
-or, with LOG_FORMAT=json, an object a line. Context is bound once per run, and colours show on
-a terminal only (NO_COLOR is honoured). ERROR is for what a person should look at.
+The values in the second pair of brackets are the context of the line, which is set once per run. With LOG_FORMAT=json,
+every line is one JSON object. Lines are coloured only on a terminal, and never if NO_COLOR is set. The level ERROR
+means that a person should look at the line.
+
+A message may quote errors and data from outside, and the quoted text could imitate a whole log line. So in the
+text format, the second and all further lines of a record are indented.
 """
 
 from __future__ import annotations
@@ -11,29 +15,31 @@ from __future__ import annotations
 import json
 import logging
 import os
-import sys
 from collections.abc import Iterator, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import UTC, datetime
 from typing import Any, TextIO
 
+from scheduling.core.text import one_line, visible_text
+
 SUCCESS = 25
-"""Between INFO and WARNING."""
+"""A level between INFO and WARNING."""
 
 logging.addLevelName(SUCCESS, "SUCCESS")
 
 _NAMES = {logging.WARNING: "WARN", logging.CRITICAL: "ERROR"}
+_INDENT = "    "
 _COLOURS = {"DEBUG": "90", "INFO": "36", "SUCCESS": "32", "WARN": "33", "ERROR": "31"}
 
 _context: ContextVar[dict[str, Any] | None] = ContextVar("log_context", default=None)
 
 
 class RunLogger(logging.LoggerAdapter[logging.Logger]):
-    """A logger with the seeds' fifth level, and context that goes on each line."""
+    """A logger that adds context to every line. It also has the level SUCCESS, between INFO and WARN."""
 
     def success(self, message: object, *args: object, **kwargs: Any) -> None:
-        """Log something that went well, at SUCCESS."""
+        """Log a success, at the level SUCCESS."""
         self.log(SUCCESS, message, *args, **kwargs)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
@@ -43,13 +49,13 @@ class RunLogger(logging.LoggerAdapter[logging.Logger]):
 
 
 def get_logger(name: str, **context: Any) -> RunLogger:
-    """A logger whose lines carry `context`, beside what is bound with `bound`."""
+    """A logger whose lines show `context` in addition to the context that `bound` has set."""
     return RunLogger(logging.getLogger(name), context)
 
 
 @contextmanager
 def bound(**context: Any) -> Iterator[None]:
-    """Bind context to every line logged inside."""
+    """Add context to every line that is logged inside the `with` block."""
     token = _context.set({**(_context.get() or {}), **context})
     try:
         yield
@@ -62,17 +68,17 @@ def _context_of(record: logging.LogRecord) -> dict[str, Any]:
 
 
 def level_name(levelno: int) -> str:
-    """DEBUG, INFO, SUCCESS, WARN or ERROR."""
+    """The level's name as log lines show it: DEBUG, INFO, SUCCESS, WARN or ERROR."""
     return _NAMES.get(levelno) or logging.getLevelName(levelno)
 
 
-def stamp(seconds: float) -> str:
+def iso_from_epoch(seconds: float) -> str:
     """Epoch seconds as `2025-12-12T12:00:00.000Z`."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 class LineFormatter(logging.Formatter):
-    """The seeds' line; a stack trace follows as further stamped lines."""
+    """Formats a record as a line like that in the module's docstring. A stack trace follows on indented lines."""
 
     def __init__(self, colour: bool = False) -> None:
         super().__init__()
@@ -82,22 +88,23 @@ class LineFormatter(logging.Formatter):
         """One record as one or more lines."""
         level = level_name(record.levelno)
         shown = f"\x1b[{_COLOURS[level]}m[{level}]\x1b[0m" if self.colour and level in _COLOURS else f"[{level}]"
-        head = f"{stamp(record.created)} {shown} "
+        head = f"{iso_from_epoch(record.created)} {shown} "
         context = ", ".join(f"{name}={value}" for name, value in _context_of(record).items())
-        lines = [f"{head}[{context}] {record.getMessage()}" if context else f"{head}{record.getMessage()}"]
+        message = one_line(record.getMessage())
+        lines = [f"{head}[{one_line(context)}] {message}" if context else f"{head}{message}"]
         if record.exc_info and record.exc_info[0] is not None:
-            lines.append(f"{head}Stack trace:")
-            lines.append(self.formatException(record.exc_info))
+            trace = visible_text(self.formatException(record.exc_info))
+            lines += [f"{head}Stack trace:", *(f"{_INDENT}{line}" for line in trace.split("\n"))]
         return "\n".join(lines)
 
 
 class JsonFormatter(logging.Formatter):
-    """One JSON object a line, for log collectors."""
+    """Formats a record as one line with a JSON object, for log collectors."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """One record as one line; what JSON cannot hold becomes text."""
+        """One record as one line. Values that JSON cannot represent become text."""
         entry: dict[str, Any] = {
-            "time": stamp(record.created),
+            "time": iso_from_epoch(record.created),
             "level": level_name(record.levelno),
             "logger": record.name,
             "message": record.getMessage(),
@@ -116,7 +123,7 @@ def validate(format_: str, level: str) -> str:
     """
     if format_ not in {"text", "json"}:
         raise ValueError(f"LOG_FORMAT is {format_!r}; it must be text or json.")
-    name = {"WARN": "WARNING"}.get(level.upper(), level.upper())
+    name = level.upper()
     if name not in logging.getLevelNamesMapping():
         raise ValueError(f"LOG_LEVEL is {level!r}; it must be DEBUG, INFO, SUCCESS, WARN or ERROR.")
     return name
@@ -129,14 +136,10 @@ def configure(format_: str = "text", level: str = "INFO", stream: TextIO | None 
         ValueError: for an unknown format or level.
     """
     name = validate(format_, level)
-    stream = stream or sys.stderr
     handler = logging.StreamHandler(stream)
-    # `up` shows its children's lines on its own terminal and says so.
-    wanted = stream.isatty() or os.environ.get("CRON_LOG_COLOUR") == "1"
+    # The processes that `manage.py up` starts write to a pipe, but `up` shows their lines on a terminal. If `up`
+    # uses colours there, it sets CRON_LOG_COLOUR to 1 for these processes.
+    wanted = handler.stream.isatty() or os.environ.get("CRON_LOG_COLOUR") == "1"
     colour = wanted and "NO_COLOR" not in os.environ
     handler.setFormatter(JsonFormatter() if format_ == "json" else LineFormatter(colour))
-    root = logging.getLogger()
-    for former in list(root.handlers):
-        root.removeHandler(former)
-    root.addHandler(handler)
-    root.setLevel(name)
+    logging.basicConfig(handlers=[handler], level=name, force=True)

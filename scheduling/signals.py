@@ -1,25 +1,27 @@
-"""Django signals for a project's own code. Receivers run in the process that recorded the fact."""
+"""Django signals for a project's own code. A receiver runs in the process that sends the signal."""
 
 from __future__ import annotations
 
 from django.dispatch import Signal
 
 execution_failed = Signal()
-"""An execution failed for good, sent once, by the winner of the settle.
+"""An execution failed for good. The process that recorded the failure sends this signal once.
 
 Arguments: `execution_id: int`, `scheduler_id: int | None`, `type: str`, `target_id: int | None`,
 `target_name: str`, `attempts: int`, `error_class: str`, `error_message: str`, `reason: str`.
-A receiver that raises is logged and stops nothing.
+If a receiver raises an error, the error is logged and the other receivers still run.
 """
 
 executions_pruned = Signal()
 """Retention is about to remove executions. Argument: `ids: list[int]`.
 
-Whoever keeps files or rows for them removes them now.
+An app that keeps files or rows for these executions must remove its files and rows now.
 """
 
 executions_replayed = Signal()
 """A replay has republished executions. Arguments: `executions: list`, `replay`.
 
-Sent inside the transaction that moves them: a receiver that raises undoes it, and it is tried again.
+The signal is sent inside the transaction that republishes the executions. If a receiver raises an error, the
+transaction is rolled back. If a sweep sent the signal, the next sweep republishes the executions and sends the signal
+again.
 """

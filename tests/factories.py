@@ -1,8 +1,10 @@
-"""Rows for tests, by factory-boy: each saved as a project would save it, consistent with its state."""
+"""Factories (factory-boy) for the rows of tests. The columns of each row fit the row's state."""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import uuid
+from copy import copy
+from datetime import datetime, timedelta
 from typing import Any
 
 import factory
@@ -30,7 +32,8 @@ PASSWORD = "correct horse battery staple"
 class UserFactory(DjangoModelFactory):
     """A staff user without any permission.
 
-    `UserFactory(permissions=["scheduling.view_scheduler", ...])` grants some; `superuser=True` grants all.
+    `UserFactory(permissions=["scheduling.view_scheduler", ...])` grants the listed permissions.
+    `superuser=True` grants all permissions.
     """
 
     class Meta:
@@ -47,7 +50,7 @@ class UserFactory(DjangoModelFactory):
 
     @factory.post_generation
     def permissions(self, create: bool, extracted: Any, **_kwargs: Any) -> None:
-        """Grant permissions named `app_label.codename`; a name that does not exist is an error."""
+        """Grant the permissions that are named as `app_label.codename`. An unknown name is an error."""
         for name in extracted or ():
             app_label, _, codename = name.partition(".")
             self.user_permissions.add(  # type: ignore[attr-defined]
@@ -65,7 +68,7 @@ class GroupFactory(DjangoModelFactory):
 
 
 class WorkerFactory(DjangoModelFactory):
-    """The row of a registered worker: `migrate` made most of them already."""
+    """The row of a registered worker. `migrate` has already made most of these rows."""
 
     class Meta:
         model = Worker
@@ -75,7 +78,7 @@ class WorkerFactory(DjangoModelFactory):
 
 
 class ReportFactory(DjangoModelFactory):
-    """The row of a report; its controller need not be registered."""
+    """The row of a report. The controller of this report need not be registered."""
 
     class Meta:
         model = Report
@@ -97,9 +100,10 @@ class ReminderFactory(DjangoModelFactory):
 
 
 class SchedulerFactory(DjangoModelFactory):
-    """A daily schedule of a worker that does nothing.
+    """A daily schedule of a worker that does nothing. `handler="tests.fail"` selects another worker.
 
-    Traits: `once` (one date and time, tomorrow), `of_report`, `of_reminder`, `off`.
+    Traits: `rare` (the schedule is due once a year, so that no producer of a test claims it by chance), `once` (the
+    schedule is due once, in 24 hours), `of_report`, `of_reminder`, `off`.
     """
 
     class Meta:
@@ -110,10 +114,19 @@ class SchedulerFactory(DjangoModelFactory):
         of_report = factory.Trait(worker=None, report=factory.SubFactory(ReportFactory))
         of_reminder = factory.Trait(worker=None, reminder=factory.SubFactory(ReminderFactory))
         off = factory.Trait(status=False)
+        rare = factory.Trait(schedule="0 0 1 1 *")
+        handler = "tests.noop"
 
     description = factory.Sequence(lambda n: f"Schedule {n}")
     schedule = "0 8 * * *"
-    worker = factory.SubFactory(WorkerFactory)
+    worker = factory.SubFactory(WorkerFactory, name=factory.SelfAttribute("..handler"))
+
+
+def due(row: Scheduler, instant: datetime) -> Scheduler:
+    """Set the next run of a schedule to an instant, and return the schedule. The instant may be in the past."""
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=instant)
+    row.refresh_from_db()
+    return row
 
 
 def _ago(seconds: float) -> Any:
@@ -121,10 +134,11 @@ def _ago(seconds: float) -> Any:
 
 
 class SchedulerExecutionFactory(DjangoModelFactory):
-    """An execution that waits in the queue; each further state is a trait of its name.
+    """An execution that waits in the queue. For each other state, there is a trait with the state's name.
 
-    The target's columns follow the scheduler. `failed=True` fills the error and its group, and
-    `error_class=`, `error_message=` replace it; add the attempts that led there with AttemptFactory.
+    The target's columns come from the scheduler. `failed=True` adds an error and the
+    fingerprint group of the error. `error_class=` and `error_message=` replace the error. This factory makes no
+    attempts; AttemptFactory makes them.
     """
 
     class Meta:
@@ -171,7 +185,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
             reason="All 3 retries are used.",
         )
         cancelled = factory.Trait(
-            state=State.CANCELLED.value, finished_at=_ago(30), wake_at=None, reason="Cancelled by somebody."
+            state=State.CANCELLED.value, finished_at=_ago(30), wake_at=None, reason="Cancelled by another user."
         )
         discarded = factory.Trait(
             state=State.DISCARDED.value,
@@ -179,7 +193,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
             started_at=_ago(40),
             finished_at=_ago(30),
             wake_at=None,
-            reason="Discarded by somebody: it is known.",
+            reason="Discarded by another user: it is known.",
         )
         skipped = factory.Trait(
             state=State.SKIPPED.value,
@@ -190,7 +204,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
         )
 
     scheduler = factory.SubFactory(SchedulerFactory)
-    # A minute apart, so that each key is unique: whatever the scheduler.
+    # Each execution is one minute earlier than the execution before: a schedule has one execution for each minute.
     scheduled_at = factory.Sequence(
         lambda n: (clock.now() - timedelta(minutes=n % 1_000_000)).replace(second=0, microsecond=0)
     )
@@ -209,8 +223,34 @@ class SchedulerExecutionFactory(DjangoModelFactory):
     published_at = _ago(60)
 
 
+class ManualExecutionFactory(SchedulerExecutionFactory):
+    """An execution that an operator has asked for just now. The schedule of the execution is due only once a year."""
+
+    scheduler = factory.SubFactory(SchedulerFactory, rare=True)
+    trigger = "manual"
+    execution_key = factory.LazyFunction(lambda: f"manual-{uuid.uuid4()}")
+    scheduled_at = factory.LazyFunction(clock.now)
+    executed_at = factory.LazyFunction(clock.now)
+    published_at = factory.LazyFunction(clock.now)
+
+    @classmethod
+    def bulk(cls, count: int, scheduler: Scheduler | None = None, **columns: Any) -> list[SchedulerExecution]:
+        """Make many executions of one scheduler with one insert, and return them with their primary keys."""
+        scheduler = scheduler or SchedulerFactory(rare=True)
+        first = cls.build(scheduler=scheduler, **columns)
+        rows = [copy(first) for _ in range(count)]  # a copy is fast, but a call of the factory takes milliseconds
+        for row in rows[1:]:
+            row.execution_key = f"manual-{uuid.uuid4()}"
+        SchedulerExecution.objects.bulk_create(rows)
+        if rows and rows[0].pk is None:  # MySQL returns no primary keys for a bulk insert
+            keys = [row.execution_key for row in rows]
+            found = {row.execution_key: row for row in SchedulerExecution.objects.filter(execution_key__in=keys)}
+            return [found[key] for key in keys]
+        return rows
+
+
 class FailedExecutionFactory(SchedulerExecutionFactory):
-    """A row of the failed inbox, as its proxy."""
+    """A row of the failed inbox, as an instance of the proxy model."""
 
     class Meta:
         model = FailedExecution

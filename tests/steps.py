@@ -1,4 +1,4 @@
-"""How much work a call is: the calls that it makes, of Python and of C. A clock would measure the machine."""
+"""Count the Python and C calls that a function makes. The count does not depend on the machine's speed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def steps(call: Callable[..., object], *arguments: Any) -> int:
-    """The number of calls within a call; a ValueError ends it like a result does."""
+    """Return the number of calls that `call` makes until it returns or raises ValueError."""
     count = 0
 
     def heard(_frame: object, event: str, _argument: object) -> None:

@@ -1,4 +1,4 @@
-"""What tests share: rows, waiting for a condition, and the real commands as processes."""
+"""Shared helpers of the tests: `wait_for` waits for a condition, and `Commands` runs real commands as processes."""
 
 from __future__ import annotations
 
@@ -6,18 +6,16 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
-import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 from urllib.parse import quote
 
-from django.db import connection
-from django.utils import timezone as clock
-
-from scheduling.models import Scheduler, SchedulerExecution, Worker
+from django.db import connection, connections
 
 ROOT = Path(__file__).resolve().parent.parent
 T = TypeVar("T")
@@ -26,7 +24,7 @@ NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 
 
 def wait_for(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
-    """The condition's first true value; fails with `what` when the deadline passes."""
+    """Return the condition's first true value. If the condition is not met in time, fail with the message `what`."""
     deadline = time.monotonic() + seconds
     while True:
         value = condition()
@@ -37,50 +35,26 @@ def wait_for(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
         time.sleep(0.02)
 
 
-def scheduler(handler: str = "tests.noop", **columns: Any) -> Scheduler:
-    """A saved schedule of a registered worker; by default it is not due soon."""
-    if "schedule" not in columns and "date_time" not in columns:
-        columns["schedule"] = "0 0 1 1 *"
-    return Scheduler.objects.create(worker=Worker.objects.get(name=handler), **columns)
+def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
+    """Start all jobs at the same instant, each in a thread of its own. Return their results in the order of the jobs.
 
+    Each thread closes its database connections. The error of a job is raised again here.
+    """
+    barrier = threading.Barrier(len(jobs))
 
-def due(row: Scheduler, instant: datetime) -> Scheduler:
-    """Make a schedule due at an instant, as if it had been planned for it long before."""
-    Scheduler.objects.filter(pk=row.pk).update(next_run_at=instant)
-    row.refresh_from_db()
-    return row
+    def run(job: Callable[[], T]) -> T:
+        try:
+            barrier.wait(10)
+            return job()
+        finally:
+            connections.close_all()
 
-
-def queued(row: Scheduler, count: int = 1, **columns: Any) -> list[SchedulerExecution]:
-    """Executions that wait in the embedded queue."""
-    now = clock.now()
-    values: dict[str, Any] = {
-        "scheduler": row,
-        "scheduled_at": now,
-        "trigger": "manual",
-        "type": "worker",
-        "target_id": row.worker_id,
-        "target_name": row.worker.name if row.worker else "",
-        "params": row.params,
-        "executed_at": now,
-        "container_id": "test",
-        "state": "queued",
-        "wake_at": now,
-        "published_at": now,
-        **columns,
-    }
-    rows = SchedulerExecution.objects.bulk_create(
-        [SchedulerExecution(execution_key=f"manual-{uuid.uuid4()}", **values) for _ in range(count)]
-    )
-    if rows and rows[0].pk is None:  # MySQL returns no keys for a bulk insert
-        keys = [each.execution_key for each in rows]
-        found = {each.execution_key: each for each in SchedulerExecution.objects.filter(execution_key__in=keys)}
-        return [found[key] for key in keys]
-    return rows
+    with ThreadPoolExecutor(len(jobs)) as pool:
+        return [future.result(60) for future in [pool.submit(run, job) for job in jobs]]
 
 
 def database_url() -> str:
-    """The test database as a URL, for processes of their own."""
+    """Return the test database's URL for the processes that tests start."""
     config = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{config['NAME']}"
@@ -91,7 +65,7 @@ def database_url() -> str:
 
 
 class Commands:
-    """Starts management commands as processes on the test database, and always ends them."""
+    """Management commands as processes that use the test database. At the end of a test, `end` kills the processes."""
 
     def __init__(self, directory: Path, **environment: str) -> None:
         self.directory = directory
@@ -103,14 +77,14 @@ class Commands:
             "DATA_DIR": str(directory),
             "DJANGO_SETTINGS_MODULE": "cronsite.settings",
             "ENV_FILE": str(directory / "no.env"),
-            "EXTRA_APPS": "tests.handlers",
+            "EXTRA_APPS": "tests.apps.sample",
             "SECRET_KEY": "tests",
             "PYTHONUNBUFFERED": "1",
             **environment,
         }
 
     def start(self, *arguments: str, **environment: str) -> subprocess.Popen[bytes]:
-        """Start `manage.py <arguments>`; its output goes to a file, see `log`."""
+        """Start `manage.py <arguments>`. Its output goes to a file, which `log` reads."""
         number = len(self.started)
         with (self.directory / f"{number}.log").open("wb") as log:
             process = subprocess.Popen(
@@ -126,27 +100,27 @@ class Commands:
         return process
 
     def log(self, process: subprocess.Popen[bytes]) -> str:
-        """What a process has printed so far."""
+        """Return the output of a process so far."""
         return (self.directory / f"{self.started.index(process)}.log").read_text(errors="replace")
 
     def ready(self, *processes: subprocess.Popen[bytes]) -> None:
-        """Wait until each says that it is ready."""
+        """Wait until each process prints that it is ready."""
         for process in processes:
             wait_for(lambda process=process: " ready" in self.log(process) or process.poll() is not None, "ready")
             assert process.poll() is None, self.log(process)
 
     def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
-        """Run a command to its end: exit code and output."""
+        """Run a command to its end and return its exit code and output."""
         process = self.start(*arguments, **environment)
         return process.wait(60), self.log(process)
 
     def stop(self, process: subprocess.Popen[bytes], number: int = signal.SIGTERM, seconds: float = 60.0) -> int:
-        """Signal one process and wait for its end."""
+        """Send a signal to one process, wait until the process has ended, and return its exit code."""
         process.send_signal(number)
         return process.wait(seconds)
 
     def end(self) -> None:
-        """Kill what is left, with its group."""
+        """Kill the processes that still run."""
         for process in self.started:
             if process.poll() is None:
                 process.kill()
@@ -154,6 +128,6 @@ class Commands:
 
 
 def marks(directory: Path, execution_id: int) -> list[str]:
-    """What the handlers of one execution wrote outside the database: `start 1 <pid>`, `end 1 <pid>`."""
+    """Return the lines that the handlers of one execution wrote to a file: `start 1 <pid>`, `end 1 <pid>`."""
     path = directory / f"{execution_id}.txt"
     return path.read_text().splitlines() if path.exists() else []

@@ -1,4 +1,4 @@
-"""docker-compose.yml, Dockerfile and .env.example say only what exists, without a container engine."""
+"""docker-compose.yml, Dockerfile and .env.example name only things that exist. No container engine is needed."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support import ROOT
 EXAMPLE = ROOT / ".env.example"
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 FINAL = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
-"""The stage that is run."""
+"""The text of the Dockerfile's last stage, which makes the image."""
 
 COMPOSE_ONLY = {
     "CRON_IMAGE",
@@ -34,18 +34,18 @@ COMPOSE_ONLY = {
     "WORKER_CONCURRENCY",
     "WORKER_STOP_PERIOD",
 }
-"""Names that mean something to docker-compose.yml alone; `.env.example` explains them."""
+"""Variables that only docker-compose.yml uses. `.env.example` explains these variables."""
 
 
 @pytest.fixture(scope="module")
 def services() -> dict[str, Any]:
-    """Every service."""
+    """Return all services of docker-compose.yml."""
     found: dict[str, Any] = compose.load()["services"]
     return found
 
 
 def parse(words: list[str]) -> None:
-    """Have a command's own parser read its arguments; it exits when it does not know one."""
+    """Parse a command line with the command's own parser, which exits on an unknown argument."""
     name, *arguments = words
     assert name in get_commands(), f"there is no command {name!r}"
     load_command_class(get_commands()[name], name).create_parser("cronsite", name).parse_args(arguments)
@@ -79,7 +79,7 @@ def test_every_probe_parses(services: dict[str, Any]) -> None:
 
 
 def test_services_wait_for_what_they_need(services: dict[str, Any]) -> None:
-    order = compose.order(services)  # raises when they wait for each other
+    order = compose.order(services)  # raises CycleError if two services wait for each other
     assert set(order) == set(services), "a service waits for one that is not there"
     for name, service in services.items():
         for needed, how in service.get("depends_on", {}).items():
@@ -163,7 +163,7 @@ def test_secrets_stay_out_of_the_image() -> None:
 
 def test_the_final_stage() -> None:
     forms = dict(re.findall(r"^(ENTRYPOINT|CMD) (\[.*\])$", FINAL, re.MULTILINE))
-    assert json.loads(forms["ENTRYPOINT"]) == ["cronsite"]  # exec form: the process gets the signals itself
+    assert json.loads(forms["ENTRYPOINT"]) == ["cronsite"]  # with this form, signals reach the process directly
     parse(json.loads(forms["CMD"]))
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", FINAL, re.MULTILINE)
     assert "STOPSIGNAL SIGTERM" in FINAL

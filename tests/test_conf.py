@@ -1,4 +1,4 @@
-"""Settings: read once, bounded, and refused with a sentence that names them."""
+"""Settings are read once and have limits. The error message for a wrong value names the setting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_defaults() -> None:
     )
 
 
-def test_the_seeds_names_hold() -> None:
+def test_original_setting_names_hold() -> None:
     with override_settings(CRON_MAX_RETRIES="5", CRON_RETRY_DELAY_MS="10000", CRON_RETRY_DELAY_MULTIPLIER="1.5"):
         assert get_conf().retry == RetryPolicy(5, 10_000, 1.5)
 
@@ -51,6 +51,14 @@ def test_an_unusable_value_is_refused_by_name(setting: str, value: Any) -> None:
         named = setting if setting != "CRON_RETRY_MAX_DELAY_MS" else "CRON_RETRY_"
         assert named in str(caught.value)
         assert [error.id for error in run_checks(tags=["scheduling"])] == ["scheduling.E001"]
+
+
+def test_schedules_without_a_zone_follow_the_projects_own() -> None:
+    """In a project whose TIME_ZONE is Europe/Berlin, a schedule without a zone follows the local time of Berlin."""
+    with override_settings(TIME_ZONE="Europe/Berlin"):
+        assert get_conf().timezone == "Europe/Berlin"
+        with override_settings(CRON_TIMEZONE="Asia/Tokyo"):
+            assert get_conf().timezone == "Asia/Tokyo"
 
 
 def test_every_unusable_value_is_named_at_once() -> None:

@@ -1,4 +1,4 @@
-"""Log lines: the seeds' form, JSON, colours on a terminal only, context bound once."""
+"""A log line has the original format or is JSON. It has colours only on a terminal. Its context is bound once."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def restore() -> Iterator[None]:
 
 
 class Terminal(io.StringIO):
-    """A stream that says it is one."""
+    """A stream that claims to be a terminal."""
 
     def isatty(self) -> bool:
-        """Yes."""
+        """Return true."""
         return True
 
 
-def test_the_seeds_line() -> None:
+def test_log_line_has_the_original_form() -> None:
     stream = io.StringIO()
     logs.configure(stream=stream)
     logs.get_logger("x", type="report", id=25, scheduler_id=16).info("Processing task")
@@ -81,8 +81,29 @@ def test_a_stack_trace_follows() -> None:
     except ValueError:
         logs.get_logger("x").exception("Task failed")
     text = stream.getvalue()
-    assert "[ERROR] Stack trace:\nTraceback" in text
+    assert "[ERROR] Stack trace:\n    Traceback" in text
     assert "ValueError: boom" in text
+
+
+FORGED = "x\r\n2026-01-01T00:00:00.000Z [ERROR] PERMANENTLY FAILED TASK: forged\x1b[31m\u2028\x85\x0b\x0c\r\u202e"
+
+
+def test_no_text_forges_a_record_or_reaches_the_terminal() -> None:
+    stream = io.StringIO()
+    logs.configure(stream=stream)
+    log = logs.get_logger("x", key=FORGED)
+    log.warning("failed: %s", FORGED)
+    try:
+        raise ValueError(FORGED)
+    except ValueError:
+        log.exception("failed")
+    written = stream.getvalue()
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u2028\u202e]", written)
+    records = [line for line in written.splitlines() if not line.startswith("    ")]
+    assert [re.search(r"\[([A-Z]+)\]", line)[1] for line in records] == ["WARN", "ERROR", "ERROR"]  # type: ignore[index]
+    assert r"failed: x\n2026-01-01T00:00:00.000Z [ERROR] PERMANENTLY FAILED TASK: forged\x1b[31m" in records[0]
+    assert r"[key=x\n2026-01-01" in records[0]
+    assert "\n    2026-01-01T00:00:00.000Z [ERROR] PERMANENTLY" in written
 
 
 def test_json_is_one_object_a_line() -> None:

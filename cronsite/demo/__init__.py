@@ -1,1 +1,1 @@
-"""Something to watch on a first start: installed when CRON_DEMO is on, as `manage.py up` sets it."""
+"""Demo workers and schedules for a first start. The settings install this app if CRON_DEMO is 1; `up` sets that."""

@@ -1,4 +1,4 @@
-"""The demo app: wiring only."""
+"""The demo app's configuration."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class DemoConfig(AppConfig):
-    """Its `workers.py` is found as that of any installed app."""
+    """Names the app. The scheduling app finds `workers.py` here as in any installed app."""
 
     name = "cronsite.demo"
     label = "cronsite_demo"

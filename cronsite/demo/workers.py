@@ -1,4 +1,4 @@
-"""Demo handlers, one for each way a run can go. They are also the shortest examples of how to write one."""
+"""Demo handlers. They show the different ends of a run, and how to write a handler."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
-from scheduling.registry import RetryPolicy, Run, worker
+from scheduling.handlers import RetryPolicy, Run, worker
 
-# Short, so that a failure is seen to be retried while one looks on.
+# The delays are short, because users of the demo want to watch the retries.
 SOON = RetryPolicy(max_retries=2, delay_ms=1_000, multiplier=2.0)
 
 _GREETINGS = {"en": "Hello", "de": "Hallo", "es": "Hola", "fr": "Bonjour", "ja": "Konnichiwa"}
 
 
 class GreetParams(BaseModel):
-    """Whom to greet, and how."""
+    """Name and language of the greeting."""
 
     name: str = Field("world", min_length=1, max_length=80, description="Whom to greet.")
     language: Literal["en", "de", "es", "fr", "ja"] = "en"
@@ -31,7 +31,7 @@ def greet(params: GreetParams, run: Run) -> None:
 
 
 class FlakyParams(BaseModel):
-    """How long it stays broken."""
+    """How many attempts fail."""
 
     failures: int = Field(2, ge=0, le=2, description="Attempts that fail before one works.")
 
@@ -46,7 +46,7 @@ def fetch_rates(params: FlakyParams, run: Run) -> None:
 
 
 class InvoiceError(Exception):
-    """An invoice could not be made."""
+    """An invoice could not be created."""
 
 
 @worker("demo.broken", retry=SOON, time_limit=30, title="Send invoices (always fails)")
@@ -65,7 +65,7 @@ def send_invoices(params: BaseModel, run: Run) -> None:
 
 
 class SlowParams(BaseModel):
-    """How long it takes."""
+    """How long the run takes."""
 
     seconds: int = Field(60, ge=1, le=600, description="How long to run.")
 

@@ -1,6 +1,5 @@
-"""The stored nouns, one a file."""
+"""Collects the Django models of the reports app. Each model has its own file."""
 
-from reports.models.artefact import ReportArtefact, Standing
 from reports.models.report import Report
 
-__all__ = ["Report", "ReportArtefact", "Standing"]
+__all__ = ["Report"]

@@ -1,5 +1,11 @@
 """The operators' pages. Importing this package registers them, which is what Django's autodiscovery does."""
 
-from scheduling.admin import dashboard, executions, failed, processes, reminders, replays, schedulers, workers
-
-__all__ = ["dashboard", "executions", "failed", "processes", "reminders", "replays", "schedulers", "workers"]
+import scheduling.admin.dashboard.view
+import scheduling.admin.executions.admin
+import scheduling.admin.executions.artefacts
+import scheduling.admin.inbox.admin
+import scheduling.admin.processes.admin
+import scheduling.admin.replays.admin
+import scheduling.admin.schedulers.admin
+import scheduling.admin.targets.admin
+import scheduling.admin.targets.reminders  # noqa: F401 - importing them registers their pages

@@ -1,4 +1,4 @@
-"""Transports: `get_broker(url)` chooses the adapter by the URL's scheme."""
+"""Chooses the transport: `get_broker(url)` makes the adapter for the URL's scheme."""
 
 from __future__ import annotations
 
@@ -9,9 +9,8 @@ from scheduling.broker.base import (
     BrokerUnavailable,
     Counts,
     Delivery,
+    FailedQueueBusy,
     Parked,
-    ParkedBusy,
-    ParkedSession,
     TopologyMismatch,
 )
 from scheduling.conf import ConfError, get_conf
@@ -23,19 +22,18 @@ __all__ = [
     "BrokerUnavailable",
     "Counts",
     "Delivery",
+    "FailedQueueBusy",
     "Parked",
-    "ParkedBusy",
-    "ParkedSession",
     "TopologyMismatch",
     "get_broker",
 ]
 
 
 def get_broker(url: str | None = None) -> Broker:
-    """A transport of one's own; the caller closes it.
+    """Make a new transport. The caller closes it.
 
     Raises:
-        ConfError: for a scheme nobody serves, or a URL that cannot be read.
+        ConfError: no adapter serves this scheme, or the URL cannot be read.
     """
     url = url or get_conf().broker_url
     scheme = url.split("://", 1)[0]
@@ -47,6 +45,7 @@ def get_broker(url: str | None = None) -> Broker:
         from scheduling.broker.rabbitmq import RabbitBroker
 
         conf = get_conf()
-        # A stalled broker holds up the consumer that renews the leases: never for a third of a lease.
+        # While the consumer waits for a stalled broker, it cannot renew its leases. So it waits a third of a lease
+        # at most.
         return RabbitBroker(url, retry_delay_ms=conf.retry.delay_ms, patience=min(5.0, conf.lease_seconds / 3))
     raise ConfError(f"No transport serves {scheme}:// addresses.")

@@ -1,7 +1,7 @@
-"""The embedded transport: the executions table itself is the queue.
+"""The database transport: the executions table itself is the queue.
 
-Rows in state queued, or retrying and due, are the messages. Consumers lock them with SKIP LOCKED;
-on SQLite the immediate transaction around `take` admits one consumer at a time instead.
+The messages are the rows in state queued and the due rows in state retrying. Consumers lock these rows with
+SKIP LOCKED. SQLite has no row locks: there, the immediate transaction around `take` admits one consumer at a time.
 """
 
 from __future__ import annotations
@@ -11,67 +11,71 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
 
 from scheduling.broker.base import Counts, Delivery, ParkedSession
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
 from scheduling.models import SchedulerExecution
-
-_COLUMNS = (
-    "wake_at",
-    "id",
-    "type",
-    "target_id",
-    "scheduler_id",
-    "params",
-    "attempt",
-    "retry_base",
-    "execution_key",
-    "scheduled_at",
-    "trigger",
-)
-
+from scheduling.models.execution import MESSAGE_COLUMNS, message_of
+from scheduling.processes.database import is_away
+from scheduling.processes.set_aside import read
 
 READ_AHEAD = 32
+ISOLATE_SECONDS = 60.0
+"""After a row could not be read, rows are read with a savepoint for this long."""
+
 KEEP_SECONDS = 0.05
-"""How long rows that were read ahead are offered: short, so that consumers rarely try the same."""
+"""How long `take` offers rows that were read ahead. A short time makes it rare that two consumers try the same row."""
+
+
+def _message_rows(rows: QuerySet) -> list[Any]:
+    found = list(rows.values_list("wake_at", *MESSAGE_COLUMNS, named=True))
+    for row in found:
+        if row.wake_at is None:
+            raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
+        message_of(row)  # raises if a column holds text instead of a number, which SQLite allows
+    return found
 
 
 class DatabaseBroker:
-    """Nothing to install: rows are messages, and an answer is the row's next state."""
+    """A transport without a broker: each row is a message, and the row's next state is the answer."""
 
     embedded = True
-    parks = False
+    has_failed_queue = False
 
     def __init__(self) -> None:
         self._ahead: deque[Delivery] = deque()
-        self._ahead_until = 0.0
+        self._ahead_until = self._isolate_until = 0.0
 
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
-        """Nothing to declare: a delay is a column."""
+        """Do nothing: there are no queues, and a delay is a column of the row."""
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
-        """Any delay is kept as it is; in the immediate queue there is none."""
+        """Return the wanted delay unchanged, or 0 for the immediate queue, which has no delays."""
         return 0 if queue == SchedulerExecution.Queue.IMMEDIATE else delay_ms
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
-        """The committed row is the published message."""
+        """Return all ids: the committed row is the published message."""
         return {message.execution_id for message in messages if message.execution_id is not None}
 
     def consume(self, queue: str, prefetch: int) -> None:
-        """Nothing is brought: `take` looks."""
+        """Do nothing: `take` reads the table."""
 
     def ready(self, queue: str, now: datetime) -> bool:
-        """A look at the head of the index, outside any transaction."""
+        """Whether the index holds a due row. The query runs outside any transaction."""
         waiting = [State.QUEUED.value, State.RETRYING.value]
         return SchedulerExecution.objects.filter(state__in=waiting, queue=queue, wake_at__lte=now).exists()
 
     def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """Lock and return the rows whose time came first.
+        """Lock and return the rows that have been due longest.
 
-        Behind a backlog some more are read and kept for the next calls: they are not locked any
-        more by then, and need not be, for a start is a compare-and-set. One that another consumer
-        was faster with costs an update of no row, a query costs more than ten of those.
+        If there is a backlog, `take` reads extra rows and keeps them for the next calls. The extra rows are no longer
+        locked in those calls. This is safe, because the start of an attempt is a compare-and-set. Reading ahead also
+        saves time: if another consumer has started a row, one update is wasted, but a query takes longer than ten
+        updates.
         """
         if time.monotonic() > self._ahead_until:
             self._ahead.clear()
@@ -83,68 +87,61 @@ class DatabaseBroker:
             self._ahead_until = time.monotonic() + KEEP_SECONDS
         return [self._ahead.popleft() for _ in range(min(limit, len(self._ahead)))]
 
-    @staticmethod
-    def _read(queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """The head of the queue. The two states are asked one by one: a single query over both
-        would sort the whole backlog instead of reading the head of an index."""
-        found: list[tuple] = []
+    def _read(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
+        """The rows at the head of the queue, found with one query for each state.
+
+        A single query for both states would sort the whole backlog instead of reading the head of an index.
+
+        Raises:
+            Exception: a row cannot be read. For a minute, the next calls set unreadable rows aside. The calls do not
+                always do so, because each call would then need a savepoint.
+        """
+        found: list[Any] = []
         for state in (State.RETRYING, State.QUEUED):
-            rows = (
-                SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
-                .order_by("wake_at", "id")
-                .select_for_update(skip_locked=True)
-                .values_list(*_COLUMNS)[:limit]
-            )
-            found.extend(rows)
+            rows = SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
+            locked = rows.order_by("wake_at", "id").select_for_update(skip_locked=True)
+            found.extend(self._rows(locked[:limit], now))
         found.sort(key=lambda row: row[:2])
-        return [Delivery(_message(row)) for row in found[:limit]]
+        return [Delivery(message_of(row), from_row=True) for row in found[:limit]]
+
+    def _rows(self, rows: QuerySet, now: datetime) -> list[Any]:
+        if time.monotonic() < self._isolate_until:
+            return read(rows, now, _message_rows)
+        try:
+            return _message_rows(rows)
+        except Exception as error:
+            if not is_away(error):
+                self._isolate_until = time.monotonic() + ISOLATE_SECONDS
+            raise
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """The transaction that took the rows has freed them."""
+        """Do nothing: the rows were unlocked when the transaction that took them ended."""
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """The settled row is the answer."""
+        """Do nothing: the settled row is the answer."""
 
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
-        """The row in state retrying is the waiting message."""
+        """Return True: the row in state retrying is the waiting message."""
         return True
 
-    def fail(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
-        """The row in state failed is the parked message."""
+    def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
+        """Return True: the row in state failed is the parked message."""
         return True
 
-    def parked(self) -> AbstractContextManager[ParkedSession]:
-        """Never called: the rows of the failed inbox are all there is."""
+    def failed_queue(self) -> AbstractContextManager[ParkedSession]:
+        """Raise an error: this transport has no failed queue, only the rows of the failed inbox."""
         raise NotImplementedError
 
     def counts(self) -> Counts:
-        """Counted from the rows."""
+        """Count the rows in state queued and in state failed."""
         rows = SchedulerExecution.objects
-        ready = {
-            queue: rows.filter(state=State.QUEUED.value, queue=queue).count()
-            for queue in SchedulerExecution.Queue.values
-        }
+        queued = rows.filter(state=State.QUEUED.value)
+        ready = {queue: queued.filter(queue=queue).count() for queue in SchedulerExecution.Queue.values}
         return Counts(ready=ready, failed=rows.filter(state=State.FAILED.value).count())
 
     def fileno(self) -> int | None:
-        """Rows announce nothing: ask from time to time."""
+        """Return None: rows cannot announce messages, so callers poll."""
         return None
 
     def close(self) -> None:
-        """Nothing is held."""
-
-
-def _message(row: tuple) -> TaskMessage:
-    _wake, id_, type_, target_id, scheduler_id, params, attempt, retry_base, key, scheduled_at, trigger = row
-    return TaskMessage(
-        type=type_,
-        id=target_id or 0,
-        scheduler_id=scheduler_id,
-        params=params,
-        execution_id=id_,
-        attempt=attempt + 1,
-        execution_key=key,
-        scheduled_at=scheduled_at,
-        trigger=trigger,
-        retry_count=max(0, attempt - retry_base),
-    )
+        """Do nothing: this transport holds no connection and no messages."""

@@ -1,11 +1,12 @@
-"""What runs inside a child: take a task from the channel, call the handler, say how it ended.
+"""The code that runs inside a child: take a task from the channel, call the handler, report the outcome.
 
-The child never touches the execution's row; the supervisor settles. It opens a database
-connection only if the handler does.
+A child never writes the execution's row: the supervisor (the main process of the consumer) settles the attempt. A child
+opens a database connection only if the handler does.
 """
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import os
 import resource
@@ -19,65 +20,68 @@ from types import FrameType
 from typing import Any
 
 from django.conf import settings
-from django.db import connections, reset_queries
+from django.db import connections
 from django.utils import translation
 
-from scheduling.consumer import wire
+from scheduling.consumer import framing
+from scheduling.consumer.child_state import ChildState, open_streams
 from scheduling.core.outcome import NonRetryableError, RetryableError
+from scheduling.handlers import Handler, UnknownHandler, find
+from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.run import run_from
 from scheduling.logs import RunLogger, level_name
 from scheduling.logs import validate as validate_level
-from scheduling.params import ParamsInvalid, merge, validate
-from scheduling.registry import Handler, UnknownHandler, find
-from scheduling.run import run_from
 
 LEVEL_MARK = "\x1e"
-"""Begins a line that carries its log level: mark, level, mark, text."""
+"""The first character of a line with a log level. Such a line is: LEVEL_MARK, level, LEVEL_MARK, text."""
 
 TRACEBACK_LIMIT = 64_000
+"""The longest traceback in characters. The middle of a longer traceback is left out."""
+RESULT_LIMIT = 10_000
 
 
 class Terminated(BaseException):
-    """SIGTERM arrived while a handler ran: unwind it, so that its `finally` blocks run."""
+    """Raised by SIGTERM while a handler runs, so that the handler's `finally` blocks run."""
 
 
 class MarkedFormatter(logging.Formatter):
-    """Lines for the supervisor, each with its level."""
+    """Formats log records for the supervisor and adds their level."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Every line of the record carries the mark, so that a trace keeps its level."""
+        """Put the level before every line of the record, so that all lines of a traceback have the record's level."""
         text = super().format(record)
         mark = f"{LEVEL_MARK}{level_name(record.levelno)}{LEVEL_MARK}"
         return "\n".join(mark + line for line in text.splitlines() or [""])
 
 
 def main(channel: socket.socket) -> int:
-    """Serve tasks until the channel ends; returns the exit status."""
+    """Run tasks until the channel is closed; returns the exit status."""
     os.environ["CRON_CHILD"] = "1"
-    sys.stdout = open(1, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
-    sys.stderr = open(2, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    open_streams()
     _configure_logging()
-    reader, pending = wire.FrameReader(), []  # type: wire.FrameReader, list[dict[str, Any]]
-    runs = 0
+    state = ChildState()
+    reader = framing.FrameReader()
+    pending: list[dict[str, Any]] = []
     while True:
         try:
-            task = wire.receive(channel, reader, pending)
+            task = framing.receive(channel, reader, pending)
         except OSError:
             return 0
         if task is None:
             return 0
-        runs += 1
         answer = _perform(task, channel)
-        with suppress(ValueError, OSError):
-            sys.stdout.flush()
-            sys.stderr.flush()
+        _flush()
+        restored = state.restore()
         answer["memory"] = _memory_bytes()
-        answer["leftovers"] = _has_children()
+        answer["leftovers"] = not restored or _has_children()
         try:
-            channel.sendall(wire.pack(answer))
+            channel.sendall(_packed(answer, task))
         except OSError:
-            return 0  # the supervisor is gone; the lease will tell
+            return 0  # the supervisor has died; another process recovers the run when its lease has run out
         if task.get("fresh") or answer.get("terminated"):
-            _farewell()
+            with suppress(Exception):
+                connections.close_all()
+                logging.shutdown()
             return 0
 
 
@@ -92,15 +96,16 @@ def _configure_logging() -> None:
 
 
 def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
-    """Call the handler and describe the end as data; every exception ends here."""
+    """Call the handler and describe the outcome as data. Every exception becomes an outcome."""
     _terminable(True)
     try:
-        return _call(task, channel)
+        # The handler runs in a copy of the context, so changes of context variables, such as the active language and
+        # time zone, end with the run.
+        return contextvars.copy_context().run(_call, task, channel)
     except Terminated:
-        return {"op": "ended", "terminated": True, "outcome": "failed", **_error(sys.exc_info()[1])}
+        return _failed(sys.exc_info()[1], terminated=True)
     finally:
         _terminable(False)
-        _tidy_connections()
 
 
 def _call(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
@@ -109,25 +114,19 @@ def _call(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
         params = validate(handler, merge(task["target_params"], task["params"]))
         result = _run(handler, params, task, channel)
     except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
-        # Missing code is retried: a rolling deploy may bring it. Params do not mend themselves.
-        retryable = isinstance(error, UnknownHandler)
-        return {"op": "ended", "outcome": "failed", "retryable": retryable, **_error(error)}
+        # A missing handler is retried, because a rolling deploy may bring it. Invalid params stay invalid.
+        return _failed(error, retryable=isinstance(error, UnknownHandler))
     except RetryableError as error:
-        return {"op": "ended", "outcome": "failed", "retry_after": error.retry_after, **_error(error)}
+        return _failed(error, retry_after=error.retry_after)
     except SystemExit as error:
         if error.code in (None, 0):
             return {"op": "ended", "outcome": "succeeded"}
-        return {
-            "op": "ended",
-            "outcome": "failed",
-            **_error(error),
-            "message": f"The handler exited with {error.code!r}.",
-        }
+        return _failed(error) | {"message": f"The handler exited with {_shown(error.code)}."}
     except Terminated:
         raise
-    except BaseException as error:  # a handler may raise anything; all of it is an outcome
-        return {"op": "ended", "outcome": "failed", **_error(error)}
-    return {"op": "ended", "outcome": "succeeded", "result": result if _small(result) else None}
+    except BaseException as error:  # handlers may raise anything, and every exception is an outcome
+        return _failed(error)
+    return {"op": "ended", "outcome": "succeeded", "result": _portable(result)}
 
 
 def _run(handler: Handler, params: Any, task: dict[str, Any], channel: socket.socket) -> Any:
@@ -142,12 +141,15 @@ def _run(handler: Handler, params: Any, task: dict[str, Any], channel: socket.so
         now = time.monotonic()
         if now - last_sent >= 0.25:  # a tight loop must not flood the channel
             last_sent = now
-            channel.sendall(wire.pack({"op": "progress", "text": text}))
+            channel.sendall(_packed({"op": "progress", "text": text}, task))
 
-    run = run_from(facts, logger, report_progress)
-    language = facts.get("language")
-    with translation.override(language or None):
-        return handler.call(params, run)
+    with translation.override(facts.get("language") or None):
+        return handler.call(params, run_from(facts, logger, report_progress))
+
+
+def _failed(error: BaseException | None, **more: Any) -> dict[str, Any]:
+    """The report of a failed attempt. `more` adds further fields."""
+    return {"op": "ended", "outcome": "failed", **_error(error), **more}
 
 
 def _error(error: BaseException | None) -> dict[str, Any]:
@@ -157,44 +159,69 @@ def _error(error: BaseException | None) -> dict[str, Any]:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next  # the handler's own frames, not ours
+        trace = trace.tb_next  # leave out our own frames
     try:
         message = str(error)
         text = "".join(traceback.format_exception(kind, error, trace))
-    except Exception:
+    except Terminated:
+        raise
+    except BaseException:  # `__str__` may be code of the project, and may raise any exception, even SystemExit
         message, text = "(the error could not be shown)", ""
     if len(text) > TRACEBACK_LIMIT:
         text = text[: TRACEBACK_LIMIT // 2] + "\n... left out ...\n" + text[-TRACEBACK_LIMIT // 2 :]
     return {"error_class": name, "message": message[:TRACEBACK_LIMIT], "traceback": text}
 
 
-def _small(result: Any) -> bool:
-    return isinstance(result, str | int | float | bool | dict | list) and len(repr(result)) < 10_000
+def _packed(frame: dict[str, Any], task: dict[str, Any]) -> bytes:
+    """Pack a frame and add the execution's id and the attempt's number. Fields that JSON cannot hold are left out."""
+    attempt = {name: task["run"][name] for name in ("execution_id", "attempt")}
+    try:
+        return framing.pack(frame | attempt)
+    except Exception:  # for example, the `retry_after` of a RetryableError is not a number
+        plain = {name: value for name, value in frame.items() if type(value) in (str, int, bool)}
+        return framing.pack(plain | attempt)
+
+
+def _portable(result: Any) -> Any:
+    """The handler's result if it is small JSON data, otherwise None. An unusable result does not make the run fail."""
+    if type(result) not in (str, int, float, bool, dict, list):
+        return None
+    try:
+        body = framing.pack({"result": result})
+        framing.FrameReader().feed(body)
+    except Terminated:
+        raise
+    except BaseException:  # for example keys that JSON refuses, cycles, or a `__str__` that raises
+        return None
+    return result if len(body) < RESULT_LIMIT else None
+
+
+def _shown(value: Any) -> str:
+    """The `repr` of a value, cut to RESULT_LIMIT characters."""
+    try:
+        return repr(value)[:RESULT_LIMIT]
+    except Terminated:
+        raise
+    except BaseException:
+        return f"a {type(value).__name__}"
+
+
+def _flush() -> None:
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(Exception):  # a handler may have closed or replaced the stream
+            stream.flush()
 
 
 def _terminable(on: bool) -> None:
     def raise_terminated(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # once: the clean-up itself is not interrupted
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
         raise Terminated
 
     signal.signal(signal.SIGTERM, raise_terminated if on else signal.SIG_DFL)
 
 
-def _tidy_connections() -> None:
-    """Between two runs: no open transaction, no stale connection, no query log."""
-    for connection in connections.all(initialized_only=True):
-        if connection.connection is None:
-            continue
-        if connection.in_atomic_block or connection.needs_rollback:
-            connection.close()
-        else:
-            with suppress(Exception):
-                connection.close_if_unusable_or_obsolete()
-    reset_queries()
-
-
 def _has_children() -> bool:
-    """Whether the handler left processes running: the child is then not used again."""
+    """Whether the handler left processes running. If so, the child is not used again."""
     try:
         with open(f"/proc/self/task/{os.getpid()}/children") as file:
             return bool(file.read().strip())
@@ -205,9 +232,3 @@ def _has_children() -> bool:
 def _memory_bytes() -> int:
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
-
-
-def _farewell() -> None:
-    with suppress(Exception):
-        connections.close_all()
-        logging.shutdown()

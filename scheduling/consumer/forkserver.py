@@ -1,14 +1,14 @@
-"""The process that children are forked from: Django and the handlers loaded, nothing connected.
+"""The process from which children are forked. It has loaded Django and the handlers, and has no connections.
 
-A fork of it costs milliseconds, a new interpreter a fifth of a second. It is its own program
-(started with exec), so that it shares no broker socket, no database connection and no thread
-with the supervisor; it opens none itself. When the supervisor's end of the control socket
-closes, however that process died, it kills every child's process group and ends.
+A fork takes milliseconds; a new interpreter takes a fifth of a second. The forkserver is a separate program (started
+with exec). The forkserver shares no broker socket, no database connection and no thread with the supervisor (the main
+process of the consumer), and opens none of these three.
+When the supervisor's end of the control socket closes, the forkserver kills every child's process group and ends.
 
-Control messages have a fixed size: `op, number, value`.
+Control messages have a fixed size: `op, number, value`. `number` names the child.
 
 supervisor -> forkserver   FORK number (with two descriptors: channel, output), SIGNAL number signal
-forkserver -> supervisor   READY, FORKED number pid, EXITED number wait-status
+forkserver -> supervisor   READY, FORKED number pid, REFUSED number, EXITED number wait-status
 """
 
 from __future__ import annotations
@@ -30,14 +30,20 @@ _PR_SET_PDEATHSIG = 1
 
 
 def die_with_parent() -> None:
-    """On Linux, let the kernel end this process when its parent dies, even by SIGKILL."""
+    """On Linux, ask the kernel to kill this process when its parent dies, even if SIGKILL ended the parent."""
     if sys.platform == "linux":
         with suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
 
 
+def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
+    """Signal a child's process group, if the group still exists."""
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(leader, number)
+
+
 class Forkserver:
-    """Forks children on request, reaps them, and tells the supervisor."""
+    """Forks children on request, reaps them, and reports each fork and each exit to the supervisor."""
 
     def __init__(self, control: socket.socket) -> None:
         self.control = control
@@ -48,8 +54,8 @@ class Forkserver:
         os.set_blocking(self.wake_write, False)
 
     def run(self) -> None:
-        """Serve until the supervisor is gone."""
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is the supervisor's to handle
+        """Serve until the supervisor closes the control socket."""
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         signal.set_wakeup_fd(self.wake_write, warn_on_full_buffer=False)
@@ -61,7 +67,8 @@ class Forkserver:
                 for key, _ in selector.select():
                     if key.fileobj is self.control:
                         if not self._serve():
-                            self._end()
+                            for pid in self.children:
+                                kill_group(pid)
                             return
                     else:
                         with suppress(BlockingIOError):
@@ -90,7 +97,7 @@ class Forkserver:
         try:
             pid = os.fork()
         except OSError:
-            self._tell(REFUSED, number, 0)  # out of processes or memory: the supervisor tries later
+            self._tell(REFUSED, number, 0)  # the system is out of processes or memory; the supervisor tries again later
             os.close(channel)
             os.close(output)
             return
@@ -108,7 +115,7 @@ class Forkserver:
             os.setsid()
             die_with_parent()
             if os.getppid() != parent:
-                # It died before the kernel was asked: a task may lie in the channel, and nobody would heed its run.
+                # The forkserver died before `die_with_parent` took effect. The child would run without a supervisor.
                 return
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
@@ -123,14 +130,13 @@ class Forkserver:
 
             status = main(socket.socket(fileno=channel))
         finally:
-            # Not sys.exit: the forkserver's own clean-up must not run in its copy.
+            # `sys.exit` would run the forkserver's clean-up in the child.
             os._exit(status)
 
     def _signal(self, number: int, value: int) -> None:
         pid = self.numbers.get(number)
-        if pid is not None:  # not reaped yet, so the pid is still this child's
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, value)
+        if pid is not None:  # the child is not reaped yet, so the pid still belongs to it
+            kill_group(pid, value)
 
     def _reap(self) -> None:
         while self.children:
@@ -140,9 +146,8 @@ class Forkserver:
                 return
             if found is None:
                 return
-            # While the leader is unreaped its group's number cannot be reused: end what it left behind.
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(found.si_pid, signal.SIGKILL)
+            # Kill processes that the child left behind. Its group number is not reused until the child is reaped.
+            kill_group(found.si_pid)
             _, status = os.waitpid(found.si_pid, 0)
             number = self.children.pop(found.si_pid, None)
             if number is not None:
@@ -152,11 +157,6 @@ class Forkserver:
     def _tell(self, op: int, number: int, value: int) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):
             self.control.sendall(CONTROL.pack(op, number, value))
-
-    def _end(self) -> None:
-        for pid in self.children:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(pid, signal.SIGKILL)
 
 
 def main(descriptor: int) -> None:
@@ -169,9 +169,9 @@ def main(descriptor: int) -> None:
     django.setup()
     from django.db import connections
 
-    import scheduling.consumer.child  # noqa: F401 - imported once here, not in every child
+    import scheduling.consumer.child  # noqa: F401 - imported here once, so that children need not do it
 
     connections.close_all()
     gc.collect()
-    gc.freeze()  # the collector must not touch, and so copy, the pages that children share
+    gc.freeze()  # otherwise the collector writes to pages shared with the children, which copies them
     Forkserver(socket.socket(fileno=descriptor)).run()

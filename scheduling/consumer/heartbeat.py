@@ -1,4 +1,4 @@
-"""Heartbeat: a consumer says that it lives, and renews the leases of what it runs."""
+"""The heartbeat of a consumer: the heartbeat updates the process row and renews the leases of the runs."""
 
 from __future__ import annotations
 
@@ -6,34 +6,31 @@ from datetime import datetime
 
 from django.db import close_old_connections, reset_queries
 
-from scheduling import presence
 from scheduling.consumer import leases
 from scheduling.consumer.slots import Slots
+from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
-from scheduling.targets import sync_targets
-
-MOST_SECONDS = 15.0
-"""Between two beats, however long a lease is: the admin calls a process silent after a minute."""
+from scheduling.processes import heartbeat
 
 
 class Heartbeat:
-    """Beats every third of a lease.
+    """Updates the process row as often as every process does, and renews the leases each time.
 
     Args:
-        lease_seconds: how long a run stays this process's own without a beat.
+        lease_seconds: how long this process owns a run without renewing its lease.
     """
 
     def __init__(self, slots: Slots, lease_seconds: int, queue: str) -> None:
         self._slots, self._lease_seconds, self._queue = slots, lease_seconds, queue
         self._arrived = False
         self.next_clock = 0.0
-        """The instant (monotonic) of the next beat."""
+        """When the next heartbeat is due (monotonic)."""
 
     def keep(self, monotonic: float, now: datetime, runs: int) -> None:
-        """Beat, if it is time; the first one records this process's arrival.
+        """Send a heartbeat if one is due. The first heartbeat creates this process's row.
 
         Args:
-            runs: how many this process has started so far.
+            runs: how many runs this process has started so far.
         """
         if monotonic < self.next_clock:
             return
@@ -42,8 +39,8 @@ class Heartbeat:
         slots = self._slots
         if not self._arrived:
             sync_targets()  # new code may be deployed without a migration
-            presence.arrive(Process.Kind.CONSUMER, now, slots.count)
+            heartbeat.arrive(Process.Kind.CONSUMER, now, slots.count)
             self._arrived = True
         leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
-        presence.beat(now, running=len(slots.running), runs=runs, queue=self._queue)
-        self.next_clock = monotonic + min(self._lease_seconds / 3, MOST_SECONDS)
+        heartbeat.beat(now, running=len(slots.running), runs=runs, queue=self._queue)
+        self.next_clock = monotonic + heartbeat.heartbeat_seconds(self._lease_seconds)

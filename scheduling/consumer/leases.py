@@ -1,4 +1,4 @@
-"""Leases: renewing what this process owns, and noticing what it owns no more."""
+"""Renews leases, and finds runs that are lost or should be cancelled."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 
 from scheduling.consumer.running import Running
 from scheduling.core.lifecycle import State
-from scheduling.identity import container_id
 from scheduling.models import SchedulerExecution
+from scheduling.processes.identity import container_id
 
 
 def renew(runs: Sequence[Running], now: datetime, lease_seconds: int) -> None:
-    """Move the leases' end: one update for all, whatever their number."""
-    ids = [each.execution_id for each in runs if not each.fenced]
+    """Extend the leases of these runs, in one update."""
+    ids = [run.execution_id for run in runs if not run.fenced]
     if ids:
         SchedulerExecution.objects.filter(pk__in=ids, state=State.RUNNING.value, consumer=container_id()).update(
             wake_at=now + timedelta(seconds=lease_seconds)
@@ -23,7 +23,7 @@ def renew(runs: Sequence[Running], now: datetime, lease_seconds: int) -> None:
 
 @dataclass(frozen=True)
 class Changed:
-    """A run whose row says something new: `lost` to another process, or cancelled by `cancelled_by`."""
+    """A run that this process no longer owns (`lost`), or that the user `cancelled_by` wants to cancel."""
 
     run: Running
     lost: bool = False
@@ -31,21 +31,18 @@ class Changed:
 
 
 def look(runs: Sequence[Running]) -> list[Changed]:
-    """Compare the runs with their rows."""
-    rows = {
-        pk: rest
-        for pk, *rest in SchedulerExecution.objects.filter(pk__in=[each.execution_id for each in runs]).values_list(
-            "pk", "state", "attempt", "consumer", "cancel_requested_by"
-        )
-    }
+    """Compare the runs with their rows; returns the runs that are lost or should be cancelled."""
+    columns = ("pk", "state", "attempt", "consumer", "cancel_requested_by")
+    stored = SchedulerExecution.objects.filter(pk__in=[run.execution_id for run in runs])
+    rows = {pk: rest for pk, *rest in stored.values_list(*columns)}
     found: list[Changed] = []
-    for each in runs:
-        if each.fenced:
+    for run in runs:
+        if run.fenced:
             continue
-        state, attempt, consumer, cancel_by = rows.get(each.execution_id, (None, None, None, ""))
-        ours = (state, attempt, consumer) == (State.RUNNING.value, each.delivery.message.attempt, container_id())
+        state, attempt, consumer, cancel_by = rows.get(run.execution_id, (None, None, None, ""))
+        ours = (state, attempt, consumer) == (State.RUNNING.value, run.delivery.message.attempt, container_id())
         if not ours:
-            found.append(Changed(each, lost=True))
-        elif cancel_by and each.verdict is None:
-            found.append(Changed(each, cancelled_by=str(cancel_by)))
+            found.append(Changed(run, lost=True))
+        elif cancel_by and run.verdict is None:
+            found.append(Changed(run, cancelled_by=str(cancel_by)))
     return found

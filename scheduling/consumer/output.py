@@ -1,9 +1,9 @@
-"""A run's output: bytes from the pipe -> stamped lines, in chunks, with a bound.
+"""Turns the bytes that a run prints into lines that begin with a time. The stored text has a size limit.
 
-Kept per attempt: the first half of the limit, stored as it comes, and the last half, stored at
-the end; where the first one is full a line says so, for whoever follows, and between the two a line
-says how much was left out. Memory stays bounded too: what may become the last half is held raw and
-only formatted if it is kept.
+Half of the limit is for the beginning of the output, which is stored while the run prints. The other half is for the
+end of the output, which is stored when the attempt ends. One line marks where the first half is full. Another line,
+between the two halves, says how much was left out. Memory is limited too: the end of the output is held as raw bytes
+and formatted only when the attempt ends.
 """
 
 from __future__ import annotations
@@ -13,26 +13,24 @@ from collections import deque
 from collections.abc import Callable
 
 from scheduling.consumer.child import LEVEL_MARK
-from scheduling.logs import stamp
+from scheduling.logs import iso_from_epoch
+from scheduling.models.output import CUT
 
 LINE_LIMIT = 16_384
-"""Bytes; a longer line is stored as several."""
-
-CUT = "left out here"
-"""In the note that stands where output is missing; pages mark that line."""
+"""The longest line in bytes. A longer line is stored as several lines."""
 
 _MARKED = re.compile(f"{LEVEL_MARK}([A-Z]{{3,8}}){LEVEL_MARK}(.*)", re.DOTALL)
 
 Echo = Callable[[str, str], None]
-"""Called with level and text of each stored line of the first part: the supervisor's own log."""
+"""Called with the level and the text of each line of the first half, so that the supervisor can log the line."""
 
 
 class OutputBuffer:
     """Collects one attempt's output.
 
     Args:
-        limit: bytes to keep, of the text as it is stored.
-        echo: receives each line while the first half fills.
+        limit: bytes of stored text to keep.
+        echo: receives each line of the first half.
     """
 
     def __init__(self, limit: int, echo: Echo | None = None) -> None:
@@ -49,11 +47,11 @@ class OutputBuffer:
 
     @property
     def waiting(self) -> int:
-        """Bytes that are ready to be stored."""
+        """Characters that are ready to be stored."""
         return self._ready_bytes
 
     def feed(self, data: bytes, now: float) -> None:
-        """Take bytes as they were read at `now` (epoch seconds)."""
+        """Add bytes of output. `now` is the time in epoch seconds."""
         if self._head_left <= 0:
             self._feed_tail(data, now)
             return
@@ -75,26 +73,26 @@ class OutputBuffer:
             self._feed_tail(rest, now)
 
     def note(self, text: str, now: float) -> None:
-        """Add a line of the supervisor's own, such as how the process ended."""
-        self._append(f"{stamp(now)} NOTE {text}\n")
+        """Add a line of the supervisor's own, for example how the process ended."""
+        self._append(f"{iso_from_epoch(now)} NOTE {text}\n")
 
     def take(self) -> str:
-        """The text that is ready to be stored; empty when there is none."""
+        """Take the text that is ready to be stored; empty if no text is ready."""
         text = "".join(self._ready)
         self._ready.clear()
         self._ready_bytes = 0
         return text
 
     def finish(self, now: float) -> str:
-        """The rest: an unfinished line, the notice, the last part."""
+        """Take the remaining text: an unfinished line, the note about output left out, and the second half."""
         if self._partial:
             self._keep(bytes(self._partial), now)
             self._partial = bytearray()
         if self._dropped_bytes:
-            self._append(
-                f"{stamp(now)} NOTE ... {self._dropped_bytes} bytes ({self._dropped_lines} lines) {CUT}: "
-                "the output is longer than is kept ...\n"
-            )
+            dropped = f"{self._dropped_bytes} bytes ({self._dropped_lines} lines)"
+            self.note(f"... {dropped} {CUT}: the output is longer than is kept ...", now)
+            # A settle that the database refused is tried again, and then `finish` is called again.
+            self._dropped_bytes = self._dropped_lines = 0
         carry = b""
         for at, data in self._tail:
             *lines, carry = (carry + data).split(b"\n")
@@ -119,15 +117,15 @@ class OutputBuffer:
 
     @staticmethod
     def _format(line: bytes, now: float) -> tuple[str, str, str]:
-        # NUL is what PostgreSQL refuses in text; the rest is stored as it came and shown escaped.
+        # PostgreSQL refuses NUL in text. Other control characters are stored unchanged and escaped on the pages.
         text = line.decode("utf-8", "replace").replace("\x00", "\ufffd").rstrip("\r")
         marked = _MARKED.match(text)
         level, bare = marked.groups() if marked else ("OUT", text)
-        return f"{stamp(now)} {level} {bare}\n", level, bare
+        return f"{iso_from_epoch(now)} {level} {bare}\n", level, bare
 
     def _feed_tail(self, data: bytes, now: float) -> None:
         if not self._tail:
-            self._append(f"{stamp(now)} NOTE ... what is printed from here on is stored when the attempt ends ...\n")
+            self.note("... what is printed from here on is stored when the attempt ends ...", now)
         if len(data) > self._tail_limit:
             cut = data[: -self._tail_limit]
             self._dropped_bytes += len(cut)

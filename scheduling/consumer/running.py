@@ -1,33 +1,32 @@
-"""Running: one attempt in a child, and the rules for how its end is judged."""
+"""A running attempt, and the rules that turn its end into an outcome."""
 
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
-from scheduling.brief import Brief
 from scheduling.broker import Delivery
-from scheduling.consumer.children import Child
 from scheduling.consumer.output import OutputBuffer
+from scheduling.consumer.process_pool import Child
 from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
-from scheduling.ledger import Ended
+from scheduling.execution.transitions import Ended
+from scheduling.handlers.run_config import RunConfig
 
 
 @dataclass(eq=False)
 class Running:
     """An attempt that this process owns.
 
-    `deadline` and `kill_at` are on the monotonic clock. `verdict` is why TERM was sent, decided
-    before the process ended; it then stands whatever the process does in its last moments.
+    `deadline` and `kill_at` are monotonic times. `verdict` is the reason why this process ends the run. The
+    verdict is set before the child gets a signal, and nothing that the child does afterwards changes the verdict.
     """
 
     delivery: Delivery
-    brief: Brief
+    config: RunConfig
     output: OutputBuffer
     started_at: datetime
-    started_monotonic: float
     consumer: str
     child: Child | None = None
     pid: int | None = None
@@ -35,74 +34,75 @@ class Running:
     kill_at: float | None = None
     verdict: Outcome | None = None
     fenced: bool = False
-    refusals: int = 0
     unstored: str = ""
-    """Output that is taken from the buffer but not committed yet."""
+    """Output that was taken from the buffer and is not committed yet."""
     sequence: int = 0
+    """The number of the next output row of this attempt."""
     progress: str = ""
     shown: tuple[str, int | None] = ("", None)
-    """Progress and process id as they stand in the row."""
+    """The progress and the process id that were last written to the row."""
     answer: dict[str, Any] | None = None
     outcome: Outcome | None = None
 
     @property
     def execution_id(self) -> int:
-        """Key of the execution's row; a started execution has one."""
+        """The id of the execution's row. Every started execution has a row."""
         assert self.delivery.message.execution_id is not None  # noqa: S101
         return self.delivery.message.execution_id
 
     @property
     def ended(self) -> Ended:
-        """For the ledger."""
+        """The attempt that ended, as `transitions.settle` needs it."""
         return Ended(self.execution_id, self.delivery.message.attempt, self.started_at, self.consumer, self.pid)
 
     def task(self) -> dict[str, Any]:
-        """What the child is told."""
-        message, brief = self.delivery.message, self.brief
+        """The message that starts the run in the child, as JSON data."""
+        message, config = self.delivery.message, self.config
         return {
             "type": message.type,
-            "handler": brief.handler,
-            "target_params": brief.target_params,
+            "handler": config.handler,
+            "target_params": config.target_params,
             "params": message.params,
-            "fresh": brief.fresh,
+            "fresh": config.fresh,
             "run": {
                 "execution_id": message.execution_id,
                 "execution_key": message.execution_key,
                 "attempt": message.attempt,
                 "retry_count": message.retry_count,
-                "is_last_attempt": message.retry_count >= brief.policy.max_retries,
+                "is_last_attempt": message.retry_count >= config.policy.max_retries,
                 "scheduled_at": (message.scheduled_at or self.started_at).isoformat(),
                 "trigger": message.trigger,
                 "type": message.type,
-                "name": brief.handler,
+                "name": config.handler,
                 "target_id": message.id,
                 "scheduler_id": message.scheduler_id,
-                "user_id": brief.user_id,
-                "language": brief.language,
+                "user_id": config.user_id,
+                "language": config.language,
             },
         }
 
+    def is_named_by(self, frame: dict[str, Any]) -> bool:
+        """Whether the child's message names this execution and attempt."""
+        return (frame.get("execution_id"), frame.get("attempt")) == (self.execution_id, self.delivery.message.attempt)
+
     def judge(self) -> Outcome:
-        """How it ended, from the child's answer, its wait status, and what was done to it."""
+        """Find the outcome from the child's answer, its wait status, and the verdict of this process."""
         code, number = exit_of(self.child.status if self.child is not None else None)
         verdict = self.verdict
         finished = self.answer is not None and not self.answer.get("terminated")
         if finished and (verdict is None or isinstance(verdict, Interrupted)):
             return from_answer(self.answer or {})
-        if isinstance(verdict, TimedOut):
-            return TimedOut(verdict.limit, code, number)
-        if isinstance(verdict, Cancelled):
-            return Cancelled(verdict.by, code, number)
-        if isinstance(verdict, Interrupted):
-            return Interrupted(code, number)
+        if isinstance(verdict, TimedOut | Cancelled | Interrupted):
+            return replace(verdict, exit_code=code, signal=number)
         if self.answer is not None:
-            # Somebody else sent TERM, and the handler was unwound by it.
-            return Crashed(code, 15, detail="The child process was asked to end (signal 15) by somebody else.")
-        return Crashed(code, number)
+            # Another process sent SIGTERM, and the handler was interrupted by `Terminated`.
+            detail = "The child process was asked to end (signal 15) by another process."
+            return Crashed(exit_code=code, signal=15, detail=detail)
+        return Crashed(exit_code=code, signal=number)
 
 
 def exit_of(status: int | None) -> tuple[int | None, int | None]:
-    """A wait status as exit code or signal number; both None while the process lives."""
+    """Split a wait status into exit code and signal number; both are None while the process lives."""
     if status is None:
         return None, None
     if os.WIFSIGNALED(status):
@@ -111,7 +111,7 @@ def exit_of(status: int | None) -> tuple[int | None, int | None]:
 
 
 def from_answer(answer: dict[str, Any]) -> Outcome:
-    """The outcome a child reported. What it says is data: every field is checked."""
+    """Read the outcome that a child reported. Every field is checked, because handlers can write to the channel too."""
     if answer.get("outcome") == "succeeded":
         return Succeeded(answer.get("result"))
     after = answer.get("retry_after")

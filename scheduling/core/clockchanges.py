@@ -1,6 +1,7 @@
-"""What a clock change does to a schedule: which of its readings are skipped or come twice, and what follows.
+"""What a clock change does to a schedule: which readings the change skips or repeats, and which runs it affects.
 
-The rule itself is ``cron``'s; this module only says, for people, where it will be felt.
+A reading is a wall-clock time that matches the schedule. The module ``cron`` holds the rule for clock changes; this
+module only shows people which clock changes affect a schedule.
 """
 
 from __future__ import annotations
@@ -17,29 +18,29 @@ _SECOND = timedelta(seconds=1)
 
 
 class Effect(Enum):
-    """What becomes of the runs whose reading a clock change skips or repeats."""
+    """What happens to the runs whose reading a clock change skips or repeats."""
 
     MOVED = "moved"
-    """Fixed, skipped: one run at the first instant after the gap."""
+    """A fixed job whose reading is skipped runs once, at the first instant after the gap."""
     ONCE = "once"
-    """Fixed, repeated: the first pass only."""
+    """A fixed job whose reading is repeated runs only in the first pass."""
     DROPPED = "dropped"
-    """Interval, skipped: those readings do not come."""
+    """An interval job does not run for readings that are skipped."""
     TWICE = "twice"
-    """Interval, repeated: both passes."""
+    """An interval job whose readings are repeated runs in both passes."""
     STEADY = "steady"
-    """Interval in every hour: real time goes on, and so does the schedule."""
+    """An interval job that runs in every hour follows real time, so the change has no effect on the job."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClockChange:
-    """A clock change that meets a schedule.
+    """A clock change that affects a schedule.
 
     Args:
         instant: the change, in UTC.
         start, end: the naive local readings [start, end) that are skipped or repeated.
-        skipped: whether they are skipped; else repeated.
-        readings: how many wall-clock minutes among them match the expression.
+        skipped: True if these readings are skipped, False if they are repeated.
+        readings: how many wall-clock minutes in [start, end) match the expression.
     """
 
     instant: datetime
@@ -51,9 +52,9 @@ class ClockChange:
 
 
 def changes_met(cron: Cron, tz: str, after: datetime, until: datetime) -> list[ClockChange]:
-    """The clock changes in (after, until] among whose readings the schedule has some, ascending.
+    """The clock changes in (after, until] that skip or repeat readings of the schedule, ascending.
 
-    Raises ValueError for naive arguments and ZoneError for the name.
+    Raises ValueError for naive arguments and ZoneError for an unknown zone.
     """
     info, found = zone(tz), list[ClockChange]()
     for instant, size in clock_changes(info, require_aware(after), require_aware(until)):
@@ -76,10 +77,11 @@ def _effect(cron: Cron, skipped: bool) -> Effect:
 
 
 def effect_on(cron: Cron, tz: str, run: datetime) -> tuple[Effect, int] | None:
-    """What a clock change has done to one of the schedule's own instants, and in which pass it lies (1 or 2).
+    """The effect of a clock change on ``run`` (an instant at which the schedule fires), and the pass of ``run``.
 
-    MOVED: the local reading is not one of the expression's, the gap's end stands for it. ONCE and TWICE: the reading
-    comes twice. None: an ordinary reading. Raises as ``changes_met`` does.
+    The effect MOVED means that the reading was skipped, so the run came at the end of the gap. ONCE and TWICE mean
+    that the reading comes twice; the pass is then 1 or 2. The result is None if no clock change affected the run.
+    Raises the errors of ``changes_met``.
     """
     info, run = zone(tz), require_aware(run)
     wall = run.astimezone(info).replace(tzinfo=None, fold=0)

@@ -2,22 +2,24 @@
 
 The policy is that of Debian's cron(8), because it is the only one under which a job neither gets lost nor runs twice
 when the clocks change. A schedule whose minute or hour field begins with ``*`` is an *interval* job; any other is
-*fixed* (aliases are expanded first, so ``@hourly`` is interval and ``@daily`` is fixed). Let W be the wall-clock
-minutes that match the five fields.
+a *fixed* job. (Aliases are expanded first, so ``@hourly`` is interval and ``@daily`` is fixed.) A *reading*
+is the time that a wall clock shows at an instant. Let W be the wall-clock minutes that match the five fields.
 
-1. Interval jobs follow real time, as cron(8) has it for "jobs which are specified with wildcards": they fire at every
-   instant whose local reading is in W. A reading that a gap skips does not fire; one that is repeated fires twice.
-2. Fixed jobs fire exactly once for each wall-clock minute in W: at the first instant that reads so, or, if no instant
-   does, at the first one after the gap. Several that come to the same instant are one run. However long the gap.
-3. Day rule: if day of month or weekday begins with ``*`` both must match, otherwise either. 7 is Sunday. ``a-a`` is a.
-4. Everything is read in the schedule's own zone; "next" is strictly later; minutes are the finest step.
+1. Interval jobs follow real time. (cron(8) calls them "jobs which are specified with wildcards".) They fire at every
+   instant whose local reading is in W. A skipped reading does not fire. A repeated reading fires twice.
+2. Fixed jobs fire exactly once for each wall-clock minute in W, at the first instant with that reading. If a gap skips
+   the reading, they fire at the first instant after the gap, however long the gap is. If several readings lead to the
+   same instant, they are one run.
+3. Day rule: if the day-of-month or weekday field begins with ``*``, both fields must match. Otherwise one match is
+   enough. Weekday 7 is Sunday. The range ``a-a`` means the single value a.
+4. All fields are read in the schedule's own zone. "Next" means strictly later. The finest step is one minute.
 
-So ``0 0-23 * * *`` is fixed and fires once in a repeated hour, where ``0 * * * *`` fires twice; ``* 2 * * *`` does not
-fire at all on the day that has no 02:00.
+So ``0 0-23 * * *`` is fixed and fires once in a repeated hour, but ``0 * * * *`` fires twice. ``* 2 * * *`` does not
+fire on a day that has no 02:00.
 
-Instants go in aware and come out in UTC. A naive one raises ValueError. CronError says that nothing fires any more:
-within 50 years or before year 10000, which happens to an interval job whose only readings a gap skips each time. All
-functions are pure and safe to call from several threads.
+The functions take aware instants and return instants in UTC. A naive instant raises ValueError. CronError means that
+the schedule does not fire within the next 50 years, or does not fire before year 10000. For example, an interval job
+never fires if all its readings fall into gaps. All functions are pure and safe to call from several threads.
 """
 
 from __future__ import annotations
@@ -40,33 +42,21 @@ from scheduling.core.zones import (
     zone_names,
 )
 
-__all__ = [
-    "Cron",
-    "CronError",
-    "ZoneError",
-    "count_between",
-    "count_readings",
-    "last_between",
-    "next_after",
-    "parse",
-    "resolve_wall",
-    "upcoming",
-    "zone",
-    "zone_names",
-]
+# Names of other modules that callers import from here.
+__all__ = ["Cron", "CronError", "ZoneError", "parse", "resolve_wall", "zone", "zone_names"]
 
 _SECOND = timedelta(seconds=1)
 _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 _YEARS_AHEAD = 50
-# The largest change on record: Samoa and others crossed the date line by a day.
+# The largest clock change on record is 24 hours, when Samoa crossed the date line. This limit is one hour more.
 _LARGEST_CHANGE = timedelta(hours=25)
 
 
 def next_after(cron: Cron, tz: str, after: datetime) -> datetime:
     """The first instant later than ``after``, in UTC, at which ``cron`` fires in the zone named ``tz``.
 
-    Raises ValueError for a naive ``after``, ZoneError for the name, CronError if nothing fires any more.
+    Raises ValueError for a naive ``after``, ZoneError for an unknown zone, and CronError if ``cron`` never fires again.
     """
     info, after = zone(tz), require_aware(after)
     try:
@@ -76,7 +66,7 @@ def next_after(cron: Cron, tz: str, after: datetime) -> datetime:
 
 
 def upcoming(cron: Cron, tz: str, after: datetime, count: int) -> list[datetime]:
-    """The next ``count`` instants later than ``after``, ascending, in UTC; raises as ``next_after`` does."""
+    """The next ``count`` instants later than ``after``, ascending, in UTC. Raises the errors of ``next_after``."""
     found: list[datetime] = []
     for _ in range(count):
         found.append(after := next_after(cron, tz, after))
@@ -86,8 +76,9 @@ def upcoming(cron: Cron, tz: str, after: datetime, count: int) -> list[datetime]
 def last_between(cron: Cron, tz: str, after: datetime, until: datetime) -> datetime | None:
     """The latest instant in (after, until] at which ``cron`` fires, in UTC, or None.
 
-    Looks back from ``until`` in windows that grow fourfold, then halves what is left: some tens of steps for years.
-    Raises ValueError for naive arguments and ZoneError for the name.
+    The search looks back from ``until`` in windows that grow fourfold, and then bisects the first window with a match.
+    A search over years takes some tens of steps. Raises ValueError for naive arguments and ZoneError for an unknown
+    zone.
     """
     after, until = require_aware(after), require_aware(until)
     window = _MINUTE
@@ -103,11 +94,12 @@ def last_between(cron: Cron, tz: str, after: datetime, until: datetime) -> datet
 
 
 def count_between(cron: Cron, tz: str, after: datetime, until: datetime) -> int:
-    """How many instants in (after, until] ``cron`` fires at: the length of the list, without making the list.
+    """The number of instants in (after, until] at which ``cron`` fires.
 
-    One reading is one instant, so days x hours x minutes are counted; but not from a clock change until its size later,
-    where readings come again or stand for skipped ones. There the instants are walked one by one.
-    Raises ValueError for naive arguments and ZoneError for the name.
+    The function does not list the instants. Far from a clock change, each reading is one instant, so the count is
+    days x hours x minutes. Just after a clock change, readings may be repeated or moved, so the instants are counted
+    one by one. The slow count covers only a time that is as long as the clock change.
+    Raises ValueError for naive arguments and ZoneError for an unknown zone.
     """
     info, after, until = zone(tz), require_aware(after), require_aware(until)
     if until <= after:
@@ -125,7 +117,7 @@ def _next_fixed(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
     now = wall = _wall(after, info)
     while True:
         wall = _next_reading(cron, wall, now, info)
-        # In the second pass of a fold the readings ahead had their instant in the first pass, and are passed over.
+        # In the second pass of a fold, the next readings have already fired in the first pass, so they do not count.
         if (instant := resolve(wall, info)) > after:
             return instant
 
@@ -134,13 +126,13 @@ def _next_interval(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
     now = wall = _wall(after, info)
     first, second = instants(now, info)
     if first <= after < second:
-        # In the first pass of a fold: readings already past will come again, before those that follow the fold.
+        # In the first pass of a fold, readings that have fired come again before the readings that follow the fold.
         wall -= second - first
     best: datetime | None = None
     while True:
         wall = _next_reading(cron, wall, now, info)
         first, second = instants(wall, info)
-        if first <= second:  # else a gap skips this reading
+        if first <= second:  # if `first` is later than `second`, a gap skips this reading
             for instant in (first, second):
                 if instant > after and (best is None or instant < best):
                     best = instant
@@ -149,7 +141,7 @@ def _next_interval(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
 
 
 def _next_reading(cron: Cron, wall: datetime, now: datetime, info: ZoneInfo) -> datetime:
-    """The first wall-clock minute later than ``wall`` that matches the five fields."""
+    """The first wall-clock minute later than ``wall`` that matches the five fields of the expression."""
     wall = wall.replace(second=0, microsecond=0) + _MINUTE
     today = wall.date()
     day = first_day(cron.calendar, today)
@@ -177,9 +169,9 @@ def _next_until(cron: Cron, tz: str, after: datetime, until: datetime) -> dateti
 
 
 def _latest(cron: Cron, tz: str, found: datetime, until: datetime) -> datetime:
-    """The latest instant in [found, until], of which ``found`` is one."""
+    """The latest instant in [found, until] at which ``cron`` fires. ``found`` must be such an instant."""
     end = until
-    # A second, not a minute: before 1972 zones had offsets with seconds, and a gap may end at any.
+    # The search is exact to the second: before 1972 zones had offsets with seconds, so a gap may end at any second.
     while end - found > _SECOND:
         middle = found + (end - found) / 2
         later = _next_until(cron, tz, middle, until)
@@ -204,7 +196,7 @@ def count_readings(cron: Cron, after: datetime, until: datetime) -> int:
 
 
 def _readings_to(cron: Cron, wall: datetime) -> int:
-    """How many wall-clock minutes match on the day of ``wall``, up to and with it."""
+    """How many wall-clock minutes match on the day of ``wall``, up to and including ``wall``."""
     if first_day(cron.calendar, wall.date()) != wall.date():
         return 0
     count = bisect_left(cron.hours, wall.hour) * len(cron.minutes)

@@ -1,8 +1,8 @@
-"""The calendar: on which dates a schedule's day fields match.
+"""Finds the dates on which the day fields of a schedule match.
 
-croniter does the calendar (month lengths, leap years, ``L``, ``d#k``, the day rule) and nothing else. It is given
-naive midnights only, for on zone-aware datetimes it fires fixed jobs twice in a repeated hour; and it is given only
-spellings that it reads as Debian's cron does.
+The library croniter finds the dates (month lengths, leap years, ``L``, ``d#k``, the day rule) and does nothing else.
+croniter gets only naive midnights, because croniter fires fixed jobs twice in a repeated hour if it gets zone-aware
+datetimes. croniter gets only spellings that croniter and Debian's cron read alike.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _DAY = timedelta(days=1)
 _EPOCH = datetime(1970, 1, 1)
 
 
-def spelled(
+def format_days(
     day: str,
     weekday: str,
     days: tuple[int, ...],
@@ -30,11 +30,11 @@ def spelled(
     nth: tuple[tuple[int, int], ...],
     either: bool,
 ) -> str:
-    """The calendar "day-of-month month weekday" in a spelling that croniter reads rightly.
+    """The calendar "day-of-month month weekday" in a spelling that croniter reads correctly.
 
-    ``day`` and ``weekday`` are the fields as written, the others their values (see ``dialect.Cron``). Values are listed
-    one by one, because croniter reads ``a-a`` as the whole field. A full field becomes ``*`` first, because croniter
-    takes a full list for a restriction. ``*/n`` stays as it is, because its star decides the day rule.
+    ``day`` and ``weekday`` are fields as written; the other arguments are attributes of ``dialect.Cron``. Values
+    are listed one by one, because croniter reads ``a-a`` as the whole field. A full field becomes ``*``, because
+    croniter treats a full list as a restriction. ``*/n`` is not changed, because the day rule depends on its star.
     """
     month = "*" if len(months) == 12 else _list(months)
     if nth:
@@ -57,8 +57,8 @@ def _list(values: Iterable[object]) -> str:
 def first_day(calendar: str, start: date) -> date | None:
     """The first matching date on or after ``start``; None if there is none within 50 years or before year 10000.
 
-    ``calendar`` is as ``spelled``. Fifty years are enough for the rarest date that exists: 29 February on a named
-    weekday, 40 years apart across 2100.
+    ``calendar`` is a result of ``format_days``. Fifty years are enough for the rarest date: 29 February on
+    one weekday comes again after at most 40 years (across 2100, which is no leap year).
     """
     if calendar == EVERY_DAY:
         return start
@@ -66,7 +66,7 @@ def first_day(calendar: str, start: date) -> date | None:
         midnight = datetime.combine(start, time())
         return _engine(calendar, threading.get_ident()).get_next(start_time=midnight - _MINUTE).date()
     except (ValueError, OverflowError):
-        # croniter says "no such date" by a ValueError, and runs out of years by either.
+        # croniter raises ValueError if no date matches. Near year 10000 it raises ValueError or OverflowError.
         return None
 
 
@@ -75,7 +75,7 @@ def count_days(calendar: str, start: date, end: date) -> int:
     if calendar == EVERY_DAY:
         return max(0, (end - start).days)
     count = 0
-    # Past the cache: a long stretch walked once would drive out the dates that are asked for each minute.
+    # The cache is bypassed: one walk over many dates would evict the dates that are needed every minute.
     found = first_day.__wrapped__(calendar, start)
     while found is not None and found < end:
         count += 1
@@ -85,7 +85,9 @@ def count_days(calendar: str, start: date, end: date) -> int:
 
 @lru_cache(maxsize=512)
 def _engine(calendar: str, thread: int) -> croniter[datetime]:
-    # An instance keeps its current time between calls, so threads may not share one. Thread idents are reused only
-    # after their thread has ended. A lock would do too, but one held during a fork would never open in the child.
-    # implement_cron_bug is Debian's day rule: a day field that begins with "*" restricts the other one.
+    # A croniter keeps its current time between calls, so each thread has its own. The ident of a thread is reused only
+    # after the thread has ended. A shared croniter would need a lock, and a child that is forked while the lock is
+    # held would wait for ever.
+    # The option implement_cron_bug selects Debian's day rule: if one of the two day fields (day of month and weekday)
+    # begins with "*", both fields must match.
     return croniter(f"0 0 {calendar}", _EPOCH, ret_type=datetime, implement_cron_bug=True)

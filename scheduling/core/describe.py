@@ -1,7 +1,8 @@
-"""An expression in plain English, for people who do not read cron.
+"""Describes a cron expression in plain English, for people who do not read cron.
 
-cron-descriptor says the time of day and the day of month. Months and weekdays are said here: the library takes their
-names from the process's locale, cannot say several ``d#k``, and knows nothing of Debian's day rule.
+The library cron-descriptor describes the time of day and the day of month. This module itself describes months and
+weekdays, because the library takes the names of months and weekdays from the process's locale, cannot describe several
+``d#k``, and does not know Debian's day rule.
 """
 
 from __future__ import annotations
@@ -25,16 +26,16 @@ _MOST_LISTED = 6
 
 @lru_cache(maxsize=1024)
 def describe(expression: str) -> str:
-    """One sentence, such as "At 09:00, Monday through Friday"; raises CronError for an expression that is refused.
+    """One sentence, such as "At 09:00, Monday through Friday". Raises CronError for an invalid expression.
 
-    The clock has 24 hours and the words are English whatever the locale. Should the library fail on a valid
-    expression, the expression itself is the answer: a page must not break for want of a sentence.
+    Times are in the 24-hour format, and the words are English in every locale. If the library fails on a valid
+    expression, the expression itself is returned: a page must not break because a sentence is missing.
     """
     cron = parse(expression)
     try:
         return _times(cron) + _weekdays(cron) + _months(cron)
     except Exception:
-        # The library documents "Exception" for what it raises.
+        # The library documents no narrower exception than "Exception".
         return cron.expression
 
 
@@ -45,19 +46,20 @@ def _times(cron: Cron) -> str:
         hour = ",".join(map(str, cron.hours))  # "At 09:00, 10:00 and 11:00", not "At 09:00 through 11:59"
     options = Options(locale_code="en_US", use_24hour_time_format=True)
     text = ExpressionDescriptor(f"{minute} {hour} {_days(cron, day)} * *", options).get_description()
-    # The days start anew each month, which the library does not say.
+    # The library does not say that counting starts again every month.
     text = re.sub(r"(every \d+ days)$", r"\1, starting on day 1 of the month", text)
     return re.sub(r"\bL of the month", "the last day of the month", text)
 
 
 def _field(text: str, values: tuple[int, ...], size: int) -> str:
-    """The field in the spelling that the library says best: by its values, without zeros in front.
+    """The field in the spelling that the library describes best: a list of values, or the text without leading zeros.
 
-    It takes 59/15 for a repetition and 5-5 for a range, and stumbles over steps in a list.
+    The library misreads some spellings: it describes 59/15 as a repetition and 5-5 as a range, and it fails on a list
+    that contains steps.
     """
     if len(values) == size:
         return "*"
-    # "Every 40 minutes" would be a lie: the hour begins anew at 0.
+    # "Every 40 minutes" would be wrong: the count starts again at 0 in every hour.
     uneven = text.startswith("*/") and size % int(text[2:]) and len(values) <= _MOST_LISTED
     if "," in text or uneven or len(values) == 1:
         return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in _stretches(values))
@@ -69,7 +71,7 @@ def _days(cron: Cron, text: str) -> str:
         return "*"
     if cron.last_day:
         return ",".join(filter(None, [_field(",", cron.days, 31), "L"]))
-    # A few days of the month are clearer by their numbers than by their distance.
+    # A few days of the month are clearer as numbers than as "every n days".
     return _field("," if "/" in text and len(cron.days) <= _MOST_LISTED else text, cron.days, 31)
 
 
@@ -79,7 +81,7 @@ def _weekdays(cron: Cron) -> str:
         return f", on {which} of the month"
     if len(cron.weekdays) == 7 or (cron.either and len(cron.days) == 31):
         return ""
-    # The week begins on Monday here, so that 5-7 reads "Friday through Sunday".
+    # The week begins on Monday here, so that 5-7 becomes "Friday through Sunday".
     words = _runs([(d - 1) % 7 for d in cron.weekdays], _WEEKDAYS)
     if _every_day(cron):
         return f", {words}" if " through " in words and " and " not in words else f", only on {words}"
@@ -87,7 +89,7 @@ def _weekdays(cron: Cron) -> str:
 
 
 def _every_day(cron: Cron) -> bool:
-    """Whether the days of the month leave every date in: all of them, or all weekdays where either is enough."""
+    """Whether the day fields match every date: all days of the month, or all weekdays if one match is enough."""
     return len(cron.days) == 31 or (cron.either and len(cron.weekdays) == 7)
 
 
@@ -98,14 +100,15 @@ def _months(cron: Cron) -> str:
 
 
 def _runs(places: list[int], names: Sequence[str]) -> str:
-    """Names at these places; three or more in a row become "first through last"."""
-    return _joined(
-        [names[a] if a == b else f"{names[a]} through {names[b]}" for a, b in _stretches(tuple(sorted(places)))]
-    )
+    """The names at these indexes; three or more in a row become "first through last"."""
+    stretches = _stretches(tuple(sorted(places)))
+    return _joined([names[a] if a == b else f"{names[a]} through {names[b]}" for a, b in stretches])
 
 
 def _stretches(values: tuple[int, ...]) -> list[tuple[int, int]]:
-    """First and last of each run of three or more consecutive values, ascending; the others stand for themselves."""
+    """Pairs (first, last), ascending. Three or more consecutive values make one pair. Any other value v makes the
+    pair (v, v).
+    """
     found: list[tuple[int, int]] = []
     for value in values:
         if found and found[-1][1] == value - 1:

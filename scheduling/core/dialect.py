@@ -1,10 +1,10 @@
 """The cron dialect: which expressions are accepted, and what each field means.
 
-Five fields, ``minute hour day-of-month month weekday``, or an alias (``@daily``). A field is a comma-separated list of
-numbers, names (``jan``, ``mon``), ranges ``a-b``, and steps ``a-b/n``, ``a/n`` (from a to the end of the field); or
-``*`` or ``*/n``, which stand alone. Weekdays are 0-7, and both 0 and 7 are Sunday. Day of month also knows ``L``, the
-last day of the month; weekday also knows ``d#k``, the k-th such day of the month. Everything else is refused with a
-sentence that says what to write instead: a schedule that is read in another way than it was meant is worse than none.
+An expression has five fields, ``minute hour day-of-month month weekday``, or is an alias (``@daily``). A field is a
+comma-separated list of numbers, names (``jan``, ``mon``), ranges ``a-b``, and steps ``a-b/n`` or ``a/n`` (from a to the
+end of the field). Instead of a list, a field may be ``*`` or ``*/n``. Weekdays are 0-7, and both 0 and 7 are Sunday.
+Day of month also allows ``L``, the last day of the month. Weekday also allows ``d#k``, the k-th weekday d of the month.
+Everything else is refused with a sentence that says what to write instead: a misread schedule is worse than none.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import date
 from functools import lru_cache
 
-from scheduling.core.days import first_day, spelled
+from scheduling.core.days import first_day, format_days
 
 MAX_LENGTH = 255
 ALIASES = {
@@ -36,7 +36,8 @@ _CHOSEN_FORMS = re.compile(r"[HR](\(.*\))?(/.*)?", re.IGNORECASE)
 class CronError(ValueError):
     """An expression that is refused. The message is a sentence for the person who wrote it.
 
-    ``field`` is the field at fault ("minute", "hour", "day of month", "month", "weekday"), or None for the whole.
+    ``field`` is the field at fault ("minute", "hour", "day of month", "month", "weekday"), or None
+    if the fault is not in one field.
     """
 
     def __init__(self, message: str, field: str | None = None) -> None:
@@ -46,12 +47,15 @@ class CronError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Cron:
-    """A valid schedule, made by ``parse``. Equal and hashed by its expression, from which the rest follows."""
+    """A valid cron expression, made by ``parse``.
+
+    Comparisons use only ``expression``, because ``expression`` determines all other attributes.
+    """
 
     expression: str
-    """Normalised: the alias expanded, fields separated by single spaces."""
+    """The expression with its alias expanded and single spaces between the fields."""
     interval: bool = field(compare=False)
-    """Minute or hour begins with ``*``: follows real time through clock changes. Otherwise fixed (see ``cron``)."""
+    """Whether the minute or hour field begins with ``*``: an interval job. Other jobs are fixed (see ``cron``)."""
     minutes: tuple[int, ...] = field(compare=False, repr=False)
     """Minutes of the hour, ascending."""
     hours: tuple[int, ...] = field(compare=False, repr=False)
@@ -59,17 +63,18 @@ class Cron:
     days: tuple[int, ...] = field(compare=False, repr=False)
     """Days of the month, ascending, without ``L``."""
     last_day: bool = field(compare=False, repr=False)
-    """Whether ``L`` stands among the days."""
+    """Whether the day-of-month field contains ``L``."""
     months: tuple[int, ...] = field(compare=False, repr=False)
     """Months of the year, 1-12, ascending."""
     weekdays: tuple[int, ...] = field(compare=False, repr=False)
-    """Weekdays, 0-6 from Sunday, ascending; with ``d#k`` the days named."""
+    """Weekdays from 0 (Sunday) to 6, ascending. The weekday d of an item ``d#k`` is included."""
     nth: tuple[tuple[int, int], ...] = field(compare=False, repr=False)
-    """The (d, k) of each ``d#k``, ascending; empty without."""
+    """A pair (d, k) for each item ``d#k``, ascending."""
     either: bool = field(compare=False, repr=False)
-    """The day rule: day of month or weekday is enough. False if one of them begins with ``*``: then both must match."""
+    """Whether a match of day of month or weekday is enough. False if one of these fields begins with ``*``:
+    then both fields must match."""
     calendar: str = field(compare=False, repr=False)
-    """The three day fields in the spelling that ``days`` hands to croniter."""
+    """Day of month, month and weekday, as ``days.format_days`` spells them for croniter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +82,7 @@ class _Field:
     name: str
     low: int
     high: int  # the highest number that may be written
-    last: int  # where "*" and "a/n" end: weekday 7 may be written, but is Sunday again
+    last: int  # where "*" and "a/n" end; 6 for weekdays, because 7 is Sunday again
     names: dict[str, int] = field(default_factory=dict)
 
     @property
@@ -108,15 +113,15 @@ _WEEKDAY = _Field("weekday", 0, 7, 6, {name: number for number, name in enumerat
 
 @lru_cache(maxsize=4096)
 def parse(expression: str) -> Cron:
-    """Read an expression; raise CronError with a sentence if it is not of the dialect or would never fire."""
+    """Parse an expression. Raise CronError if the dialect refuses the expression or if it would never fire."""
     minute, hour, day, month, weekday = texts = _split(expression)
     minutes, hours, months = _values(_MINUTE, minute), _values(_HOUR, hour), _values(_MONTH, month)
     days, last_day = _values(_DAY, day), "L" in day.upper().split(",")
     nth = _nth(weekday, day) if "#" in weekday else ()
     weekdays = tuple(sorted({d for d, _ in nth})) if nth else _values(_WEEKDAY, weekday)
-    # Debian's cron and ISC's read the first character alone: "*/2" counts as a star here.
+    # Debian's cron and ISC's cron look only at the first character, so "*/2" counts as a star here.
     either = not day.startswith("*") and not weekday.startswith("*")
-    calendar = spelled(day, weekday, days, last_day, months, weekdays, nth, either)
+    calendar = format_days(day, weekday, days, last_day, months, weekdays, nth, either)
     if first_day(calendar, date(2000, 1, 1)) is None:
         dates = " ".join(texts[2:])
         raise _DAY.error(f"no date ever matches '{dates}', so this would never fire; choose a day that the month has.")
@@ -125,7 +130,7 @@ def parse(expression: str) -> Cron:
 
 
 def _split(expression: str) -> list[str]:
-    # The length first: whatever is sent, refusing it costs no more than measuring it.
+    # The length is checked first, because a huge text would take long to parse.
     if len(expression) > MAX_LENGTH:
         raise CronError(f"The expression has {len(expression)} characters; shorten it to at most {MAX_LENGTH}.")
     if not all(" " <= character <= "~" or character == "\t" for character in expression):
@@ -149,11 +154,12 @@ def _values(kind: _Field, text: str) -> tuple[int, ...]:
     found: set[int] = set()
     for item in items:
         if item.startswith("*") and len(items) > 1:
-            # Read as the whole field, or as an interval only when it comes first: nobody means either.
+            # Other crons read such a list as the whole field, and treat the job as an interval job only if the list
+            # begins with the star. The author of the expression hardly means that.
             raise kind.error(f"'*' cannot stand in a list; write '*' alone, or a range such as {kind.low}-{kind.last}.")
-        if not (kind is _DAY and item.upper() == "L"):  # no number stands for the last day
+        if not (kind is _DAY and item.upper() == "L"):  # the last day has no fixed number
             found.update(_range(kind, item))
-    # 7 is Sunday.
+    # Weekday 7 is Sunday, like 0.
     return tuple(sorted({value % 7 for value in found} if kind is _WEEKDAY else found))
 
 
@@ -178,7 +184,7 @@ def _range(kind: _Field, item: str) -> range:
 
 
 def _step(kind: _Field, text: str) -> int:
-    # A step longer than the field ("*/90") is read by others as its first value alone; nobody means that.
+    # Other crons read a step longer than the field ("*/90") as its first value alone. The author hardly means that.
     step = int(text) if text.isdigit() else 0
     if not 1 <= step <= kind.size:
         raise kind.error(f"the step {_quote(text)} must be a number 1-{kind.size}.")
@@ -186,7 +192,7 @@ def _step(kind: _Field, text: str) -> int:
 
 
 def _forwards(kind: _Field, low: int, high: int, step: int) -> str:
-    """What to write for a range across the end of the field, such as Friday to Monday."""
+    """The spelling that the error suggests for a range across the end of the field, such as Friday to Monday."""
     if kind is _WEEKDAY and high == 0 and low < 7 and step == 1:
         return f"{low}-7"
     low = low if low <= kind.last else kind.low
@@ -197,7 +203,7 @@ def _forwards(kind: _Field, low: int, high: int, step: int) -> str:
 
 
 def _refuse_foreign(kind: _Field, item: str) -> None:
-    """Spellings of other crons get their own sentence."""
+    """Refuse the spellings of other crons, with a sentence for each spelling."""
     if not item:
         raise kind.error("an item of the list is empty; remove the extra comma.")
     if "?" in item:
@@ -212,7 +218,7 @@ def _refuse_foreign(kind: _Field, item: str) -> None:
 
 def _nth(text: str, day: str) -> tuple[tuple[int, int], ...]:
     if day != "*":
-        # Whether both must match or either is answered differently by every cron; croniter drops one of them.
+        # Some crons require both fields to match, other crons require one match, and croniter ignores one field.
         raise _DAY.error(f"with '#' in the weekday it must be '*', not {_quote(day)}.")
     found: set[tuple[int, int]] = set()
     for item in text.split(","):

@@ -1,4 +1,4 @@
-"""An error -> the group it belongs to, so that thousands of failures read as a few causes."""
+"""Computes the fingerprint of an error. Failures with the same fingerprint form one group on the pages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import re
 
 _VARIABLE = (
-    # The order matters: the longer, more particular forms first.
+    # The order matters: longer and more specific patterns come first.
     (re.compile(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", re.IGNORECASE), "<uuid>"),
     (re.compile(r"\b\d{4}-\d{2}-\d{2}(?:[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?\b"), "<time>"),
     (re.compile(r"[\w.+-]+@[\w-]+\.[\w.-]+"), "<email>"),
@@ -21,7 +21,7 @@ _FRAME = re.compile(r'File "([^"]+)", line \d+, in (\S+)')
 
 
 def normalise(message: str) -> str:
-    """The message with what differs from run to run replaced; at most its first line and 500 characters."""
+    """The first line of the message, at most 500 characters. Names such as `<uuid>` replace the parts that vary."""
     stripped = message.strip()
     text = stripped.splitlines()[0][:500] if stripped else ""
     for pattern, name in _VARIABLE:
@@ -30,7 +30,10 @@ def normalise(message: str) -> str:
 
 
 def own_frame(traceback: str) -> str:
-    """The innermost frame outside installed packages, as `file:function`; the line number moves with every edit."""
+    """The innermost frame outside installed packages, as `file:function`.
+
+    The line number is left out, because every edit of the file would change it.
+    """
     frames = _FRAME.findall(traceback[-20_000:])
     own = [frame for frame in frames if "site-packages" not in frame[0] and "/lib/python" not in frame[0]]
     path, function = (own or frames or [("", "")])[-1]
@@ -38,6 +41,6 @@ def own_frame(traceback: str) -> str:
 
 
 def fingerprint(error_class: str, message: str, traceback: str = "") -> str:
-    """Forty hexadecimal digits, equal for errors of one class, normalised message and top own frame."""
+    """Forty hexadecimal digits: a hash of the error's class, its normalised message and its own frame."""
     parts = "\x1f".join((error_class, normalise(message), own_frame(traceback)))
     return hashlib.sha1(parts.encode(errors="replace"), usedforsecurity=False).hexdigest()

@@ -1,8 +1,8 @@
-"""What travels: decoded once, at the edge, into a type.
+"""Encodes and decodes the messages of the broker. A message is decoded once, when it arrives, into a typed object.
 
-The seeds' four fields (`type, id, scheduler_id, params_scheduler`, the last as JSON text) plus
-ours (`execution_id, attempt, execution_key, scheduled_at, version`). A message that carries only
-the seeds' four, from any client, is valid.
+A message has the four fields of the original contract, which other clients follow too: `type`, `id`, `scheduler_id`,
+and `params_scheduler` as JSON text. This project adds `execution_id`, `attempt`, `execution_key`, `scheduled_at`,
+`trigger` and `version`. A message of another client needs only the first four fields.
 """
 
 from __future__ import annotations
@@ -12,14 +12,22 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from scheduling.core import json_bounds
+from scheduling.core.targets import TARGET_KINDS
+
 VERSION = 1
-TYPES = ("report", "worker", "reminder")
 MAX_BODY = 1_000_000
-"""Bytes; a larger body is refused before it is read (RabbitMQ 4 refuses 16 MiB by itself)."""
+"""The maximum size of a body in bytes. A larger body is refused unparsed. (RabbitMQ 4 itself allows 16 MiB.)"""
+
+FIRST_YEAR, LAST_YEAR = 1970, 9998
+"""The years that an instant may have. Such instants can be converted to every zone and stored in every database."""
+
+LARGEST_COUNT = 2**31 - 1
+"""The maximum attempt number and retry count, because their columns hold 32-bit integers."""
 
 
 class DecodeError(ValueError):
-    """A message cannot be read; `body` keeps its bytes for the failed inbox."""
+    """A message cannot be decoded. `body` keeps the message's bytes for the failed inbox."""
 
     def __init__(self, reason: str, body: bytes) -> None:
         super().__init__(reason)
@@ -28,12 +36,12 @@ class DecodeError(ValueError):
 
 @dataclass(frozen=True)
 class TaskMessage:
-    """A hint that an attempt may start.
+    """A request to start an attempt. The execution's row decides whether the attempt starts.
 
     Args:
-        attempt: the attempt to start; it starts only if the row stands at `attempt - 1`.
+        attempt: the attempt to start. It starts only if the last attempt in the row is `attempt - 1`.
         execution_id: None for a foreign message, which gets a row when it arrives.
-        parked: the body is a failed message's: somebody moved it out of the failed queue by hand.
+        parked: the message was in the failed queue, and an operator moved it out by hand.
     """
 
     type: str
@@ -49,7 +57,7 @@ class TaskMessage:
     parked: bool = False
 
     def payload(self) -> dict[str, Any]:
-        """The fields as they travel."""
+        """The fields that are sent to the broker."""
         return {
             "type": self.type,
             "id": self.id,
@@ -58,7 +66,7 @@ class TaskMessage:
             "execution_id": self.execution_id,
             "attempt": self.attempt,
             "execution_key": self.execution_key,
-            "scheduled_at": stamp(self.scheduled_at) if self.scheduled_at else None,
+            "scheduled_at": iso_utc(self.scheduled_at) if self.scheduled_at else None,
             "trigger": self.trigger,
             "version": VERSION,
         }
@@ -66,7 +74,9 @@ class TaskMessage:
 
 @dataclass(frozen=True)
 class FailedMessage:
-    """A task that is parked in the failed queue, with the seeds' three further fields."""
+    """A task that is parked in the failed queue. The original contract requires the three other fields
+    too: `failed_at`, `failed_reason` and `retry_count`.
+    """
 
     task: TaskMessage
     failed_at: datetime
@@ -74,21 +84,21 @@ class FailedMessage:
     retry_count: int
 
     def payload(self) -> dict[str, Any]:
-        """The fields as they travel; the reason is cut to 2 kB, the row keeps all of it."""
+        """The fields that are sent to the broker. The reason is cut to 2,000 characters; the row keeps it whole."""
         return {
             **self.task.payload(),
-            "failed_at": stamp(self.failed_at),
+            "failed_at": iso_utc(self.failed_at),
             "failed_reason": self.failed_reason[:2000],
             "retry_count": self.retry_count,
         }
 
 
 def headers_of(message: TaskMessage, error: str = "", first_failure: str = "") -> dict[str, Any]:
-    """The headers beside a task: what a retry says of the failure before it, and what a copy is known by.
+    """The headers of a task: the retry count, an identity that all copies share, and the last failure (for a retry).
 
     Args:
         error: class and message of the last failure, cut by the caller; empty for a first attempt.
-        first_failure: stamp of the first one.
+        first_failure: timestamp of the first failure.
     """
     headers: dict[str, Any] = {
         "x-retry-count": message.retry_count,
@@ -99,22 +109,82 @@ def headers_of(message: TaskMessage, error: str = "", first_failure: str = "") -
     return headers
 
 
-def stamp(instant: datetime) -> str:
-    """An aware instant as `2025-12-12T12:03:39.002Z`."""
+def iso_utc(instant: datetime) -> str:
+    """An aware instant as UTC text, such as `2025-12-12T12:03:39.002Z`."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def encode(message: TaskMessage | FailedMessage) -> bytes:
-    """The body of a message, UTF-8 JSON."""
-    return json.dumps(message.payload(), separators=(",", ":"), ensure_ascii=False).encode()
+    """The message as JSON in UTF-8."""
+    return json.dumps(message.payload(), separators=(",", ":"), ensure_ascii=False).encode(errors="replace")
 
 
 def decode(body: bytes) -> TaskMessage:
-    """Read a body from anybody.
+    """Decode the body of a message from any client.
 
     Raises:
-        DecodeError: with a sentence and the bytes.
+        DecodeError: the body cannot be decoded. No other exception is raised.
     """
+    try:
+        return _decode(body)
+    except DecodeError:
+        raise
+    except Exception as error:
+        raise DecodeError(f"The message cannot be read: {type(error).__name__}: {error!s:.300}", body) from None
+
+
+def _decode(body: bytes) -> TaskMessage:
+    data = _object(body)
+    # A tuple is searched, not a dict, because a message of another client may hold an unhashable value here.
+    if data.get("type") not in tuple(TARGET_KINDS):
+        raise DecodeError(f"'type' must be one of {', '.join(TARGET_KINDS)}, not {data.get('type')!r:.100}.", body)
+    version = _optional(data, "version", body)
+    if version is not None and version > VERSION:
+        raise DecodeError(f"The message has version {version}; this consumer reads up to {VERSION}. Update it.", body)
+    key = data.get("execution_key") or ""
+    if not isinstance(key, str) or len(key) > 64 or not json_bounds.is_storable(key):
+        raise DecodeError("'execution_key' must be text of at most 64 characters.", body)
+    execution_id = _optional(data, "execution_id", body)
+    try:
+        params = _params(data.get("params_scheduler"), body)
+    except DecodeError:
+        if execution_id is None:
+            raise
+        params = {}  # the run reads its params from the row, not from the message
+    return TaskMessage(
+        type=data["type"],
+        id=_number(data, "id", body),
+        scheduler_id=_optional(data, "scheduler_id", body),
+        params=params,
+        execution_id=execution_id,
+        attempt=_optional(data, "attempt", body, high=LARGEST_COUNT) or 1,
+        execution_key=key,
+        scheduled_at=_instant(data.get("scheduled_at"), body),
+        # Here too a tuple is searched, because the value may be unhashable.
+        trigger=data["trigger"] if data.get("trigger") in ("cron", "date", "manual", "message") else "message",
+        retry_count=_optional(data, "retry_count", body, low=0, high=LARGEST_COUNT) or 0,
+        parked=bool(data.get("failed_at")),
+    )
+
+
+def decode_failed(body: bytes) -> FailedMessage:
+    """Decode the body of a parked message. The fields that this project adds may be missing.
+
+    Raises:
+        DecodeError: `decode` raises it, or the message does not say when it failed.
+    """
+    task = decode(body)
+    data = json.loads(body)
+    if not task.parked:
+        raise DecodeError("The message does not say when and why it failed.", body)
+    failed_at = _instant(data["failed_at"], body, "failed_at")
+    assert failed_at is not None  # noqa: S101 - `parked` is True only with `failed_at`
+    return FailedMessage(
+        task=task, failed_at=failed_at, failed_reason=str(data.get("failed_reason") or ""), retry_count=task.retry_count
+    )
+
+
+def _object(body: bytes) -> dict[str, Any]:
     if len(body) > MAX_BODY:
         raise DecodeError(f"The message has {len(body)} bytes; at most {MAX_BODY} are read.", body)
     try:
@@ -123,81 +193,31 @@ def decode(body: bytes) -> TaskMessage:
         raise DecodeError(f"The message is not JSON: {error}", body) from None
     if not isinstance(data, dict):
         raise DecodeError("The message is not a JSON object.", body)
-
-    def number(name: str, *, optional: bool, low: int = 1) -> int | None:
-        value = data.get(name)
-        if value is None and optional:
-            return None
-        # bool is an int in Python, never in a contract.
-        if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
-            raise DecodeError(f"'{name}' must be a whole number from {low}, not {value!r:.100}.", body)
-        return value
-
-    if data.get("type") not in TYPES:
-        raise DecodeError(f"'type' must be one of {', '.join(TYPES)}, not {data.get('type')!r:.100}.", body)
-    version = number("version", optional=True)
-    if version is not None and version > VERSION:
-        raise DecodeError(f"The message has version {version}; this consumer reads up to {VERSION}. Update it.", body)
-    key = data.get("execution_key") or ""
-    if not isinstance(key, str) or len(key) > 64:
-        raise DecodeError("'execution_key' must be text of at most 64 characters.", body)
-    id_ = number("id", optional=False)
-    assert id_ is not None  # noqa: S101 - not optional
-    return TaskMessage(
-        type=data["type"],
-        id=id_,
-        scheduler_id=number("scheduler_id", optional=True),
-        params=_params(data.get("params_scheduler"), body),
-        execution_id=number("execution_id", optional=True),
-        attempt=number("attempt", optional=True) or 1,
-        execution_key=key,
-        scheduled_at=_instant(data.get("scheduled_at"), body),
-        # A tuple: what a stranger sends need not be hashable.
-        trigger=data["trigger"] if data.get("trigger") in ("cron", "date", "manual", "message") else "message",
-        retry_count=number("retry_count", optional=True, low=0) or 0,
-        parked=bool(data.get("failed_at")),
-    )
+    return data
 
 
-def check_storable(message: TaskMessage, body: bytes) -> None:
-    """Refuse a stranger's params that no row can hold: the message would come back for ever.
-
-    Raises:
-        DecodeError: for NUL, which PostgreSQL refuses, and half a surrogate pair, which no encoding has.
-    """
-    text = json.dumps(message.params, ensure_ascii=False)
-    if "\\u0000" in text or text.encode(errors="replace") != text.encode(errors="surrogatepass"):
-        raise DecodeError("'params_scheduler' holds NUL or half a character, which no database stores.", body)
+def _optional(data: dict[str, Any], name: str, body: bytes, low: int = 1, high: int = json_bounds.HIGH) -> int | None:
+    return None if data.get(name) is None else _number(data, name, body, low, high)
 
 
-def decode_failed(body: bytes) -> FailedMessage:
-    """Read a parked body, the seeds' or ours.
-
-    Raises:
-        DecodeError: also for a task that says nothing of its failure.
-    """
-    task = decode(body)
-    data = json.loads(body)
-    if not task.parked:
-        raise DecodeError("The message does not say when and why it failed.", body)
-    failed_at = _instant(data["failed_at"], body, "failed_at")
-    assert failed_at is not None  # noqa: S101 - `parked` says so
-    return FailedMessage(
-        task=task,
-        failed_at=failed_at,
-        failed_reason=str(data.get("failed_reason") or ""),
-        retry_count=task.retry_count,
-    )
+def _number(data: dict[str, Any], name: str, body: bytes, low: int = 1, high: int = json_bounds.HIGH) -> int:
+    value = data.get(name)
+    # A bool is an int in Python, but it is no number in JSON.
+    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
+        raise DecodeError(f"'{name}' must be a whole number from {low} to {high}, not {value!r:.100}.", body)
+    return value
 
 
 def _params(value: Any, body: bytes) -> dict[str, Any]:
     if value is None or value == "":
         return {}
-    if isinstance(value, str):  # the seeds send JSON text; an object is what a person would write
-        try:
-            value = json.loads(value)
-        except (ValueError, RecursionError) as error:
-            raise DecodeError(f"'params_scheduler' is not JSON: {error}", body) from None
+    try:
+        if isinstance(value, str):  # the original contract sends JSON text; people may write an object
+            value = json_bounds.loads(value)
+        else:
+            json_bounds.check(value)
+    except json_bounds.NotStorable as error:
+        raise DecodeError(f"'params_scheduler' {error}", body) from None
     if value is None:
         return {}
     if not isinstance(value, dict):
@@ -210,8 +230,12 @@ def _instant(value: Any, body: bytes, name: str = "scheduled_at") -> datetime | 
         return None
     try:
         instant = datetime.fromisoformat(value)
-    except (TypeError, ValueError):
+        offset = instant.utcoffset()
+        instant = instant.astimezone(UTC)
+    except (TypeError, ValueError, OverflowError):
         raise DecodeError(f"'{name}' must be an ISO date and time, not {value!r:.100}.", body) from None
-    if instant.tzinfo is None:
+    if offset is None:
         raise DecodeError(f"'{name}' must say its offset from UTC.", body)
-    return instant.astimezone(UTC)
+    if not FIRST_YEAR <= instant.year <= LAST_YEAR:
+        raise DecodeError(f"'{name}' must lie between {FIRST_YEAR} and {LAST_YEAR}, not {value!r:.100}.", body)
+    return instant

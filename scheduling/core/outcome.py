@@ -1,21 +1,36 @@
-"""How an attempt can end: every way has a type, and so no end is silent."""
+"""The outcomes of an attempt, one class for each outcome, and the errors with which a handler controls its retries."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, ClassVar
 
 
 class RetryableError(Exception):
-    """Raised by a handler: try again, after `retry_after` seconds if given, else as the policy says."""
+    """A handler raises this error to ask for a retry.
 
-    def __init__(self, message: str = "The handler asks for a retry.", *, retry_after: float | None = None) -> None:
+    Args:
+        retry_after: the delay of the retry, as a number of seconds or a timedelta; None means the policy's delay. The
+            attribute `retry_after` is a number of seconds or None.
+
+    Raises:
+        TypeError: `retry_after` has another type.
+    """
+
+    def __init__(
+        self, message: str = "The handler asks for a retry.", *, retry_after: float | timedelta | None = None
+    ) -> None:
         super().__init__(message)
+        if isinstance(retry_after, timedelta):
+            retry_after = retry_after.total_seconds()
+        elif isinstance(retry_after, bool) or not isinstance(retry_after, int | float | None):
+            raise TypeError(f"retry_after is a number of seconds or a timedelta, not {retry_after!r}.")
         self.retry_after = retry_after
 
 
 class NonRetryableError(Exception):
-    """Raised by a handler: a retry cannot help; park it in the failed inbox at once."""
+    """A handler raises this error when a retry cannot help. The execution goes to the failed inbox at once."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +43,7 @@ class Succeeded:
 
 @dataclass(frozen=True)
 class Failed:
-    """The handler raised, or could not be called."""
+    """The handler raised an exception, or the handler could not be called."""
 
     name: ClassVar[str] = "failed"
     error_class: str
@@ -38,17 +53,22 @@ class Failed:
     retry_after_ms: int | None = None
 
 
-@dataclass(frozen=True)
-class TimedOut:
-    """The attempt outlived its time limit (seconds) and was ended."""
+@dataclass(frozen=True, kw_only=True)
+class ProcessEnded:
+    """Base class of the outcomes that the handler did not report. The fields say how the child ended, if known."""
 
-    name: ClassVar[str] = "timed_out"
-    limit: float
     exit_code: int | None = None
     signal: int | None = None
-
-    error_class: ClassVar[str] = "TimedOut"
     traceback: ClassVar[str] = ""
+
+
+@dataclass(frozen=True)
+class TimedOut(ProcessEnded):
+    """The attempt ran longer than its time limit (`limit`, in seconds) and was ended."""
+
+    name: ClassVar[str] = "timed_out"
+    error_class: ClassVar[str] = "TimedOut"
+    limit: float
 
     @property
     def message(self) -> str:
@@ -57,17 +77,13 @@ class TimedOut:
 
 
 @dataclass(frozen=True)
-class Crashed:
-    """The process ended without a word: an exit code, a signal, or a lease that ran out (`lost`)."""
+class Crashed(ProcessEnded):
+    """The child ended without a report: it exited, a signal ended it, or the lease ran out (`lost`)."""
 
     name: ClassVar[str] = "crashed"
-    exit_code: int | None = None
-    signal: int | None = None
+    error_class: ClassVar[str] = "Crashed"
     lost: bool = False
     detail: str = ""
-
-    error_class: ClassVar[str] = "Crashed"
-    traceback: ClassVar[str] = ""
 
     @property
     def message(self) -> str:
@@ -87,16 +103,12 @@ def _signal_hint(number: int) -> str:
 
 
 @dataclass(frozen=True)
-class Cancelled:
-    """An operator cancelled it."""
+class Cancelled(ProcessEnded):
+    """An operator cancelled the execution."""
 
     name: ClassVar[str] = "cancelled"
-    by: str = ""
-    exit_code: int | None = None
-    signal: int | None = None
-
     error_class: ClassVar[str] = "Cancelled"
-    traceback: ClassVar[str] = ""
+    by: str = ""
 
     @property
     def message(self) -> str:
@@ -105,15 +117,11 @@ class Cancelled:
 
 
 @dataclass(frozen=True)
-class Interrupted:
-    """The consumer shut down before the attempt was over: given back, not counted."""
+class Interrupted(ProcessEnded):
+    """The consumer shut down during the attempt. The execution waits again. The attempt is not counted as a retry."""
 
     name: ClassVar[str] = "interrupted"
-    exit_code: int | None = None
-    signal: int | None = None
-
     error_class: ClassVar[str] = "Interrupted"
-    traceback: ClassVar[str] = ""
     message: ClassVar[str] = "The consumer was shut down; the run is given back and this attempt does not count."
 
 

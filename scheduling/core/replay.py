@@ -1,4 +1,4 @@
-"""Replay: what a canary's fate means for the others, and how many of them are due."""
+"""The rules of a replay: whether the other executions may follow the canary, and how many may be sent now."""
 
 from __future__ import annotations
 
@@ -8,39 +8,40 @@ from datetime import datetime, timedelta
 from scheduling.core.lifecycle import State
 
 LATE = timedelta(minutes=1)
-"""A spread that is later than this goes on from now: what an outage kept back does not come in one burst."""
+"""How late a replay may be. A replay that is later gets a new timetable from now on; otherwise it would send all late
+executions at once."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """Its canary has not come to an end."""
+    """The canary has not ended yet."""
 
 
 @dataclass(frozen=True)
 class Release:
-    """Its canary succeeded: the others may follow."""
+    """The canary succeeded, so the other executions may be sent."""
 
 
 @dataclass(frozen=True)
 class Stop:
-    """No other is sent; `reason` is a sentence for operators."""
+    """No other execution is sent. `reason` is a sentence for operators."""
 
     reason: str
 
 
 def verdict(state: str | None, failed: str | None) -> Wait | Release | Stop:
-    """What follows from the canary as it stands.
+    """Decide from the canary's present state what happens to the other executions.
 
     Args:
-        state: of its row; None when that is gone.
-        failed: the error of an attempt that failed for good since it was sent, None if there is none. It
-            counts whatever the state: somebody may have sent the canary again by hand meanwhile.
+        state: the state of the canary's row; None if the row is gone.
+        failed: the error of an attempt that failed for good after the canary was sent; None if there is none.
+            The error counts in every state, because an operator may have republished the canary meanwhile.
     """
     if failed is not None:
         return Stop(f"The canary failed: {failed}")
     match state:
         case None:
-            return Stop("The canary's row is gone, so nobody can say how it ended.")
+            return Stop("The canary's row is gone, so it is unknown how it ended.")
         case State.SUCCEEDED:
             return Release()
         case State.CANCELLED:
@@ -54,10 +55,13 @@ def verdict(state: str | None, failed: str | None) -> Wait | Release | Stop:
 
 
 def due(next_at: datetime, step: timedelta, left: int, now: datetime, most: int) -> tuple[int, datetime]:
-    """How many of those that are left may be sent now, at most `most`, and when the one after them may.
+    """How many executions may be sent now, and when the next one may be sent.
 
     Args:
-        step: between one and the next; zero sends them all.
+        next_at: when the next execution may be sent.
+        step: the time between two executions; zero means that none has to wait.
+        left: how many executions are not sent yet.
+        most: the largest number to send now.
     """
     if not step:
         return min(left, most), next_at

@@ -1,7 +1,9 @@
-"""Whether a failed attempt is tried again, and when: pure arithmetic.
+"""Decides, by pure arithmetic, whether and when a failed attempt is tried again.
 
-Delay before retry n (from 1) = delay x multiplier^(n-1), capped. Defaults and bounds are the
-seeds': 30 s, 60 s, 120 s, then the failed inbox; 1 to 20 attempts, delays of 1 s to 1 h.
+The delay before retry n (from 1) is delay x multiplier^(n-1), up to a maximum. By default there are three retries,
+after 30, 60 and 120 s, and then the execution goes to the failed inbox. The bounds are 0 to 19 retries and delays of
+1 s to 1 h. Defaults and bounds come from the original contract, which other clients follow too. Only this module
+defines them.
 """
 
 from __future__ import annotations
@@ -9,14 +11,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
+from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded
 
 INVALID = "SCHEDULE_RETRY_POLICY_INVALID"
-"""The code under which a policy out of bounds is refused."""
+"""The error code of a policy that is out of bounds."""
 
 MAX_RETRIES = (0, 19)
 DELAY_MS = (1_000, 3_600_000)
-MULTIPLIER = (1.0, 10.0)
+BOUNDS: dict[str, tuple[float, float]] = {
+    "max_retries": MAX_RETRIES,
+    "delay_ms": DELAY_MS,
+    "multiplier": (1.0, 10.0),
+    "max_delay_ms": DELAY_MS,
+}
+"""The lowest and the highest value of each numeric attribute of a policy."""
+
+_LABELS = {
+    "max_retries": "Retries",
+    "delay_ms": "The retry delay in milliseconds",
+    "multiplier": "The multiplier",
+    "max_delay_ms": "The longest delay in milliseconds",
+}
 
 
 class RetryPolicyInvalid(ValueError):
@@ -34,36 +49,34 @@ class RetryPolicy:
     """How often and when a failed attempt is tried again.
 
     Args:
-        max_retries: attempts after the first, 0 to 19.
-        delay_ms: milliseconds before the first retry, 1 000 to 3 600 000.
-        multiplier: growth from one delay to the next, 1.0 (linear) to 10.0.
-        max_delay_ms: ceiling of a delay, from `delay_ms` to 3 600 000.
-        jitter: draw each delay from 50 to 100 % of its value.
+        max_retries: attempts after the first.
+        delay_ms: milliseconds before the first retry.
+        multiplier: each delay is the previous delay times this number; 1.0 keeps the delay constant.
+        max_delay_ms: the maximum delay in milliseconds, at least `delay_ms`.
+        jitter: choose each delay at random between 50 and 100 % of its value.
 
     Raises:
-        RetryPolicyInvalid: naming the field that is out of bounds.
+        RetryPolicyInvalid: a field is out of bounds; the error names the field.
     """
 
     max_retries: int = 3
     delay_ms: int = 30_000
     multiplier: float = 2.0
-    max_delay_ms: int = 3_600_000
+    max_delay_ms: int = DELAY_MS[1]
     jitter: bool = False
 
     def __post_init__(self) -> None:
-        _within("max_retries", "Retries", self.max_retries, MAX_RETRIES)
-        _within("delay_ms", "The retry delay in milliseconds", self.delay_ms, DELAY_MS)
-        _within("multiplier", "The multiplier", self.multiplier, MULTIPLIER)
-        _within("max_delay_ms", "The longest delay in milliseconds", self.max_delay_ms, DELAY_MS)
+        for name, (low, high) in BOUNDS.items():
+            value = getattr(self, name)
+            if not low <= value <= high:  # also refuses NaN
+                raise RetryPolicyInvalid(name, f"{_LABELS[name]} must be from {low} to {high}, not {value}.")
         if self.max_delay_ms < self.delay_ms:
-            raise RetryPolicyInvalid(
-                "max_delay_ms",
-                f"The longest delay ({self.max_delay_ms} ms) must be at least the first delay ({self.delay_ms} ms).",
-            )
+            text = f"The longest delay ({self.max_delay_ms} ms) must be at least the first delay ({self.delay_ms} ms)."
+            raise RetryPolicyInvalid("max_delay_ms", text)
 
     def delay(self, retry: int) -> int:
         """Milliseconds before retry `retry` (from 1), without jitter."""
-        # A large power overflows float long before it matters: compare in logarithm-free steps.
+        # The delay grows step by step, because a large power would overflow a float.
         delay = float(self.delay_ms)
         for _ in range(retry - 1):
             delay *= self.multiplier
@@ -72,20 +85,14 @@ class RetryPolicy:
         return min(round(delay), self.max_delay_ms)
 
 
-def _within(field: str, label: str, value: float, bounds: tuple[float, float]) -> None:
-    low, high = bounds
-    if not low <= value <= high:  # also refuses NaN
-        raise RetryPolicyInvalid(field, f"{label} must be from {low} to {high}, not {value}.")
-
-
 def delays(policy: RetryPolicy) -> list[int]:
-    """The un-jittered delays of a policy in milliseconds, one for each retry."""
+    """The delays of a policy in milliseconds, without jitter, one for each retry."""
     return [policy.delay(retry) for retry in range(1, policy.max_retries + 1)]
 
 
 @dataclass(frozen=True)
 class Retry:
-    """Try again: `number` is the retry's number from 1, after `delay_ms` milliseconds."""
+    """Try again after `delay_ms` milliseconds. `number` counts the retries from 1."""
 
     number: int
     delay_ms: int
@@ -101,32 +108,29 @@ class GiveUp:
 def decide(
     policy: RetryPolicy, retries: int, outcome: Outcome, random: Callable[[], float] = lambda: 1.0
 ) -> Retry | GiveUp:
-    """What follows an attempt that did not succeed.
+    """Decide whether an attempt that did not succeed is tried again.
 
     Args:
         policy: the policy in force.
         retries: retries made so far since the last (re)publish; 0 after a first attempt.
         outcome: how the attempt ended.
-        random: a number in [0, 1) for jitter; only called when the policy asks for it.
+        random: gives a number in [0, 1) for jitter; it is called only if the policy has jitter.
 
     Raises:
-        ValueError: for an outcome that is no failure.
+        ValueError: the outcome is not a failure.
     """
     match outcome:
         case Succeeded() | Cancelled() | Interrupted():
             raise ValueError(f"{type(outcome).__name__} is not a failure")
         case Failed(retryable=False):
             return GiveUp("The error says that a retry cannot help.")
-        case Failed() | TimedOut() | Crashed():
-            pass
     if retries >= policy.max_retries:
-        return GiveUp(
-            "It is set to no retries." if policy.max_retries == 0 else f"All {policy.max_retries} retries are used."
-        )
+        used = f"All {policy.max_retries} retries are used."
+        return GiveUp(used if policy.max_retries else "It is set to no retries.")
     number = retries + 1
     if isinstance(outcome, Crashed) and outcome.lost:
-        # The lease's length has passed already and the handler is not to blame: waiting
-        # again would only delay recovery. It still counts, so a poisonous run ends.
+        # The execution has already waited until the lease ended, so a further delay would only slow the recovery. The
+        # new attempt counts as a retry; otherwise a run that kills its consumers would be tried for ever.
         return Retry(number, 0)
     if isinstance(outcome, Failed) and outcome.retry_after_ms is not None:
         return Retry(number, max(0, min(outcome.retry_after_ms, DELAY_MS[1])))

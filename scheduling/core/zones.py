@@ -1,7 +1,7 @@
-"""The clock: IANA time zones, and which instant a wall-clock reading names.
+"""Finds IANA time zones by name, and turns wall-clock readings into instants.
 
-A clock change makes some readings name two instants (a fold: the clocks go back) and others none (a gap: they go
-forward). zoneinfo knows the changes; this module says what they mean.
+When the clocks go back (a fold), some readings belong to two instants. When the clocks go forward (a gap), some
+readings belong to no instant. Python's zoneinfo knows the clock changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-# Files beside the zones: this machine's own setting, a template, and a placeholder that means "not set".
+# These files in the zone folder are no zones: the machine's own setting, a template, and a placeholder for "not set".
 _NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 _LONGEST_NAME = 64
 _SECOND = timedelta(seconds=1)
@@ -31,7 +31,7 @@ def zone_names() -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def zone(name: str) -> ZoneInfo:
-    """The IANA zone of this name, such as "Europe/Madrid"; raise ZoneError with a sentence for anything else.
+    """The IANA zone of this name, such as "Europe/Madrid". Raise ZoneError, with a sentence, for any other name.
 
     Only listed names are looked up: an absolute path, "../x" or "localtime" would make zoneinfo read other files.
     """
@@ -48,7 +48,8 @@ def zone(name: str) -> ZoneInfo:
 
 
 def _nearest(name: str) -> str | None:
-    # By case, by city alone ("new york"), by spelling; the first in the alphabet, so that the answer is always one.
+    # The name is compared without case, then by its city alone ("new york"), then by similar spelling. Among equally
+    # good matches, the alphabetically first zone is taken, so that the answer is always the same.
     wanted = name.strip().replace(" ", "_").casefold()
     names = {known.casefold(): known for known in sorted(zone_names(), reverse=True)}
     cities = {folded.rpartition("/")[2]: known for folded, known in names.items()}
@@ -62,17 +63,18 @@ def _nearest(name: str) -> str | None:
 
 
 def require_aware(instant: datetime) -> datetime:
-    """The instant in UTC; raise ValueError if it is naive, for then nobody knows which instant it is."""
+    """The instant in UTC. Raise ValueError for a naive datetime, because it could mean many instants."""
     if instant.utcoffset() is None:
         raise ValueError(f"An instant needs a time zone; {instant!r} has none.")
     return instant.astimezone(UTC)
 
 
 def instants(wall: datetime, info: ZoneInfo) -> tuple[datetime, datetime]:
-    """The two readings of a naive wall-clock time, in UTC: by the offset before a clock change, and by that after it.
+    """Two instants (UTC) of a naive wall-clock time: by the offset before a clock change, and by the offset after it.
 
-    Equal for an ordinary time. First before second: the time is repeated, and these are its two passes. First after
-    second: the time is skipped, and the change lies in (second, first].
+    If the time is neither repeated nor skipped, the two instants are equal. If the first instant is earlier, the time
+    is repeated, and the two instants are its two passes. If the first instant is later, the time is skipped, and the
+    change is in (second, first].
     """
     # This is PEP 495's definition of fold, which holds for every tzinfo of the standard library.
     aware = wall.replace(tzinfo=info, fold=0)
@@ -80,7 +82,11 @@ def instants(wall: datetime, info: ZoneInfo) -> tuple[datetime, datetime]:
 
 
 def resolve(wall: datetime, info: ZoneInfo) -> datetime:
-    """The one instant of a naive wall-clock time: its first pass if repeated, the end of the gap if skipped."""
+    """The instant (UTC) at which a fixed job of this naive wall-clock time runs.
+
+    For a repeated time, the result is the instant of the first pass. For a skipped time, the result is the end of the
+    gap.
+    """
     first, second = instants(wall, info)
     return first if first <= second else _change(info, second, first)
 
@@ -88,8 +94,9 @@ def resolve(wall: datetime, info: ZoneInfo) -> datetime:
 def resolve_wall(local: datetime, tz: str) -> datetime:
     """The instant, in UTC, of a naive wall-clock time in the zone named ``tz``, by the rule of fixed jobs.
 
-    A repeated time means its first pass; a skipped one means the first instant after the gap. Seconds are kept. Raises
-    ZoneError for the name, and ValueError for an aware ``local`` or one too near to year 1 or 9999 to convert.
+    For a repeated time, the result is the instant of the first pass. For a skipped time, the result is the first
+    instant after the gap. Seconds are kept. Raises ZoneError for an unknown zone, and ValueError if
+    ``local`` is aware or too near to year 1 or 9999 to convert.
     """
     if local.tzinfo is not None:
         raise ValueError(f"A wall-clock time must have no time zone; {local!r} has one.")
@@ -100,10 +107,11 @@ def resolve_wall(local: datetime, tz: str) -> datetime:
 
 
 def clock_changes(info: ZoneInfo, after: datetime, until: datetime) -> Iterator[tuple[datetime, timedelta]]:
-    """Each change of the zone's offset in (after, until], as (instant in UTC, size without sign), ascending.
+    """The changes of the zone's offset in (after, until], as pairs (instant in UTC, size without sign), ascending.
 
-    The offset is looked at once a day and the change then found by bisection: zoneinfo does not publish its table, and
-    in it no zone has ever changed twice within six days (tzdata 2026f, 1800-2100).
+    zoneinfo does not publish its table of changes. So this function compares the offsets of successive days and finds
+    the instant of a change by bisection. The method misses no change, because no zone has changed twice
+    within six days (tzdata 2026f, 1800-2100).
     """
     here = after
     while here < until:
@@ -119,7 +127,7 @@ def _offset(instant: datetime, info: ZoneInfo) -> timedelta:
 
 
 def _change(info: ZoneInfo, before: datetime, after: datetime) -> datetime:
-    """The first second in (before, after] with the offset of ``after``; the two must differ."""
+    """The first second in (before, after] with the offset of ``after``. The offset at ``before`` must differ."""
     low, high = before.replace(microsecond=0), after.replace(microsecond=0)
     old = _offset(low, info)
     while high - low > _SECOND:

@@ -1,4 +1,4 @@
-"""What the commands share: logging, settings, and errors as one sentence."""
+"""The base class of the commands. It configures logging, reads the settings and reports an error as one sentence."""
 
 from __future__ import annotations
 
@@ -11,20 +11,24 @@ from django.core.management.base import BaseCommand, CommandError
 from scheduling import logs
 from scheduling.broker import Broker, BrokerError, BrokerRefused, TopologyMismatch, get_broker
 from scheduling.conf import Conf, ConfError, get_conf
-from scheduling.delays import known_delays
+from scheduling.handlers.retry_delays import known_delays
 
 OK = 0
 FAILED = 1
-"""The command refused to start or could not do what was asked; the last line says why."""
+"""Exit code of a command that refused to start or failed. The last line of its output says why."""
 
 
 class SchedulingCommand(BaseCommand):
     """Configures logging and reads the settings before `work`."""
 
     def handle(self, *args: Any, **options: Any) -> None:
-        """Refuse unusable settings with a sentence, then work."""
+        """Configure logging and read the settings, then call `work`.
+
+        Raises:
+            CommandError: when the settings are invalid.
+        """
         try:
-            if "CRON_CHILD" not in os.environ:  # inside a run its consumer reads the lines, with their levels
+            if "CRON_CHILD" not in os.environ:  # in a child, the consumer parses the lines and levels
                 logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
             conf = get_conf()
         except (ConfError, ValueError) as error:
@@ -32,18 +36,18 @@ class SchedulingCommand(BaseCommand):
         self.work(conf, **options)
 
     def work(self, conf: Conf, **options: Any) -> None:
-        """What the command does."""
+        """Do the command's work; subclasses implement this."""
         raise NotImplementedError
 
 
 def open_broker(conf: Conf, queue: str = "") -> Broker:
-    """The transport with its queues declared. A broker that is away is waited for in the background.
+    """Connect the transport and declare its queues. If the broker is unreachable, retry in the background.
 
     Args:
         queue: the queue that will be consumed, if any.
 
     Raises:
-        CommandError: for what only a person can mend: the URL, the login, queues of another shape.
+        CommandError: the broker's URL or login is wrong, or a queue already exists with other arguments.
     """
     try:
         broker = get_broker(conf.broker_url)
@@ -55,5 +59,5 @@ def open_broker(conf: Conf, queue: str = "") -> Broker:
         broker.close()
         raise CommandError(str(error)) from None
     except BrokerError:
-        pass  # the transport has said so, and goes on trying
+        pass  # the transport has logged the error and keeps trying
     return broker

@@ -1,4 +1,4 @@
-"""One command that is kept running: its process, its output, and when to start it again."""
+"""Manages the process, output and restart of a child. Here a child is a command that the foreman keeps running."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from scheduling.management.warden import kill_session
+from scheduling.management.orphan_reaper import kill_session
 
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """A command to keep running: its name in the output, its arguments, its whole environment."""
+    """A command that the foreman keeps running: its name in the output, its arguments and its whole environment."""
 
     name: str
     argv: Sequence[str]
@@ -23,26 +23,31 @@ class ChildSpec:
 
 @dataclass(frozen=True)
 class Backoff:
-    """Seconds before a child that died is started again."""
+    """The pauses, in seconds, before a child that died is restarted."""
 
     first: float = 1.0
     longest: float = 30.0
     forgiven_after: float = 60.0
-    """A child that lived this long begins again with the first pause."""
+    """If a child ran for at least this many seconds, the pauses begin with the shortest pause again."""
 
     def after(self, previous: float, lived: float) -> float:
-        """The pause after a life of `lived` seconds, the last pause having been `previous` (0: there was none)."""
+        """The pause in seconds before the next start.
+
+        Args:
+            previous: the last pause; 0 if there was none.
+            lived: how long the child ran.
+        """
         if not previous or lived >= self.forgiven_after:
             return self.first
         return min(previous * 2, self.longest)
 
 
 class Child:
-    """The present process of a command, if there is one, and the pause before the next.
+    """A command's current process, if there is one, and the pause before the next start.
 
     Attributes:
-        due: when to start it again, on the monotonic clock; None while it runs.
-        pause: seconds of the last pause.
+        due: when to start the command again, in seconds of the monotonic clock; None while the command runs.
+        pause: length of the last pause in seconds.
     """
 
     def __init__(self, spec: ChildSpec) -> None:
@@ -56,29 +61,29 @@ class Child:
 
     @property
     def pid(self) -> int:
-        """Of the present process; also the number of its session and group."""
+        """The id of the current process. The process's session and process group have the same id."""
         return self._present().pid
 
     @property
     def started(self) -> bool:
-        """Whether there is a process that has not been buried."""
+        """Whether there is a process for which `bury` was not called yet."""
         return self._process is not None
 
     @property
     def alive(self) -> bool:
-        """Whether the process has not ended by now."""
+        """Whether the process is running."""
         return self._process is not None and self._process.poll() is None
 
     def start(self) -> None:
-        """Start the process with its output readable without blocking.
+        """Start the process. Its output can be read without blocking.
 
         Raises:
             OSError: when the command cannot be started.
         """
         self.due = None
         self._born = time.monotonic()
-        # Its own session: neither the terminal's Ctrl-C nor its hang-up reaches the child behind our back,
-        # and everything it starts can be ended with it.
+        # In a session of its own, the child does not receive the terminal's Ctrl-C and hang-up. The foreman can
+        # also kill the child together with everything that the child started.
         self._process = subprocess.Popen(
             list(self._spec.argv),
             env=dict(self._spec.env),
@@ -91,28 +96,30 @@ class Child:
         os.set_blocking(self._output, False)
 
     def fileno(self) -> int:
-        """The read end of the output pipe."""
+        """The file descriptor of the output pipe's read end."""
         stream = self._present().stdout
         return stream.fileno() if stream is not None else -1
 
     def read(self) -> bytes | None:
-        """A piece of output; None when there is none at present, empty when there will be no more."""
+        """The next bytes of output: None if there are none at present, empty at the end of the output."""
         try:
             return os.read(self._output, 65536)
         except BlockingIOError:
             return None
 
     def ask(self) -> None:
-        """SIGTERM to the process alone: it knows how to stop what it started."""
+        """Send SIGTERM to the process only. The process itself stops the processes that it started."""
         self._present().terminate()
 
     def kill(self) -> None:
-        """SIGKILL to everything in its session, and wait for the process to end."""
+        """Send SIGKILL to every process of the session, and wait for the child to end."""
         kill_session(self.pid)
         self._present().wait()
 
     def bury(self) -> int:
-        """Let go of a process that has ended, all its output having been read; return its return code."""
+        """Forget the process and return its return code. Call `bury` after the process has ended and all its
+        output has been read.
+        """
         process = self._present()
         if process.stdout is not None:
             process.stdout.close()
@@ -120,7 +127,7 @@ class Child:
         return process.wait()
 
     def plan(self, backoff: Backoff) -> float:
-        """Set when to start it again; return the pause in seconds."""
+        """Set the time of the next start. Returns the pause in seconds."""
         now = time.monotonic()
         self.pause = backoff.after(self.pause, now - self._born)
         self.due = now + self.pause

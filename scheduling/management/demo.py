@@ -1,4 +1,4 @@
-"""The demo of a first start: code of an app that the settings install when CRON_DEMO says so."""
+"""Switches the demo app on or off. The site's settings install the demo app if CRON_DEMO is 1."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from django.db.models import Q
 from scheduling.models import Scheduler
 
 PREFIX = "demo."
-"""The names of all demo workers begin with it."""
+"""The names of all demo Workers begin with this prefix."""
 
 
 def choose(demo: bool, again: list[str] | None) -> None:
-    """Set CRON_DEMO for this process and all it starts.
+    """Set CRON_DEMO for this process and all processes that it starts.
 
     Args:
-        demo: whether it is wanted.
-        again: the command line to become, for this process has read its settings without it; None to go on as it is.
+        demo: whether the demo is wanted.
+        again: the command line that starts this program again, so that the settings read the new CRON_DEMO. If None,
+            the program continues without a restart.
     """
     wanted = "1" if demo else "0"
     if os.environ.get("CRON_DEMO") == wanted:
@@ -27,11 +28,11 @@ def choose(demo: bool, again: list[str] | None) -> None:
     if again is not None:
         sys.stdout.flush()
         sys.stderr.flush()
-        os.execv(again[0], again)  # noqa: S606 (the same program, with one more name in its environment)
+        os.execv(again[0], again)  # noqa: S606 (the same program, with CRON_DEMO in its environment)
 
 
 def switch_off() -> int:
-    """Switch the demo's schedules off, as they would only fail without its code; return how many were on."""
+    """Pause the demo's schedules, because they would fail without the demo's code. Returns how many were active."""
     demos = Q(worker__name__startswith=PREFIX) | Q(report__isnull=False, description__startswith="Demo: ")
     schedulers = list(Scheduler.objects.filter(demos, status=True))
     for scheduler in schedulers:

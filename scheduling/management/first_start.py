@@ -1,10 +1,11 @@
-"""What only the first start on a machine has to do: a folder, a secret key, somebody who may sign in."""
+"""Prepares the first start on a machine: creates the data folder, the secret key and the first user if none exists."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,39 +17,43 @@ from django.core.management.base import CommandError
 from django.db import models
 
 ADMIN = "admin"
-# Without characters that people mistake for each other; a password of four groups has 94 bits.
+# The characters of passwords. Characters that look alike are left out. A password of 20 characters has 99 bits of
+# entropy.
 _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def ensure_data_dir() -> Path:
-    """The folder of this installation's own files, made if need be, readable by its owner alone.
+    """The folder of this installation's files. A missing folder is created. Only the owner can read the folder.
+
+    The mode of an existing folder is changed only if this user owns the folder. A different owner
+    may share the folder on purpose.
 
     Raises:
-        CommandError: when it cannot be made.
+        CommandError: when the folder cannot be created.
     """
     base = getattr(settings, "BASE_DIR", None) or Path.cwd()
     folder = Path(getattr(settings, "DATA_DIR", None) or Path(base) / "var")
     try:
-        if not folder.is_dir():
-            folder.mkdir(mode=0o700, parents=True)
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
-        raise CommandError(
-            f"The data folder {folder} cannot be made ({error.strerror}). Set DATA_DIR to a folder you may write to."
-        ) from error
+        problem = f"The data folder {folder} cannot be made ({error.strerror})."
+        raise CommandError(f"{problem} Set DATA_DIR to a folder you may write to.") from error
+    facts = folder.stat()
+    if facts.st_uid == os.geteuid() and facts.st_mode & 0o077:
+        with suppress(OSError):  # some file systems have no modes
+            folder.chmod(0o700)
     return folder
 
 
 def ensure_secret_key() -> Path | None:
-    """Make and set a SECRET_KEY if the settings have none; return the file that holds it, if it was made now.
+    """Make sure that there is a SECRET_KEY. Returns the path of the key file if this call created the file, else None.
 
     Raises:
         CommandError: when the file cannot be written.
     """
-    try:
+    with suppress(ImproperlyConfigured):  # Django raises this for an empty key
         if settings.SECRET_KEY:
             return None
-    except ImproperlyConfigured:  # how Django answers for an empty one
-        pass
     path = ensure_data_dir() / "secret.key"
     made = False
     try:
@@ -57,17 +62,16 @@ def ensure_secret_key() -> Path | None:
             key, made = secrets.token_urlsafe(48), True
             _write_private(path, key)
     except OSError as error:
-        raise CommandError(
-            f"The secret key cannot be kept in {path} ({error.strerror}). Make it writable, or set SECRET_KEY."
-        ) from error
-    # For this process and for those it starts: their settings may read the file, or only the environment.
+        problem = f"The secret key cannot be kept in {path} ({error.strerror})."
+        raise CommandError(f"{problem} Make it writable, or set SECRET_KEY.") from error
+    # Child processes get the key from the environment, because a project's settings perhaps do not read the key file.
     settings.SECRET_KEY = key
     os.environ["SECRET_KEY"] = key
     return path if made else None
 
 
 def _write_private(path: Path, text: str) -> None:
-    """All of it or nothing, and never for an instant readable by others."""
+    """Write the file atomically. Other users can never read it."""
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)  # made with mode 0600
     try:
         with os.fdopen(handle, "w") as file:
@@ -80,11 +84,11 @@ def _write_private(path: Path, text: str) -> None:
 
 @dataclass(frozen=True)
 class Account:
-    """Who may sign in.
+    """The account to sign in with.
 
     Args:
-        name: what to type as user name; empty when there is nobody.
-        password: of an account that was made just now; it is kept nowhere.
+        name: the user name; empty when there is no account.
+        password: the password if the account was created just now, otherwise empty. Only the password's hash is stored.
     """
 
     name: str
@@ -92,13 +96,13 @@ class Account:
 
 
 def ensure_admin() -> Account:
-    """The first superuser; made, with a random password, when there is none."""
+    """The account of the first superuser. If there is none, this function creates one with a random password."""
     model = get_user_model()
     manager = model._default_manager
     if not issubclass(model, AbstractUser):
-        return Account("")  # a user model of the project's own: we cannot know what it needs
+        return Account("")  # the required fields of a custom user model are unknown
     first = manager.filter(is_superuser=True, is_active=True).order_by("pk").first()
-    if first is not None:
+    if first:
         return Account(first.get_username())
     field = model._meta.get_field(model.USERNAME_FIELD)
     name = f"{ADMIN}@localhost.localdomain" if isinstance(field, models.EmailField) else ADMIN

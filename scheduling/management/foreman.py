@@ -1,4 +1,4 @@
-"""Runs several commands side by side, shows what they write, starts again what dies, and stops them together."""
+"""The foreman runs several commands at the same time. It prints their output, restarts and stops them."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from enum import IntEnum
 from typing import TypeAlias
 
 from scheduling.management.child import Backoff, Child, ChildSpec, describe
-from scheduling.management.prefix import Prefixer
-from scheduling.management.warden import Warden, kill_session
-from scheduling.stop import Stop
-
-__all__ = ["Backoff", "ChildSpec", "Exit", "Foreman", "Watch"]
+from scheduling.management.log_prefix import Prefixer
+from scheduling.management.orphan_reaper import OrphanReaper, kill_session
+from scheduling.processes.shutdown import ShutdownRequest
 
 Watch: TypeAlias = Callable[[], bool]
-"""Called about four times a second until it returns False."""
+"""A function that the foreman calls about four times a second until the function returns False."""
 
 _TURN_SECONDS = 0.25
 _REMIND_SECONDS = 5.0
 
 
 class Exit(IntEnum):
-    """What the foreman's process ends with."""
+    """Exit codes of the foreman."""
 
     CLEAN = 0
     FORCED = 3
-    """Somebody had to be killed."""
+    """A child had to be killed."""
 
 
 class Foreman:
-    """Starts the children, each in a session of its own, and serves them from one thread.
+    """Starts every child in a session of its own and serves all children from one thread.
 
-    A first SIGINT or SIGTERM asks every child to stop and waits for them. A second asks them again, which ours take
-    as "hand back your work now", and waits `hurry` seconds. Whatever outlives the wait is killed with everything in
-    its session; a third signal ends the wait. Any other end of the foreman leaves the children to the warden, which
-    does as a first signal would.
+    After the first SIGINT or SIGTERM, the foreman asks every child to stop and waits at most `grace` seconds. After the
+    second signal, the foreman asks every child again and waits at most `hurry` seconds. A consumer that is asked twice
+    gives back its runs at once. The third signal ends the wait. When the wait is over, the foreman kills each child
+    that still runs, with all processes of the child's session.
+
+    If the foreman dies before it has stopped the children, the orphan reaper stops them.
 
     Args:
-        specs: what to run; names are unique.
-        out: where their lines go.
-        grace: seconds that the children have to finish after a first signal.
-        hurry: seconds that they have after a second.
-        backoff: the pauses between a death and the next start.
+        specs: the commands to run. Each command needs a unique name.
+        out: receives the output of the commands.
+        grace: seconds that the children have to finish after the first signal.
+        hurry: seconds that the children have to finish after the second signal.
+        backoff: says how long the foreman waits before each restart of a child.
     """
 
     def __init__(
@@ -62,21 +62,23 @@ class Foreman:
         self._grace = grace
         self._hurry = hurry
         self._backoff = backoff or Backoff()
-        self._asked = 0  # how often we were told to stop, and passed it on
+        self._asked = 0  # stop signals that were passed on to the children
         self._deadline = 0.0
         self._remind = 0.0
         self._forced = False
 
     def run(self, watch: Watch | None = None) -> Exit:
-        """Serve until told to stop; return once no child is left. To be called in the main thread.
+        """Run the children until a signal asks to stop. Returns when all children have ended.
+
+        Call this method in the main thread, because only the main thread receives signals.
 
         Args:
-            watch: called from time to time, first when all children have been started.
+            watch: called regularly after all children have been started.
         """
         next_watch = 0.0
         with (
-            Stop() as stop,
-            Warden(self._grace) as self._warden,
+            ShutdownRequest() as stop,
+            OrphanReaper(self._grace) as self._warden,
             selectors.DefaultSelector() as self._selector,
         ):
             self._selector.register(stop, selectors.EVENT_READ)
@@ -89,15 +91,15 @@ class Foreman:
                         next_watch = time.monotonic() + _TURN_SECONDS
                         watch = watch if watch() else None
             finally:
-                self._kill()  # only after an error is anybody left
+                self._kill()  # children are left here only after an error
         return Exit.FORCED if self._forced else Exit.CLEAN
 
     def all_running(self) -> bool:
         """Whether every child is alive now."""
         return all(child.alive for child in self._children)
 
-    def _turn(self, stop: Stop) -> None:
-        """Wait for something to happen, and answer it."""
+    def _turn(self, stop: ShutdownRequest) -> None:
+        """Wait up to _TURN_SECONDS for output or a signal, then handle output, signals, ends and restarts."""
         for key, _mask in self._selector.select(_TURN_SECONDS):
             if isinstance(key.fileobj, Child):
                 self._read(key.fileobj)
@@ -125,10 +127,10 @@ class Foreman:
         self._selector.register(child, selectors.EVENT_READ)
 
     def _read(self, child: Child) -> bool:
-        """Pass one piece of output on; False when there is none at present."""
+        """Write the next piece of a child's output. Returns False if there was no output."""
         data = child.read()
         if data == b"":
-            # Closed, though the child may live on: no longer a reason to wake.
+            # The child has closed its output, so stop watching the output. The child may still be running.
             with suppress(KeyError):
                 self._selector.unregister(child)
         if data:
@@ -136,8 +138,8 @@ class Foreman:
         return bool(data)
 
     def _bury(self, child: Child) -> None:
-        """Clear away a child that has ended, and plan the next unless we are stopping."""
-        # What it leaves behind would hold the port, or go on working for nobody.
+        """Clean up after a child that has ended. Plan its restart, unless the foreman is stopping."""
+        # Kill the processes that the child left behind. They could keep the port or continue without supervision.
         kill_session(child.pid)
         self._warden.ended(child.pid)
         while self._read(child):
@@ -148,7 +150,7 @@ class Foreman:
         returncode = child.bury()
         if not self._asked:
             self._again_later(child, f"{child.name} {describe(returncode)}")
-        elif returncode in (0, -signal.SIGTERM):  # the latter: before it could set a handler
+        elif returncode in (0, -signal.SIGTERM):  # SIGTERM ends a child that has not set its signal handler yet
             self._out.say(f"{child.name} stopped.")
         else:
             self._out.say(f"{child.name} {describe(returncode)}.")
@@ -157,7 +159,7 @@ class Foreman:
         self._out.say(f"{what}; starting it again in {child.plan(self._backoff):g} s.")
 
     def _stop(self) -> None:
-        """Count one more request to stop, and pass it on."""
+        """Count one more stop signal and pass it on to the children."""
         self._asked += 1
         running = self._running()
         now = time.monotonic()
@@ -177,7 +179,7 @@ class Foreman:
             child.ask()
 
     def _wait(self) -> None:
-        """Remind of who is waited for, and end the wait when it is over."""
+        """Print regularly which children are still running. Kill these children when the time to stop is over."""
         running = self._running()
         now = time.monotonic()
         if running and now >= self._deadline:

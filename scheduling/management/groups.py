@@ -1,4 +1,4 @@
-"""The three groups of people who use the admin, made of the permissions that there are."""
+"""Creates the groups viewer, operator and editor from the permissions of the installed apps."""
 
 from __future__ import annotations
 
@@ -8,25 +8,29 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
+from scheduling.models.scheduler import TARGETS
+
 VIEWER, OPERATOR, EDITOR = "viewer", "operator", "editor"
 
-APPS = ("scheduling", "reports")
-"""Labels of the apps whose permissions they hold: an app that is not installed has none."""
+APPS = ("scheduling", "cron_reports")
+"""Labels of the apps whose permissions the groups get. An app that is not installed has no permissions."""
 
 STANDARD = ("view", "add", "change", "delete")
-"""What Django makes for each model, as the beginning of a code name; anything else is an action of the apps' own."""
+"""The first words of the code names of Django's default permissions. Every other permission allows
+one act of operators, such as republish."""
 
-EDITED = ("scheduler", "worker", "report", "reminder")
-"""Models whose rows people write; all others are history, which nobody changes in the admin."""
+EDITED = ("scheduler", *TARGETS)
+"""The Django models whose rows users edit. The rows of all other models are read-only in the admin."""
 
 
 @dataclass(frozen=True)
 class Made:
-    """What became of one group.
+    """What `make_groups` did with one group.
 
     Args:
-        added: the permissions that it was given now, as `app_label.codename`.
-        lacking: those that it has not, as it was there before and was left alone.
+        created: whether the group is new.
+        added: the permissions that were added now, as `app_label.codename`.
+        lacking: the permissions that an existing group lacks, if the group was left unchanged.
     """
 
     name: str
@@ -36,20 +40,21 @@ class Made:
 
 
 def wanted(role: str) -> list[Permission]:
-    """The permissions of a role: each has those of the one before it, and more."""
+    """The permissions of a role. They include the permissions of the lower roles: viewer < operator < editor."""
     roles = (VIEWER, OPERATOR, EDITOR)[: (VIEWER, OPERATOR, EDITOR).index(role) + 1]
     found = Permission.objects.filter(content_type__app_label__in=APPS).select_related("content_type")
     return [permission for permission in found if _role_of(permission) in roles]
 
 
 def make_groups(prefix: str = "", *, update: bool = False) -> Iterator[Made]:
-    """Make the groups that are missing.
+    """Create the groups that are missing.
 
-    One that is there is left as it is, for a team may have taken a permission away from it; nothing is ever taken away.
+    An existing group is left unchanged, because a team may have removed permissions from the group on purpose. This
+    function never removes permissions.
 
     Args:
-        prefix: before each name, where a project has groups of these names already.
-        update: give groups that are there what they lack, too.
+        prefix: text before every group's name, for a project that already has groups with these names.
+        update: whether to add missing permissions to existing groups.
     """
     for role in (VIEWER, OPERATOR, EDITOR):
         with transaction.atomic():
@@ -57,7 +62,7 @@ def make_groups(prefix: str = "", *, update: bool = False) -> Iterator[Made]:
             group, created = Group.objects.get_or_create(name=f"{prefix}{role}")
             has = set(group.permissions.values_list("pk", flat=True))
             missing = [permission for permission in permissions if permission.pk not in has]
-            names = tuple(sorted(f"{each.content_type.app_label}.{each.codename}" for each in missing))
+            names = tuple(sorted(map(_name_of, missing)))
             if created or update:
                 group.permissions.add(*missing)
                 yield Made(group.name, created, added=names)
@@ -65,8 +70,12 @@ def make_groups(prefix: str = "", *, update: bool = False) -> Iterator[Made]:
                 yield Made(group.name, created, lacking=names)
 
 
+def _name_of(permission: Permission) -> str:
+    return f"{permission.content_type.app_label}.{permission.codename}"
+
+
 def _role_of(permission: Permission) -> str | None:
-    """The least role that has it; None for what no group has."""
+    """The lowest role that has the permission; None if no role has it."""
     verb, _, model = permission.codename.partition("_")
     if verb == "view":
         return VIEWER

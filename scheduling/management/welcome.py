@@ -1,4 +1,4 @@
-"""Where to go and how to sign in, said once there is something to see."""
+"""Prints the site's address and the account to sign in with, once everything has started."""
 
 from __future__ import annotations
 
@@ -7,24 +7,26 @@ from collections.abc import Callable
 
 from django.urls import NoReverseMatch, reverse
 
-from scheduling.management.entry import address_of, answer, reachable_host, shown_command
+from scheduling.management.command_line import address_of, answer, reachable_host, shown_command
 from scheduling.management.first_start import Account
-from scheduling.management.prefix import Prefixer
+from scheduling.management.log_prefix import Prefixer
 
 PATIENCE_SECONDS = 60.0
 _RULE = "-" * 72
 
 
 class Welcome:
-    """Looks whether the site answers; to be called until it returns False.
+    """Prints the welcome (the site's address and the account) when the site answers and everything else has started.
+
+    Call the object again and again until the call returns False.
 
     Args:
-        ready: whether everything else has started.
-        out: where the welcome is written.
-        host: address that the site listens on.
-        port: its port.
-        account: who may sign in.
-        look: asks host, port and path for an HTTP status, None while nothing answers.
+        ready: returns whether everything except the site has started.
+        out: receives the welcome.
+        host: the address that the site listens on.
+        port: the port that the site listens on.
+        account: the account to sign in with.
+        look: returns the HTTP status of the answer for a host, port and path; None if there is no answer.
     """
 
     def __init__(
@@ -43,7 +45,7 @@ class Welcome:
         self._told = False
 
     def __call__(self) -> bool:
-        """Look once; True to be called again."""
+        """Print the welcome if the site answers and all is ready. Returns True if the caller must call again."""
         status = self._look(self._host, self._port, self._path)
         if status is not None and self._ready():
             self._out.plain(self._text(status))
@@ -55,7 +57,7 @@ class Welcome:
         return True
 
     def leave(self) -> None:
-        """At the end: a password that was made but never shown would be lost."""
+        """Print a new account's password if the welcome was never printed. Otherwise the password would be lost."""
         if self._account.password and not self._told:
             self._out.say(f"The user {self._account.name} was made, with the password {self._account.password}")
 
@@ -95,4 +97,4 @@ def _sign_in(account: Account) -> list[str]:
             "Password  was shown once, at the first start. To set another:",
             f"          {shown_command('changepassword', account.name)}",
         ]
-    return ["User      nobody may sign in yet. To make somebody:", f"          {shown_command('createsuperuser')}"]
+    return ["User      no account may sign in yet. To create one:", f"          {shown_command('createsuperuser')}"]

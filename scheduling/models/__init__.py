@@ -1,5 +1,6 @@
-"""The stored nouns, one a file."""
+"""The database models, one in each file."""
 
+from scheduling.models.artefact import Artefact
 from scheduling.models.attempt import Attempt
 from scheduling.models.dashboard import Dashboard
 from scheduling.models.execution import FailedExecution, SchedulerExecution
@@ -11,6 +12,7 @@ from scheduling.models.scheduler import Scheduler
 from scheduling.models.worker import Worker
 
 __all__ = [
+    "Artefact",
     "Attempt",
     "Dashboard",
     "FailedExecution",

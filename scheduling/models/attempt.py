@@ -1,4 +1,4 @@
-"""Attempt: the record of one ended run of an execution."""
+"""Attempt: the record of how one attempt of an execution ended."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Attempt(models.Model):
-    """How one numbered run ended. Written once, when it ends, and never changed.
+    """How one attempt ended. The row is inserted when the attempt ends, and it never changes.
 
-    While an attempt runs, its start and owner stand in the execution's own row; so a run costs
-    one insert, and the unique key keeps a second result of the same attempt out.
+    While an attempt runs, the execution's row holds the attempt's start and owner. Each attempt therefore costs
+    only one insert. The unique key refuses a second result of the same attempt.
     """
 
     class Outcome(models.TextChoices):
@@ -36,7 +36,7 @@ class Attempt(models.Model):
     error_message = models.TextField(_("error"), blank=True, default="")
     traceback = models.TextField(_("traceback"), blank=True, default="")
     retry_at = models.DateTimeField(_("retried at"), null=True, blank=True)
-    """When the retry that this attempt's end planned falls due."""
+    """When the retry that follows this attempt is due; null if there is none."""
 
     class Meta:
         verbose_name = _("attempt")

@@ -1,4 +1,4 @@
-"""Dashboard: a page that has no rows, but a place in the admin and a permission."""
+"""Dashboard: a model without a table, which gives the dashboard page a place in the admin and a permission."""
 
 from __future__ import annotations
 
@@ -9,15 +9,14 @@ from django.utils.translation import gettext_lazy as _
 
 
 class NoRows(models.Manager["Dashboard"]):
-    """There is no table to ask: `dumpdata`, which asks every model, is answered without one."""
+    """A manager without queries, because `dumpdata` reads the rows of every model, and this model has no table."""
 
     def get_queryset(self) -> models.QuerySet[Dashboard]:
-        """Nothing."""
         return super().get_queryset().none()
 
 
 class Dashboard(models.Model):
-    """Gives the dashboard its entry in the sidebar and `view_dashboard`."""
+    """Gives the dashboard page its entry in the sidebar and the permission `view_dashboard`."""
 
     objects: ClassVar[NoRows] = NoRows()
 

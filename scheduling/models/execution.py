@@ -2,33 +2,51 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
+from django.db.models import Min
+from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core.lifecycle import State
-from scheduling.core.text import shown
+from scheduling.core.lifecycle import State, check_move
+from scheduling.core.messages import TaskMessage
+from scheduling.core.text import visible_text
+from scheduling.models.labels import STATES, TRIGGERS, TYPES
 
 
 class ExecutionQuerySet(models.QuerySet["SchedulerExecution"]):
-    """Verbs of the glossary."""
+    """Filters of executions."""
 
     def in_state(self, *states: State) -> ExecutionQuerySet:
         """Rows in one of the states."""
         return self.filter(state__in=[str(state) for state in states])
 
+    def move(self, origins: Iterable[State], to: State, **columns: Any) -> int:
+        """Move the rows that are in one of the states `origins` to the state `to`, and set further columns.
+
+        Returns:
+            How many rows moved. Each move is a compare-and-set, so a row that has left `origins` meanwhile does not
+            move.
+
+        Raises:
+            ValueError: `core.lifecycle.MOVES` does not allow the move.
+        """
+        check_move(origins, to)
+        return self.in_state(*origins).update(state=to.value, **columns)
+
     def overdue(self, state: State, now: datetime) -> ExecutionQuerySet:
-        """Rows of a state whose time to move on by themselves has passed, the oldest first."""
+        """Rows in this state whose `wake_at` has passed, the oldest `wake_at` first."""
         return self.filter(state=str(state), wake_at__lte=now).order_by("wake_at", "id")
 
 
 class SchedulerExecution(models.Model):
     """One occurrence, from its claim to its end (docs/lifecycle.md).
 
-    The row is the truth; a message is a hint. Every change of `state` is a compare-and-set on
-    the state (and, once it runs, the attempt) that the writer saw.
+    The row alone decides what happens; a message only asks for an attempt. Every change of `state` is a
+    compare-and-set: it requires the state that the writer read, and for a running execution also the attempt.
     """
 
     class Queue(models.TextChoices):
@@ -46,10 +64,10 @@ class SchedulerExecution(models.Model):
     )
     execution_key = models.CharField(_("execution key"), max_length=64)
     scheduled_at = models.DateTimeField(_("scheduled"))
-    trigger = models.CharField(_("trigger"), max_length=8)
+    trigger = models.CharField(_("trigger"), max_length=8, choices=TRIGGERS)
     requested_by = models.CharField(_("requested by"), max_length=150, blank=True, default="")
 
-    type = models.CharField(_("type"), max_length=8)
+    type = models.CharField(_("type"), max_length=8, choices=TYPES)
     target_id = models.PositiveBigIntegerField(_("target"), null=True)
     target_name = models.CharField(_("target"), max_length=200, blank=True, default="")
     params = models.JSONField(_("parameters"), default=dict, blank=True)
@@ -60,13 +78,14 @@ class SchedulerExecution(models.Model):
     published_at = models.DateTimeField(_("published"), null=True, blank=True)
     """When the broker confirmed the message of the next attempt."""
 
-    state = models.CharField(_("state"), max_length=10, choices=[(state.value, state.value) for state in State])
+    state = models.CharField(_("state"), max_length=10, choices=STATES)
     wake_at = models.DateTimeField(null=True, blank=True)
-    """When the row must move on: queued, it may start; retrying, the retry is due; running, the
-    lease ends; claimed, publishing is overdue. NULL when nothing is to happen by itself."""
+    """The time at which the next step is due. From this time on, a queued row may start, a retry is due, the lease of a
+    running row is over, or a claimed row must be published again. NULL if the row waits for nothing."""
     attempt = models.PositiveIntegerField(_("attempt"), default=0)
     retry_base = models.PositiveIntegerField(default=0)
-    """Attempts that do not count as retries: those before the last republish, and interrupted ones."""
+    """How many attempts the retry policy does not count: attempts before the last republish, and interrupted
+    attempts."""
     consumer = models.CharField(_("consumer"), max_length=128, blank=True, default="")
     pid = models.PositiveIntegerField(_("process id"), null=True, blank=True)
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
@@ -77,9 +96,9 @@ class SchedulerExecution(models.Model):
     error_message = models.TextField(_("error"), blank=True, default="")
     fingerprint = models.CharField(_("error group"), max_length=40, blank=True, default="")
     reason = models.TextField(_("reason"), blank=True, default="")
-    """Why it was skipped, given up, cancelled or discarded: a sentence for operators."""
+    """Why the execution was skipped, given up, cancelled or discarded: a sentence for operators."""
     missed = models.PositiveIntegerField(_("missed occurrences"), default=0)
-    """How many missed occurrences a skipped row stands for."""
+    """How many missed occurrences a skipped row represents."""
     cancel_requested_by = models.CharField(_("cancel requested by"), max_length=150, blank=True, default="")
 
     objects: ClassVar[models.Manager[SchedulerExecution]] = ExecutionQuerySet.as_manager()
@@ -89,7 +108,7 @@ class SchedulerExecution(models.Model):
         verbose_name_plural = _("executions")
         ordering = ["-id"]
         constraints = [
-            # The claim: whoever inserts the row of an occurrence has it; everybody else is refused.
+            # This key makes claims unique: one producer inserts the row of an occurrence; other inserts are refused.
             models.UniqueConstraint(fields=["scheduler", "execution_key"], name="scheduling_execution_claim")
         ]
         indexes = [
@@ -103,16 +122,55 @@ class SchedulerExecution(models.Model):
         ]
 
     def __str__(self) -> str:
-        return shown(f"{self.target_name or self.type} {self.execution_key}")
+        return visible_text(f"{self.target_name or self.type} {self.execution_key}")
 
     @property
     def retry_count(self) -> int:
-        """Retries so far since the last (re)publish; 0 during a first attempt."""
+        """The number of retries since the last (re)publish; 0 during a first attempt."""
         return max(0, self.attempt - self.retry_base - 1)
 
 
+MESSAGE_COLUMNS = (
+    "id", "type", "target_id", "scheduler_id", "params", "attempt", "retry_base", "execution_key", "scheduled_at",
+    "trigger",
+)  # fmt: skip
+"""The columns that `message_of` reads."""
+
+
+def message_of(row: SchedulerExecution | Any) -> TaskMessage:
+    """The message for the next attempt. `row` is an execution or a named tuple with the columns `MESSAGE_COLUMNS`."""
+    return TaskMessage(
+        type=row.type,
+        id=row.target_id or 0,
+        scheduler_id=row.scheduler_id,
+        params=row.params,
+        execution_id=row.id,
+        attempt=row.attempt + 1,
+        execution_key=row.execution_key,
+        scheduled_at=row.scheduled_at,
+        trigger=row.trigger,
+        retry_count=max(0, row.attempt - row.retry_base),
+    )
+
+
+class FailedQuerySet(models.QuerySet["FailedExecution"]):
+    """Queries of the failed inbox."""
+
+    scan_limit: ClassVar[int] = 1_000
+    """`oldest` reads at most this many failed executions, first claimed first. It does not sort all of them by the
+    time of the failure, because no index contains this time."""
+
+    def oldest(self) -> datetime | None:
+        """The time of the oldest failure; None for an empty inbox. Only the first `scan_limit` failures are read."""
+        first = self.filter(state=State.FAILED.value).order_by("pk")[: self.scan_limit]
+        found: datetime | None = first.aggregate(oldest=Min(Coalesce("finished_at", "executed_at")))["oldest"]
+        return found
+
+
 class FailedExecution(SchedulerExecution):
-    """The failed inbox: the same rows, with its own page and permissions."""
+    """The failed inbox: failed executions, with a page and permissions of their own."""
+
+    objects: ClassVar[models.Manager[FailedExecution]] = FailedQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         proxy = True

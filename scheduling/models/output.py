@@ -5,11 +5,15 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+CUT = "left out here"
+"""A part of the text of the NOTE line that replaces missing output. Pages highlight a NOTE line with this text."""
+
 
 class Output(models.Model):
-    """A chunk of whole lines of one attempt, in the order they were read.
+    """A chunk of an attempt's output: whole lines, in the order in which they were read.
 
-    Each line is `<ISO time> <LEVEL> <text>`; LEVEL is OUT for plain prints, else the log level.
+    Each line is `<ISO time> <LEVEL> <text>`. LEVEL is the log level, OUT for text that was printed, or NOTE for a line
+    that the consumer itself added.
     """
 
     execution = models.ForeignKey(

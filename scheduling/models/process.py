@@ -2,17 +2,44 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from typing import ClassVar
+
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core.text import shown
+from scheduling.conf import get_conf
+from scheduling.core.lifecycle import silent_after
+from scheduling.core.text import visible_text
+
+
+def oldest_beat(now: datetime) -> datetime:
+    """The oldest time that the heartbeat of an alive process can have now."""
+    return now - silent_after(get_conf().lease_seconds)
+
+
+class ProcessQuerySet(models.QuerySet["Process"]):
+    """Filters of processes. A process that has not stopped is alive or silent, depending on its heartbeat."""
+
+    def alive(self, now: datetime, kind: str = "") -> ProcessQuerySet:
+        """Processes that have not stopped, with a recent heartbeat. If `kind` is given, only those of this kind."""
+        rows = self.filter(stopped_at__isnull=True, heartbeat_at__gte=oldest_beat(now))
+        return rows.filter(kind=kind) if kind else rows
+
+    def silent(self, now: datetime) -> ProcessQuerySet:
+        """Processes that have not stopped and whose heartbeat is old. They died or cannot reach the database."""
+        return self.filter(stopped_at__isnull=True, heartbeat_at__lt=oldest_beat(now))
+
+    def serving(self, queue: str, now: datetime) -> list[Process]:
+        """The alive consumers that serve this queue."""
+        return [process for process in self.alive(now, Process.Kind.CONSUMER) if process.serves(queue)]
 
 
 class Process(models.Model):
-    """Who is, or was, at work.
+    """A producer or consumer that runs or ran.
 
-    `container_id` is host-pid-random, unique per process start: a host name and pid alone
-    come back after a restart.
+    `container_id` has the form host-pid-random and is unique for each start of a process. Host name and pid alone are
+    not unique, because a restarted process can get the same values again.
     """
 
     class Kind(models.TextChoices):
@@ -29,10 +56,29 @@ class Process(models.Model):
     stopped_at = models.DateTimeField(_("stopped"), null=True, blank=True)
     info = models.JSONField(_("state"), default=dict, blank=True)
 
+    objects: ClassVar[models.Manager[Process]] = ProcessQuerySet.as_manager()
+
     class Meta:
         verbose_name = _("process")
         verbose_name_plural = _("processes")
         ordering = ["-id"]
 
     def __str__(self) -> str:
-        return shown(self.container_id)
+        return visible_text(self.container_id)
+
+    @property
+    def queue(self) -> str:
+        """The queue that the consumer serves. Empty for a producer, and for a consumer before its first heartbeat."""
+        return str(self.info.get("queue", "")) if isinstance(self.info, dict) else ""
+
+    def serves(self, queue: str) -> bool:
+        """Whether the consumer serves the queue. Before its first heartbeat, the answer is True for any queue."""
+        return self.queue in {queue, ""}
+
+    def is_alive(self, now: datetime) -> bool:
+        """Whether the process has not stopped and its heartbeat is recent."""
+        return self.stopped_at is None and self.heartbeat_at >= oldest_beat(now)
+
+    def is_silent(self, now: datetime) -> bool:
+        """Whether the process has not stopped and its heartbeat is old: it died or cannot reach the database."""
+        return self.stopped_at is None and not self.is_alive(now)

@@ -1,15 +1,16 @@
-"""Reminder: a message to send on a schedule."""
+"""Reminder: a message that is sent when its schedule is due."""
 
 from __future__ import annotations
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core.text import shown
+from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.text import visible_text
 
 
 class Reminder(models.Model):
-    """Subject, text and addressees of a message that a Scheduler sends."""
+    """The subject, text and recipients of a message that a Scheduler sends."""
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     subject = models.CharField(_("subject"), max_length=200)
@@ -24,9 +25,9 @@ class Reminder(models.Model):
         ordering = ["name"]
 
     def __str__(self) -> str:
-        return shown(self.name)
+        return visible_text(self.name)
 
     @property
     def handler_name(self) -> str:
-        """The name of the code behind every reminder."""
-        return "send"
+        """The name of the handler, which is the same for every reminder."""
+        return TARGET_KINDS["reminder"].handler

@@ -1,4 +1,4 @@
-"""Replay: failed executions that are run again together, one of them first."""
+"""Replay: failed executions that an operator republishes together. One execution, the canary, runs first."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Replay(models.Model):
-    """One execution, its canary, is republished at once; the others only after that one has succeeded.
+    """A replay republishes one execution, the canary, at once, and the other executions after the canary has succeeded.
 
-    Producers send the others in small batches (scheduling/replay.py). Every change of `state` and
-    `position` is a compare-and-set, so any number of producers may be at it, and any may die.
+    Producers send the other executions in small batches (scheduling/inbox/replay.py). Every change of `state` and
+    `position` is a compare-and-set. So several producers may work on one replay, and any of these producers may die.
     """
 
     class State(models.TextChoices):
@@ -24,67 +24,69 @@ class Replay(models.Model):
         DONE = "done", _("done")
 
     key = models.UUIDField(unique=True)
-    """Of the page that asked: its second click meets this row."""
+    """The confirmation page makes the key, so that a second click finds this row instead of starting another replay."""
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     requested_by = models.CharField(_("requested by"), max_length=150)
     created_at = models.DateTimeField(_("started"))
     selection = models.CharField(_("selection"), max_length=500)
-    """What was chosen, in words."""
+    """A description of the selected executions."""
     minutes = models.PositiveIntegerField(_("spread over minutes"), default=0)
 
     state = models.CharField(_("state"), max_length=10, choices=State.choices, db_index=True)
     reason = models.TextField(_("reason"), blank=True, default="")
-    """Why it was stopped: a sentence for operators."""
+    """Why the replay was stopped: a sentence for operators."""
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
 
-    # Numbers and no foreign key: retention removes executions without asking who points at them.
+    # This column holds the canary's id. The column is not a foreign key, because retention removes executions without
+    # checking for references.
     canary = models.PositiveBigIntegerField(_("canary"), null=True)
-    """The execution that goes first."""
+    """The id of the execution that runs first."""
     canary_attempt = models.PositiveIntegerField(default=0)
-    """The canary's last attempt before it was sent."""
+    """The number of the canary's last attempt before the replay."""
 
     total = models.PositiveIntegerField(_("executions"), default=0)
     position = models.PositiveIntegerField(default=0)
-    """How many of the selection were gone through, the canary included."""
+    """How many of the selected executions have been sent or skipped, including the canary."""
     sent = models.PositiveIntegerField(_("sent"), default=0)
     skipped = models.PositiveIntegerField(_("skipped"), default=0)
-    """Those that had left the inbox by other hands when their turn came."""
+    """How many executions were not sent, because they had left the inbox or had failed again."""
     next_at = models.DateTimeField(null=True, blank=True)
-    """When the next one may be sent; set when the replay is released."""
+    """When the next execution may be sent; set when the replay is released."""
 
     class Meta:
         verbose_name = _("replay")
         verbose_name_plural = _("replays")
         ordering = ["-id"]
-        default_permissions = ()  # who may see the inbox sees them; who may republish stops them
+        default_permissions = ()  # the inbox's permissions `view` and `republish` also cover replays
 
     def __str__(self) -> str:
         return f"replay {self.pk}"
 
     @property
     def is_open(self) -> bool:
-        """Whether something may still be sent."""
+        """Whether executions may still be sent."""
         return self.state in OPEN
 
     @property
     def step(self) -> timedelta:
-        """Between one execution and the next, when they are spread."""
+        """The time between two executions; zero if the executions are not spread over time."""
         return timedelta(minutes=self.minutes) / max(self.total - 1, 1)
 
 
 OPEN = (Replay.State.COLLECTING.value, Replay.State.WAITING.value, Replay.State.RELEASED.value)
-"""The states in which something may still be sent."""
+"""The states in which executions may still be sent."""
 
 
 class ReplayChunk(models.Model):
-    """A part of a replay's selection: a hundred thousand executions are no single row."""
+    """A part of a replay's selection, because the selection can be too large for one row."""
 
     replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="chunks", db_index=False)
     first = models.PositiveIntegerField()
-    """The place of its first execution in the selection, from 0."""
+    """The index, from 0, of the chunk's first execution in the selection."""
     items = models.JSONField()
-    """Pairs of an execution's id and its last attempt when it was chosen: one that has run since is another
-    failure, which nobody has looked at."""
+    """A list of `[execution id, number]`. The number is that of the last attempt when the operator selected the
+    executions. An execution with a later attempt is not sent: the execution has failed again, and no operator has
+    seen that failure."""
 
     class Meta:
         verbose_name = _("part of a replay")

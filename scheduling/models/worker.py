@@ -5,34 +5,17 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core.text import shown
+from scheduling.models.target import Target
 
 
-class Worker(models.Model):
-    """What an operator chooses as a Scheduler's target; made by itself after `migrate`."""
+class Worker(Target):
+    """The row of a registered function. Operators choose the row as the target of a Scheduler."""
 
     name = models.CharField(
         _("name"), max_length=100, unique=True, help_text=_("The name under which the code is registered.")
     )
-    title = models.CharField(_("title"), max_length=200, blank=True, default="")
-    description = models.TextField(_("description"), blank=True, default="")
-    params = models.JSONField(
-        _("parameters"),
-        default=dict,
-        blank=True,
-        help_text=_("Defaults for every schedule of this worker, as a JSON object."),
-    )
-    created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
     class Meta:
         verbose_name = _("worker")
         verbose_name_plural = _("workers")
         ordering = ["name"]
-
-    def __str__(self) -> str:
-        return shown(self.title or self.name)
-
-    @property
-    def handler_name(self) -> str:
-        """The name of the code behind the row."""
-        return self.name

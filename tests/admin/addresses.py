@@ -1,4 +1,4 @@
-"""Every address of the site, read off the URLconf: a new one is tested from its first day, by whoever it was added."""
+"""List every address (URL path) of an admin site. The URLconf gives the list, so tests cover a new address at once."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from django.db.models import Model
 from django.urls import URLPattern, URLResolver, get_resolver
 
 from scheduling.admin.dashboard.view import PARTS
-from scheduling.admin.preview import FIELDS
+from scheduling.admin.schedulers.preview import FIELDS
 
-OWN = ("scheduling", "reports")
-"""Labels of the apps that this project brings; all others are Django's."""
+OWN = ("scheduling", "cron_reports")
+"""Labels of this project's own apps. All other apps of the site are Django's."""
 
 VALUES: dict[tuple[str, str], Sequence[str]] = {
     ("scheduling_dashboard_part", "name"): tuple(PARTS),
@@ -22,19 +22,19 @@ VALUES: dict[tuple[str, str], Sequence[str]] = {
     ("view_on_site", "content_type_id"): ("1",),
     ("view_on_site", "object_id"): ("1",),
 }
-"""What stands in an address that is no key of a row, by the address's name and the part's."""
+"""Values for those URL parameters that are not primary keys. Each key is (name of the URL, name of the parameter)."""
 
-KEYS = ("object_id", "id", "pk", "artefact_id")
+KEYS = ("object_id", "key", "id", "pk")
 _PART = re.compile(r"<(?:\w+:)?(\w+)>")
 
 
 @dataclass(frozen=True)
 class Address:
-    """One address for one row.
+    """One address. An address that needs a row contains the row's primary key.
 
     Args:
-        name: of the URL, without its namespace; empty for those that have none.
-        model: in lower case, as the address has it; empty for those of no model.
+        name: the URL's name without its namespace, or "" if the URL has no name.
+        model: the model's name in lower case, or "" if the address belongs to no model.
     """
 
     name: str
@@ -45,37 +45,42 @@ class Address:
 
     @property
     def own(self) -> bool:
-        """Whether it is of this project's apps."""
+        """Whether the address belongs to one of this project's apps."""
         return self.app in OWN
 
 
-def every_address(rows: Mapping[str, Sequence[Model]]) -> list[Address]:
-    """All addresses, each once for each of the rows of its model.
+def every_address(rows: Mapping[str, Sequence[Model]], site: str = "admin") -> list[Address]:
+    """Return all addresses. An address that needs a row is returned once for every row of its model.
+
+    Args:
+        site: the AdminSite's name, which is also the first part of the site's addresses. Only this site is listed.
 
     Raises:
-        AssertionError: for an address that nobody has said how to fill in.
+        AssertionError: if no value is known for a parameter of a URL.
     """
-    return [address for route, name in _walk(get_resolver().url_patterns) for address in _filled(route, name, rows)]
+    routes = _walk(get_resolver().url_patterns, site)
+    return [address for route, name in routes for address in _filled(route, name, rows, site)]
 
 
-def _walk(patterns: Sequence[Any], before: str = "") -> Iterator[tuple[str, str]]:
+def _walk(patterns: Sequence[Any], site: str, before: str = "") -> Iterator[tuple[str, str]]:
     for pattern in patterns:
         route = before + str(pattern.pattern)
         if isinstance(pattern, URLResolver):
-            yield from _walk(pattern.url_patterns, route)
+            if pattern.namespace in (None, site):
+                yield from _walk(pattern.url_patterns, site, route)
         elif isinstance(pattern, URLPattern):
             yield route, pattern.name or ""
 
 
-def _filled(route: str, name: str, rows: Mapping[str, Sequence[Model]]) -> Iterator[Address]:
+def _filled(route: str, name: str, rows: Mapping[str, Sequence[Model]], site: str) -> Iterator[Address]:
     if name == "app_list":
-        yield from (Address(name, f"/admin/{label}/") for label in OWN)
+        yield from (Address(name, f"/{site}/{label}/") for label in OWN)
         return
     if "(?P<url>" in route:
-        yield Address(name, "/admin/nowhere/")
+        yield Address(name, f"/{site}/nowhere/")
         return
     parts = route.split("/")
-    app, model = (parts[1], parts[2]) if len(parts) > 3 and parts[0] == "admin" and "<" not in parts[2] else ("", "")
+    app, model = (parts[1], parts[2]) if len(parts) > 3 and parts[0] == site and "<" not in parts[2] else ("", "")
     names = _PART.findall(route)
     if not names:
         yield Address(name, f"/{route}", app, model)

@@ -1,15 +1,19 @@
-"""Who comes to the admin: an editor who may do everything, an operator, a viewer, somebody without any right."""
+"""Fixtures for the admin tests: clients of users with different permissions, and a browser."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
+from playwright.sync_api import Browser, Page, expect, sync_playwright
+from pytest_django.live_server_helper import LiveServer
 
-from tests.factories import UserFactory
+from tests.admin.chromium import ARGUMENTS, Visit, chromium_path
+from tests.factories import PASSWORD, UserFactory
 
 MODELS = ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "process")
 
@@ -28,7 +32,7 @@ Login = Callable[[User], Client]
 
 
 def logged_in(user: User) -> Client:
-    """A client of this user."""
+    """Return a client that is logged in as this user."""
     client = Client()
     client.force_login(user)
     return client
@@ -36,28 +40,97 @@ def logged_in(user: User) -> Client:
 
 @pytest.fixture
 def editor(db: None) -> Client:
-    """May do everything."""
+    """A client of a user who may do everything."""
     return logged_in(UserFactory(username="editor", superuser=True))
 
 
 @pytest.fixture
 def operator(db: None) -> Client:
-    """May look at everything and run, pause, cancel, republish, discard; may not edit."""
+    """A client of a user who may look at everything, run, pause, cancel, republish and discard, but not edit."""
     return logged_in(UserFactory(username="operator", permissions=[*VIEW, *OPERATE]))
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """May look at everything."""
+    """A client of a user who may look at everything and change nothing."""
     return logged_in(UserFactory(username="viewer", permissions=VIEW))
 
 
 @pytest.fixture
-def nobody(db: None) -> Client:
-    """Is staff, and may do nothing."""
-    return logged_in(UserFactory(username="nobody"))
+def no_rights(db: None) -> Client:
+    """A client of a staff user without any permission."""
+    return logged_in(UserFactory(username="no-rights"))
 
 
 def said(response: Any) -> list[str]:
-    """The messages that a followed response shows."""
+    """Return the Django messages on the page that the client reached after redirects."""
     return [str(message) for message in response.context["messages"]]
+
+
+@pytest.fixture(scope="module")
+def async_unsafe() -> Iterator[None]:
+    """Allow the ORM in this thread. Playwright's event loop runs in the same thread, so Django would refuse the ORM."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
+        yield
+
+
+@pytest.fixture(scope="module")
+def browser(async_unsafe: None) -> Iterator[Browser]:
+    """A Chromium browser. Without Chromium, the tests fail in CI and are skipped elsewhere."""
+    path = chromium_path()
+    if path is None:
+        if os.environ.get("CI"):
+            pytest.fail("Chromium is missing. Debian: apt install chromium; or name one in CHROMIUM.")
+        pytest.skip("needs Chromium (Debian: apt install chromium), or its path in CHROMIUM")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def site(django_db_setup: None) -> Iterator[str]:
+    """A server that runs as long as the browser. The server sends the site's Content-Security-Policy."""
+    with override_settings(ALLOWED_HOSTS=["localhost"]):
+        server = LiveServer("localhost")
+        yield server.url
+        server.stop()
+
+
+@pytest.fixture
+def visit(browser: Browser, site: str) -> Iterator[Visit]:
+    """Return a function that opens a page and logs in. The test fails at its end if a page wrote to its console."""
+    said: list[str] = []
+    contexts = []
+
+    def open_page(
+        user: str, scheme: str = "light", width: int = 1280, zone: str = "UTC", script: bool = True, strict: bool = True
+    ) -> Page:
+        context = browser.new_context(
+            base_url=site,
+            color_scheme=scheme,  # type: ignore[arg-type]
+            viewport={"width": width, "height": 900},
+            locale="en-US",
+            timezone_id=zone,
+            java_script_enabled=script,
+            bypass_csp=not strict,
+        )
+        contexts.append(context)
+        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        # The browser reports violations of the Content-Security-Policy as errors on the console.
+        page = context.new_page()
+        page.set_default_timeout(20_000)
+        page.on("console", lambda message: said.append(f"{page.url}: {message.type}: {message.text}"))
+        page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
+        page.goto("/admin/")
+        page.get_by_label("Username").fill(user)
+        page.get_by_label("Password").fill(PASSWORD)
+        page.get_by_role("button", name="Log in").click()
+        expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert said == []

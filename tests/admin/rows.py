@@ -1,4 +1,4 @@
-"""One row of each model that has pages, executions in several states."""
+"""Store at least one row of each model that has admin pages, and executions in several states."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from tests.factories import (
 from tests.reports.support import artefact_of
 
 Rows = dict[str, Sequence[Model]]
-"""By the model's name in lower case, as it stands in an address."""
+"""Maps the name of each Django model to rows of this model. The name is in lower case, as in addresses."""
 
 
 def one_of_each() -> Rows:
-    """Saved rows; the first schedule is on, the second one off."""
+    """Store and return rows of each Django model. The first schedule is on, and the second schedule is off."""
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
     states = ("running", "retrying", "succeeded")
     executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
@@ -40,7 +40,7 @@ def one_of_each() -> Rows:
     ProcessFactory(producer=True)
     ProcessFactory(silent=True)
     replay = Replay.objects.create(
-        key=uuid.uuid4(), requested_by="somebody", created_at=clock.now(), selection="all of ValueError",
+        key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all of ValueError",
         state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,
     )  # fmt: skip
     ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 4], [0, 1]])
@@ -53,7 +53,7 @@ def one_of_each() -> Rows:
         "reminder": [ReminderFactory()],
         "process": [ProcessFactory()],
         "report": [ReportFactory()],
-        "reportartefact": [artefact_of(executions[2])],
+        "artefact": [artefact_of(executions[2])],
         "user": [UserFactory()],
         "group": [GroupFactory()],
     }

@@ -1,7 +1,8 @@
-"""Every page held against WCAG 2 by axe-core in a real browser: light and dark, wide and narrow.
+"""axe-core checks every page against WCAG 2 in a real browser, with light and dark colours and two window widths.
 
-axe-core comes with `axe-playwright-python`: of the packages that carry it, the one that is kept up, asks for nothing
-but Playwright and brings no fixtures of its own. Playwright hands the script to the page, past its policy.
+The package `axe-playwright-python` contains axe-core. We chose it because it is maintained, needs only
+Playwright and has no fixtures of its own. The tests open the pages without a Content-Security-Policy, because the
+site's policy would block axe-core.
 """
 
 from __future__ import annotations
@@ -17,12 +18,10 @@ from django.contrib.auth.models import User
 from playwright.sync_api import Page
 
 from tests.admin.addresses import Address, every_address
+from tests.admin.chromium import Visit, overflow
 from tests.admin.conftest import logged_in
 from tests.admin.rows import one_of_each
-from tests.admin.test_browser import Visit, _async_unsafe, browser, overflow, site, visit
 from tests.factories import UserFactory
-
-__all__ = ["_async_unsafe", "browser", "site", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -32,9 +31,10 @@ GRAVE = ("serious", "critical")
 LOOKS = [("light", 1280), ("light", 420), ("dark", 420), ("dark", 1280)]
 
 STOCK = {
-    # The list of an app's models is Django's whole page, without a style sheet of ours: breadcrumbs are not underlined.
+    # Django's list of an app's models does not load our style sheet, so links in its breadcrumbs are not underlined.
     ("app_list", "link-in-text-block", '.breadcrumbs > a[href$="admin/"]'),
-    # Select2, as Django brings it, puts a nameless text box into its combo box; the combo box has a name.
+    # Django's Select2 puts a text box without an accessible name into its combo box. The combo box itself has
+    # such a name.
     *(
         (page, "aria-input-field-name", f"#select2-{box}-container")
         for page, box in (
@@ -45,20 +45,20 @@ STOCK = {
         )
     ),
 }
-"""What is Django's own and cannot be reached from here: page, rule, element."""
+"""Faults of Django's own pages, as (page, rule, element). This project cannot mend these faults."""
 
-SETTLED = "() => document.getAnimations().every(each => !(each instanceof CSSTransition))"
+SETTLED = "() => document.getAnimations().every(animation => !(animation instanceof CSSTransition))"
 
 COLOUR_ALONE = """() => [...document.querySelectorAll(".sch-chip")]
     .filter(chip => !chip.querySelector("svg") || !chip.textContent.trim()).map(chip => chip.outerHTML)"""
-"""Chips without their icon or their word."""
+"""JavaScript that finds chips without an icon or without a word."""
 
 FRAGMENTS = ("part", "preview", "params", "follow", "output", "download")
-"""Addresses, by the end of their names, that are no pages of their own."""
+"""If an address's name ends with one of these words, the address returns a file or only a part of a page."""
 
 
 def pages(user: User) -> list[Address]:
-    """Every page that this user can open, once; an execution's once for each state."""
+    """Return all pages that this user can open, without duplicates. The execution page is returned once per state."""
     client = logged_in(user)
     found: dict[tuple[str, Any], Address] = {}
     for address in every_address(one_of_each()):
@@ -71,7 +71,7 @@ def pages(user: User) -> list[Address]:
 
 
 def found_on(page: Page, name: str) -> Iterator[str]:
-    """What axe-core finds that is grave and ours."""
+    """Yield the serious faults that axe-core finds. Faults of Django's own pages are left out."""
     results = Axe().run(page, options={"runOnly": RULES, "resultTypes": ["violations"]})
     for violation in results.response["violations"]:
         if violation["impact"] not in GRAVE:
@@ -83,13 +83,13 @@ def found_on(page: Page, name: str) -> Iterator[str]:
 
 
 def looked_at(page: Page, name: str) -> Sequence[str]:
-    """The page in each of its looks: what is wrong with it."""
+    """Check the page in each colour scheme and width. Return the page's faults."""
     wrong = [f"{name}: by colour alone: {chip}" for chip in page.evaluate(COLOUR_ALONE)]
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.set_viewport_size({"width": width, "height": 900})
-        page.wait_for_function(SETTLED)  # else colours are measured on their way
-        wrong += [f"{name} {scheme} {width}: {each}" for each in found_on(page, name)]
+        page.wait_for_function(SETTLED)  # axe-core must not measure a colour during its transition
+        wrong += [f"{name} {scheme} {width}: {fault}" for fault in found_on(page, name)]
         if overflow(page) > 0:
             wrong.append(f"{name} {scheme} {width}: {overflow(page)} pixels wider than the window")
         if directory := os.environ.get("SCREENSHOTS"):

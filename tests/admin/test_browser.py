@@ -1,26 +1,21 @@
-"""The operators' pages in a real browser, under a strict policy, without a word on its console."""
+"""The operators' pages work in a browser under a strict Content-Security-Policy and write nothing to the console."""
 
 from __future__ import annotations
 
 import os
 import re
-import shutil
 import uuid
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.conf import settings
-from django.test import override_settings
 from django.urls import reverse
 from django.utils import timezone as clock
-from playwright.sync_api import Browser, Page, Route, expect, sync_playwright
-from pytest_django.live_server_helper import LiveServer
+from playwright.sync_api import Browser, Route, expect
 
 from scheduling.models import Replay, ReplayChunk, Scheduler, SchedulerExecution, Worker
+from tests.admin.chromium import Visit, choose, overflow
 from tests.admin.conftest import OPERATE, VIEW
 from tests.factories import (
-    PASSWORD,
     AttemptFactory,
     FailedExecutionFactory,
     OutputFactory,
@@ -33,100 +28,9 @@ from tests.factories import (
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-ARGUMENTS = [
-    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-
-
-def chromium_path() -> str | None:
-    """The system's Chromium, or what CHROMIUM names."""
-    names = ("chromium", "chromium-browser", "google-chrome")
-    return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
-
-
-@pytest.fixture(scope="module", autouse=True)
-def _async_unsafe() -> Iterator[None]:
-    # Playwright's loop runs in this thread, and Django would refuse the ORM beside it.
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
-        yield
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """Chromium; where it is missing, a laptop skips and CI fails."""
-    path = chromium_path()
-    if path is None:
-        if os.environ.get("CI"):
-            pytest.fail("Chromium is missing. Debian: apt install chromium; or name one in CHROMIUM.")
-        pytest.skip("needs Chromium (Debian: apt install chromium), or its path in CHROMIUM")
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=path, args=ARGUMENTS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def site(django_db_setup: None) -> Iterator[str]:
-    """A server of our own, since its middleware is chosen when it starts."""
-    middleware = ["tests.admin.csp.StrictPolicy", *settings.MIDDLEWARE]
-    with override_settings(MIDDLEWARE=middleware, ALLOWED_HOSTS=["localhost"]):
-        server = LiveServer("localhost")
-        yield server.url
-        server.stop()
-
-
-Visit = Callable[..., Page]
-
-expect.set_options(timeout=20_000)  # a busy machine; what is awaited comes, or the test fails
-
-
-@pytest.fixture
-def visit(browser: Browser, site: str) -> Iterator[Visit]:
-    """Opens a logged-in page; whatever any page said on its console fails the test in the end."""
-    said: list[str] = []
-    contexts = []
-
-    def open_page(
-        user: str, scheme: str = "light", width: int = 1280, zone: str = "UTC", script: bool = True, strict: bool = True
-    ) -> Page:
-        context = browser.new_context(
-            base_url=site,
-            color_scheme=scheme,  # type: ignore[arg-type]
-            viewport={"width": width, "height": 900},
-            locale="en-US",
-            timezone_id=zone,
-            java_script_enabled=script,
-            bypass_csp=not strict,
-        )
-        contexts.append(context)
-        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
-        # Violations of the policy come as errors on the console.
-        page = context.new_page()
-        page.set_default_timeout(20_000)
-        page.on("console", lambda message: said.append(f"{page.url}: {message.type}: {message.text}"))
-        page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
-        page.goto("/admin/")
-        page.get_by_label("Username").fill(user)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-    assert said == []
-
-
-def overflow(page: Page) -> int:
-    """How many pixels the page is wider than its window."""
-    return int(page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth"))
-
 
 def test_the_policy_is_in_force_and_seen_here(browser: Browser, site: str) -> None:
-    """A page that breaks it must be noticed, or the other tests prove nothing."""
+    """The browser must report a page that violates the policy. Otherwise the other tests in this file prove nothing."""
     said: list[str] = []
     context = browser.new_context(base_url=site)
     page = context.new_page()
@@ -146,10 +50,9 @@ def test_the_policy_is_in_force_and_seen_here(browser: Browser, site: str) -> No
 def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     worker = Worker.objects.get(name="tests.typed")
-    Scheduler.objects.all().delete()
     page = visit("ada")
 
-    # A schedule with two mistakes: nothing is stored, and each is told at its field.
+    # A schedule with two mistakes is not stored, and each field shows its error.
     page.goto(reverse("admin:scheduling_scheduler_changelist"))
     page.get_by_role("link", name="Add schedule").click()
     page.get_by_label("Description:").fill("Sync tokens")
@@ -162,7 +65,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     expect(page.locator("[data-param=since_days] .errorlist")).to_contain_text("less than or equal to 90")
     assert not Scheduler.objects.exists()
 
-    # Corrected: it is stored, and the next ten runs are shown.
+    # The corrected schedule is stored, and the page shows the next ten runs.
     page.get_by_label("Schedule:", exact=True).fill("0 8 * * 1-5")
     page.get_by_label("since_days").fill("7")
     page.get_by_role("button", name="Save and continue editing").click()
@@ -172,7 +75,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     expect(page.locator(".field-next_runs tbody tr").first).to_contain_text(" CE")
     assert Scheduler.objects.get().params == {"since_days": 7}
 
-    # Run now, by way of a page that asks.
+    # "Run now" leads to a confirmation page first.
     page.get_by_role("link", name="Run now").click()
     expect(page.locator(".sch-lead")).to_contain_text("will run once, now")
     page.get_by_role("button", name="Run now").click()
@@ -182,7 +85,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     execution = SchedulerExecution.objects.get()
     assert (execution.requested_by, execution.params) == ("ada", {"since_days": 7})
 
-    # The inbox: one failure runs again, another is discarded with a reason.
+    # In the inbox, one failed execution is republished and another is discarded with a reason.
     first = FailedExecutionFactory(scheduler=execution.scheduler, error_message="the first problem")
     second = FailedExecutionFactory(scheduler=execution.scheduler, error_message="the second problem")
     page.get_by_role("link", name="Failed inbox").first.click()
@@ -201,13 +104,6 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     expect(page.get_by_text("Nothing waits here")).to_be_visible()
     second.refresh_from_db()
     assert (second.state, second.reason) == ("discarded", "Discarded by ada: known, and fixed in release 7")
-
-
-def choose(page: Page, text: str, action: str) -> None:
-    """Tick one row of a list and choose an action for it."""
-    page.get_by_role("row").filter(has_text=text).get_by_role("checkbox").check()
-    page.get_by_label("Action:").select_option(label=action)
-    page.get_by_role("button", name="Go").click()
 
 
 def test_all_that_match_is_chosen_across_pages(visit: Visit) -> None:
@@ -256,8 +152,7 @@ def test_a_parameter_is_mended_and_the_run_sent_again(visit: Visit) -> None:
     expect(page.locator("[data-param=seconds] .errorlist")).to_contain_text("should be less than or equal to 600")
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/edit.png", full_page=True)
-    page.get_by_label("As JSON").check()
-    expect(page.locator(".sch-params[aria-busy]")).to_have_count(0)
+    page.locator("summary", has_text="As JSON").click()
     expect(page.locator("textarea[name=params]")).to_have_value(re.compile('"seconds": 601'))
     page.locator("textarea[name=params]").fill('{"seconds": 5}')
     page.get_by_role("button", name="Continue").click()

@@ -1,4 +1,4 @@
-"""The failed inbox in a real browser: canary first, typed confirmation, a double click."""
+"""Tests of the failed inbox in a real browser: a replay with a canary, a typed confirmation and a double click."""
 
 from __future__ import annotations
 
@@ -13,14 +13,12 @@ from scheduling.broker.database import DatabaseBroker
 from scheduling.core.outcome import Failed, Outcome, Succeeded
 from scheduling.core.retry import RetryPolicy
 from scheduling.models import Replay, SchedulerExecution
-from scheduling.reconcile import sweep
+from scheduling.producer.sweeps import sweep
+from tests.admin.chromium import Visit, choose, overflow
 from tests.admin.conftest import OPERATE, VIEW
-from tests.admin.test_browser import Visit, _async_unsafe, browser, choose, overflow, site, visit
-from tests.admin.test_failed import fill
+from tests.admin.inbox import fill
 from tests.contract.desk import Desk
 from tests.factories import FailedExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
-
-__all__ = ["_async_unsafe", "browser", "site", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -29,20 +27,20 @@ GROUPED = f"{INBOX}?group=error"
 
 
 def picture(page: Page, name: str) -> None:
-    """For somebody to look at."""
+    """Save a screenshot if the environment variable SCREENSHOTS names a directory."""
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
 
 
 def turn(outcome: Outcome) -> None:
-    """The canary runs and ends as a consumer's runs do; then a producer sweeps."""
+    """End the canary with this outcome, as a consumer does. Then sweep, as a producer does."""
     broker = DatabaseBroker()
     Desk(broker).run(outcome, RetryPolicy(max_retries=0))
     sweep(broker, clock.now())
 
 
 def release(page: Page, group: str) -> None:
-    """Canary first for a whole group."""
+    """Republish a whole error group with a canary first."""
     page.get_by_role("button", name=f"Republish the group {group}").click()
     page.get_by_label("Canary first").check()
     page.get_by_role("button", name="Republish").click()
@@ -64,10 +62,11 @@ def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
     expect(replays).to_contain_text(f"all that match error group {rows[0].fingerprint[:12]} (KeyError), by olga")
     picture(page, "canary-runs")
     assert SchedulerExecution.objects.filter(state="failed").count() == 6
-    # The page follows by itself.
+    # The page updates itself after the canary has succeeded.
     turn(Succeeded())
     expect(replays).to_contain_text("6 of 6 sent.")
-    # What the page lists below is not so any more: it says so, and leads to what is.
+    # The list of error groups is now out of date. The page shows a note about that, with a link
+    # to the new list.
     expect(page.locator(".sch-groups tbody tr")).to_have_count(2)
     replays.get_by_role("link", name="Show it as it is now").click()
     expect(page.locator(".sch-groups tbody tr")).to_have_count(1)
@@ -103,7 +102,7 @@ def test_a_replay_is_stopped_from_the_inbox(visit: Visit) -> None:
     release(page, "KeyError")
     button = page.get_by_role("button", name="Stop replay")
     button.focus()
-    # Swapped in place, with the focus kept: whoever works by keyboard does not lose the button.
+    # The page's script replaces the button and focuses the new button, so a keyboard user does not lose the focus.
     expect(page.locator("[data-poll-status]")).to_contain_text("Replays updated at")
     expect(button).to_be_focused()
     assert overflow(page) <= 0
@@ -120,10 +119,10 @@ def test_many_at_once_are_confirmed_by_their_number(visit: Visit) -> None:
     fill(120)
     page = visit("olga")
     page.goto(GROUPED)
-    # Beside the sidebar too, all of a group is in sight: its buttons stand at the end.
+    # A group's row fits beside the sidebar. The buttons at the end of the row are visible without scrolling.
     assert page.evaluate("[...document.querySelectorAll('.sch-scroll')].every(e => e.scrollWidth <= e.clientWidth)")
     page.get_by_role("button", name="Republish the group ValueError").click()
-    page.get_by_role("button", name="Republish").click()  # the browser itself asks for what is required
+    page.get_by_role("button", name="Republish").click()  # the browser stops at the empty required field
     expect(page.get_by_label("Type 120 to confirm")).to_be_focused()
     page.get_by_label("Type 120 to confirm").fill("12")
     page.get_by_label("Spread over, in minutes").fill("30")

@@ -1,4 +1,4 @@
-"""Duplicate and the recent runs: what the page of a schedule offers below and beside its form."""
+"""The schedule's page has a Duplicate button and a list of recent runs."""
 
 from __future__ import annotations
 
@@ -13,16 +13,17 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
-from scheduling import registry
+from scheduling.handlers import registry
 from scheduling.models import Scheduler
+from tests.admin.audit import entry_line
 from tests.admin.conftest import VIEW, logged_in
-from tests.admin.test_scheduler_form import ADD, change, form
+from tests.admin.scheduler_form import ADD, change, form
+from tests.apps.sample.workers import noop
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
-from tests.handlers.workers import noop
 
 
 class Orders(BaseModel, extra="forbid"):
-    """What the code of these tests takes."""
+    """The params model of the handler in these tests."""
 
     region: str = "eu"
     token: SecretStr = SecretStr("")
@@ -30,7 +31,7 @@ class Orders(BaseModel, extra="forbid"):
 
 @pytest.fixture
 def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Scheduler:
-    """A schedule with a secret."""
+    """A schedule whose params hold a secret."""
     handler = registry.Handler("worker", "tests.orders", noop, params=Orders)
     monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
     made: Scheduler = SchedulerFactory(
@@ -41,7 +42,7 @@ def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Scheduler:
 
 
 def copy(row: Scheduler) -> str:
-    """The address of the copy's form."""
+    """Return the address of the form for a duplicate of this schedule."""
     return f"{ADD}?copy={row.pk}"
 
 
@@ -61,17 +62,16 @@ def test_the_form_is_filled_in_and_off_and_stores_nothing_yet(editor: Client, ro
     assert Scheduler.objects.count() == before
 
 
-def test_saved_it_has_the_secret_that_nobody_was_shown(editor: Client, row: Scheduler) -> None:
+def test_saved_duplicate_keeps_the_hidden_secret(editor: Client, row: Scheduler) -> None:
     values = form(worker=row.worker.pk, description="Other", schedule="0 9 * * *")
     del values["status"]
-    typed = {"params.as": "fields", "params.for": "worker/tests.orders", "params.other": "{}"}
-    typed |= {"params.field.region": "de", "params.field.token": "••••••"}
+    typed = {"params.for": "worker/tests.orders", "params.field.region": "de", "params.field.token": "••••••"}
     assert editor.post(copy(row), {**values, **typed}).status_code == 302
     made = Scheduler.objects.get(description="Other")
     assert (made.status, made.params) == (False, {"region": "de", "token": "hunter2"})
-    said = LogEntry.objects.latest("id").change_message
+    said = entry_line()
     assert said.startswith(f"added as a copy of schedule {row.pk}; description: (empty) -> Other; ")
-    assert "hunter" not in said
+    assert "hunter" not in LogEntry.objects.latest("id").change_message
     row.refresh_from_db()
     assert row.params == {"region": "us", "token": "hunter2"}
 

@@ -1,41 +1,77 @@
-"""The history of edits: each entry taken apart, and no value that can pass for an edit."""
+"""Audit entries are read exactly as written. Their size is limited, and a value's text never counts as an edit."""
 
 from __future__ import annotations
 
+import json
+
 import pytest
-from django.contrib.admin.models import LogEntry
+from django.contrib.admin.models import CHANGE, LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from scheduling.admin.edit_history import Edit, edits_of
-from scheduling.admin.text import told
-from tests.admin.test_scheduler_form import change, form, worker
-from tests.factories import SchedulerFactory, WorkerFactory
+from scheduling.admin.common.audit import message, params_edits, read
+from scheduling.admin.params.diff import Change
+from tests.admin.scheduler_form import change, form, worker
+from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
 
-NAMES = {"schedule", "status", "params", "description", "pause_reason"}
+
+def edited(edits: list[Change], text: str = "") -> LogEntry:
+    """Store an audit entry with these edits and return the entry."""
+    row, user = WorkerFactory(), UserFactory()
+    (entry,) = LogEntry.objects.log_actions(user.pk, [row], CHANGE, message(text, edits))
+    entry.refresh_from_db()
+    return entry
+
+
+EDITS = [Change("status", "yes", "no"), Change("pause_reason", None, "it burns")]
+
+
+@pytest.mark.parametrize("text", ["", "run now"])
+@pytest.mark.parametrize("edits", [[], EDITS[:1], EDITS, [Change("params.\u202e", "\x00", "\ud800")]])
+def test_an_entry_is_read_as_it_was_written(db: None, text: str, edits: list[Change]) -> None:
+    assert read(edited(edits, text)) == (text, edits)
+
+
+def test_entry_is_readable_where_only_django_reads_it(db: None) -> None:
+    assert edited(EDITS).get_change_message() == "Changed status and pause_reason."
+    assert edited(EDITS, "run now").get_change_message() == "Changed status and pause_reason (run now)."
+    assert edited([], "run now").get_change_message() == "run now"
 
 
 @pytest.mark.parametrize(
-    ("message", "edits"),
+    ("stored", "text"),
     [
-        ("schedule: 0 8 * * * -> 0 9 * * *", [Edit("schedule", "0 8 * * *", "0 9 * * *")]),
-        (
-            "status: yes -> no; pause_reason: (empty) -> it burns",
-            [Edit("status", "yes", "no"), Edit("pause_reason", None, "it burns")],
-        ),
-        ("params.region: (empty) -> \"eu\"", [Edit("params.region", None, '"eu"')]),
-        # From before values were kept apart.
-        ("description: a -> b -> c", [Edit("description", whole="a -> b -> c")]),
-        ("params: {} -> {\"a\": 1}", [Edit("params", "{}", '{"a": 1}')]),
-        ("run now", []),
-        ("run now, for this run only: since_days: 3 -> 7", []),
-        ("Nothing was changed.", []),
-        ("elsewhere: 1 -> 2", []),
-        ("", []),
+        ("", ""),
+        ("status: yes -> no", "status: yes -> no"),
+        ("[not JSON", "[not JSON"),
+        ("[]", "No fields changed."),
+        ('{"text": "x"}', '{"text": "x"}'),
+        ('[{"added": {}}]', "Added."),
+        ('[{"changed": {"fields": ["Name"]}}]', "Changed Name."),
+        ('[{"changed": {"fields": ["Name"], "text": "", "edits": [{"field": "name"}]}}]', "Changed Name."),
+        ('[{"changed": {"fields": ["Name"], "text": "", "edits": 7}}]', "Changed Name."),
     ],
-)  # fmt: skip
-def test_an_entry_is_taken_apart(message: str, edits: list[Edit]) -> None:
-    assert edits_of(message, NAMES) == edits
+)
+def test_entry_of_other_code_is_text(stored: str, text: str) -> None:
+    assert read(LogEntry(change_message=stored)) == (text, [])
+
+
+def test_values_and_number_of_parameters_are_bounded() -> None:
+    new = {f"name{number}" * 40: "\U0001f600" * 5_000 for number in range(80)}
+    edits = params_edits(None, [], new)
+    assert edits[-1] == Change("params", "…", "and 30 more")
+    assert len(edits) == 51
+    assert max(len(edit.name) + len(edit.new or "") for edit in edits) <= 300
+    assert len(json.dumps(message("", edits))) < 200_000
+
+
+def test_hidden_and_reordering_characters_are_made_visible(editor: Client) -> None:
+    entry = edited([Change("title\u202e", "\x1b[31m", "<b>\u202egpj.exe")], "\u2066said")
+    page = editor.get(reverse("admin:scheduling_worker_history", args=[entry.object_id])).content.decode()
+    assert not {"\u202e", "\x1b", "\u2066"} & set(page)
+    assert "<b>" not in page
+    for text in ("title\\u202e", "\\x1b[31m", "&lt;b&gt;\\u202egpj.exe", "\\u2066said"):
+        assert text in page, text
 
 
 def test_a_value_cannot_pass_for_an_edit(editor: Client) -> None:
@@ -44,11 +80,11 @@ def test_a_value_cannot_pass_for_an_edit(editor: Client) -> None:
     values = form(worker=worker("tests.flood"), description=forged, pause_reason=forged)
     del values["status"]
     editor.post(change(row), {**values, "params": '{"a; status: no -> yes": "; status: no -> yes"}'})
-    message = LogEntry.objects.latest("id").get_change_message()
-    found = edits_of(message, NAMES)
-    assert [each.name for each in found] == ["description", "params.a__status__no_->_yes", "status", "pause_reason"]
-    assert [each.whole for each in found] == [""] * 4
-    assert (found[0].old, found[0].new) == ("Nightly", told(forged))
+    text, found = read(LogEntry.objects.latest("id"))
+    assert text == ""
+    assert [edit.name for edit in found] == ["description", "params.a; status: no -> yes", "status", "pause_reason"]
+    assert (found[0].old, found[0].new) == ("Nightly", forged)
+    assert (found[1].old, found[1].new) == (None, '"; status: no -> yes"')
 
 
 def test_the_page_shows_before_and_after(editor: Client) -> None:

@@ -1,4 +1,4 @@
-"""Edit and republish: the form, its checks, what changes, who may, and that a second click sends nothing."""
+"""Tests of "Edit and republish": the form and its checks, the list of changes, the permission and a second click."""
 
 from __future__ import annotations
 
@@ -11,19 +11,20 @@ from django.test import Client
 from django.urls import reverse
 from pydantic import BaseModel, SecretStr
 
-from scheduling import registry
 from scheduling.broker.database import DatabaseBroker
-from scheduling.failed import republish
+from scheduling.handlers import registry
+from scheduling.inbox.actions import republish
 from scheduling.models import SchedulerExecution
+from tests.admin.audit import entry_line
 from tests.admin.conftest import VIEW, logged_in, said
+from tests.apps.sample.workers import noop
 from tests.factories import FailedExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
-from tests.handlers.workers import noop
 
 BROKER = DatabaseBroker()
 
 
 class Orders(BaseModel, extra="forbid"):
-    """What the code of these tests takes."""
+    """The params model of the handler in these tests."""
 
     region: str
     amount: int = 1
@@ -32,7 +33,7 @@ class Orders(BaseModel, extra="forbid"):
 
 @pytest.fixture
 def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A failed run of code with a contract; the target's row gives the region."""
+    """A failed execution of a handler with a params model. The region comes from the target's defaults."""
     handler = registry.Handler("worker", "tests.orders", noop, params=Orders)
     monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
     worker = WorkerFactory(name="tests.orders", params={"region": "eu"})
@@ -42,18 +43,18 @@ def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def edit(row: Any) -> str:
-    """The page's address."""
+    """Return the address of the edit page."""
     return reverse("admin:scheduling_failedexecution_edit", args=[row.pk])
 
 
 def write(client: Client, row: Any, params: Any, **more: Any) -> Any:
-    """Submit the form."""
+    """Post the edit form with these params."""
     text = params if isinstance(params, str) else json.dumps(params)
     return client.post(edit(row), {"params": text, "attempt": row.attempt, **more}, follow=True)
 
 
 def confirm(client: Client, row: Any, page: Any) -> Any:
-    """Press the button of the page in between."""
+    """Press the button of the confirmation page."""
     return client.post(edit(row), dict(page.context["c"].hidden), follow=True)
 
 
@@ -62,9 +63,9 @@ def test_it_runs_again_with_what_was_written(operator: Client, row: Any) -> None
     assert edit(row) in detail.content.decode()
     page = operator.get(edit(row)).content.decode()
     assert "&quot;amount&quot;: 1" in page
-    assert "&quot;region&quot;: &quot;eu&quot;" in page  # the target's own
+    assert "&quot;region&quot;: &quot;eu&quot;" in page  # the region comes from the target's defaults
     asked = write(operator, row, {"amount": 2, "token": "••••••"})
-    assert [(each.name, each.old, each.new) for each in asked.context["c"].changes] == [("amount", "1", "2")]
+    assert [(change.name, change.old, change.new) for change in asked.context["c"].changes] == [("amount", "1", "2")]
     row.refresh_from_db()
     assert row.state == "failed"
     address = reverse("admin:scheduling_scheduler_change", args=[row.scheduler_id])
@@ -78,8 +79,8 @@ def test_it_runs_again_with_what_was_written(operator: Client, row: Any) -> None
     assert (stored.retry_count, stored.reason) == (0, "Republished by operator, with edited parameters.")
     assert stored.scheduler is not None
     assert stored.scheduler.params == {"amount": 1}
-    assert LogEntry.objects.get().change_message == "republish: amount: 1 -> 2"
-    assert said(confirm(operator, row, asked)) == ["It is not in the inbox: somebody was faster."]
+    assert entry_line(LogEntry.objects.get()) == "republish; params.amount: 1 -> 2"
+    assert said(confirm(operator, row, asked)) == ["It is not in the inbox any more."]
     assert LogEntry.objects.count() == 1
 
 
@@ -142,7 +143,7 @@ def test_unreadable_and_missing_ones(operator: Client, row: Any) -> None:
     SchedulerExecution.objects.filter(pk=row.pk).update(type="")
     assert said(operator.get(edit(row), follow=True)) == ["Its message cannot be read, so it has no parameters."]
     row.pk = 99_999
-    assert "It is not in the inbox: somebody was faster." in said(operator.get(edit(row), follow=True))
+    assert "It is not in the inbox any more." in said(operator.get(edit(row), follow=True))
 
 
 def test_parameters_are_for_one_execution_only(row: Any) -> None:

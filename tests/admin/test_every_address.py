@@ -1,7 +1,7 @@
-"""Who may do what, for every address that there is: nobody does by an address alone what his buttons do not offer.
+"""Test the permissions of every address. A user who has no button for a change cannot make the change by a POST.
 
-The addresses come from the URLconf and the buttons from the pages, so what is new is tested at once:
-it belongs into CHANGES if it changes something.
+The tests find the addresses in the URLconf and the buttons on the pages, so a new address or button is tested at once.
+A button that changes something must be listed in CHANGES.
 """
 
 from __future__ import annotations
@@ -12,26 +12,30 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.test import Client
 
 from scheduling.management.groups import EDITOR, OPERATOR, VIEWER, make_groups
 from tests.admin.addresses import Address, every_address
+from tests.admin.audit import entry_line
 from tests.admin.conftest import logged_in
 from tests.admin.rows import Rows, one_of_each
-from tests.admin.walk import FILLED, Post, press, press_all, text_of, undone
+from tests.admin.walk import FILLED, TYPED, Post, press, press_all, text_of, undone
 from tests.admin.world import world
 from tests.factories import UserFactory, WorkerFactory
+
+pytestmark = pytest.mark.slow
 
 ROLES = (VIEWER, OPERATOR, EDITOR)
 
 
 class Change(NamedTuple):
-    """What a button changes.
+    """The role that a button needs, and the log entry that the button makes.
 
     Args:
-        role: the least that may do it.
-        trail: what its entry in the log says, with old and new values; a pattern.
+        role: the role with the fewest permissions that may press the button.
+        trail: a regular expression that matches the log entry with its old and new values.
     """
 
     role: str
@@ -51,10 +55,10 @@ CHANGES = {
     "scheduling_scheduler_delete": Change(EDITOR, r"schedule: 0 8 \* \* \* -> \(empty\)"),
     "scheduling_schedulerexecution_cancel": Change(OPERATOR, r"cancel: (asked|cancelled)"),
     "scheduling_schedulerexecution_rerun": Change(OPERATOR, r"run (again|now): execution \d+"),
-    "scheduling_schedulerexecution_edit_rerun": Change(OPERATOR, r"run (again|now): .*; since_days: 1 -> 7"),
+    "scheduling_schedulerexecution_edit_rerun": Change(OPERATOR, r"run (again|now): .*; params.since_days: 1 -> 7"),
     "scheduling_failedexecution_changelist: republish_selected": Change(OPERATOR, r"republish"),
     "scheduling_failedexecution_changelist: discard_selected": Change(OPERATOR, r"discard: it is known"),
-    "scheduling_failedexecution_edit": Change(OPERATOR, r"republish: since_days: 1 -> 7"),
+    "scheduling_failedexecution_edit": Change(OPERATOR, r"republish; params.since_days: 1 -> 7"),
     "scheduling_replay_stop": Change(OPERATOR, r"stop: 1 of 2 sent"),
     "scheduling_worker_changelist: delete_selected": Change(EDITOR, r"name: unused -> \(empty\)"),
     "scheduling_worker_add": Change(EDITOR, r"name: \(empty\) -> unused.too"),
@@ -64,49 +68,45 @@ CHANGES = {
     "scheduling_reminder_add": Change(EDITOR, r"name: \(empty\) -> another; subject: \(empty\) -> Another one"),
     "scheduling_reminder_change": Change(EDITOR, r"subject: Stand-up -> Another one"),
     "scheduling_reminder_delete": Change(EDITOR, r"name: .+ -> \(empty\); subject: Stand-up -> \(empty\)"),
-    "reports_report_changelist: delete_selected": Change(EDITOR, r"controller: .+ -> \(empty\)"),
-    "reports_report_add": Change(EDITOR, r"controller: \(empty\) -> unused.too"),
-    "reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
-    "reports_report_delete": Change(EDITOR, r"controller: .+ -> \(empty\)"),
+    "cron_reports_report_changelist: delete_selected": Change(EDITOR, r"controller: .+ -> \(empty\)"),
+    "cron_reports_report_add": Change(EDITOR, r"controller: \(empty\) -> unused.too"),
+    "cron_reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
+    "cron_reports_report_delete": Change(EDITOR, r"controller: .+ -> \(empty\)"),
 }  # fmt: skip
-"""Every POST that changes something, by its address and the action that is chosen."""
+"""Every POST that changes something. The key is the name of the address. For an action of a list,
+the action's name follows."""
 
 OPEN = {"login", "logout", "jsi18n", "password_change", "password_change_done"}
-"""Of Django's own: about the account that asks, or about nothing that is stored here."""
+"""Names of Django's own addresses that change only the user's own account, or change no stored row."""
 
 
 @pytest.fixture
 def rows(db: None, settings: Any, tmp_path: Path) -> Rows:
-    """One of each."""
+    """Rows of each model that has pages."""
     settings.MEDIA_ROOT = tmp_path
     return one_of_each()
 
 
 @pytest.fixture
 def addresses(rows: Rows) -> list[Address]:
-    """All that there are."""
+    """Every address of the default site."""
     return every_address(rows)
 
 
 @pytest.fixture
 def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[str, Any]]]:
-    """What somebody can do who may do everything."""
-    params = {"params.field.since_days": "7"}
+    """Every POST by which a superuser changes something."""
     typed = {
+        **TYPED,
         "scheduling_scheduler_add": {"worker": str(WorkerFactory().pk), "schedule": "0 9 * * *"},
         "scheduling_worker_changelist": {"_selected_action": [rows["worker"][0].pk]},
-        "scheduling_worker_add": {"name": "unused.too"},
-        "scheduling_reminder_add": {"name": "another", "recipients": "a@example.com"},
-        "reports_report_add": {"controller": "unused.too"},
-        "scheduling_schedulerexecution_edit_rerun": params,
-        "scheduling_failedexecution_edit": params,
     }
     root = logged_in(UserFactory(username="root", superuser=True))
     return press_all(root, [address for address in addresses if address.own], typed)
 
 
 def member(role: str) -> Client:
-    """Somebody of one group, and of nothing else."""
+    """Return a client of a user who is in this role's group only."""
     list(make_groups())
     user: User = UserFactory(username=role)
     user.groups.add(Group.objects.get(name=role))
@@ -122,11 +122,11 @@ def test_all_that_changes_something_is_known_and_leaves_an_entry(
         entries = changes.get("admin.LogEntry", [])
         assert entries, key
         for entry in entries:
-            # Its columns: id, time, user, content type, object, name, flag, message.
+            # The entry's columns are: id, time, user, content type, object, name, flag, message.
             assert entry[2] == root.pk, key
             assert entry[4], key
             assert entry[5], key
-            assert re.search(CHANGES[key].trail, entry[7]), (key, entry[7])
+            assert re.search(CHANGES[key].trail, said := entry_line(LogEntry(change_message=entry[7]))), (key, said)
 
 
 def test_a_role_may_do_its_own_and_nothing_else(pressed: dict[str, tuple[Post, Any]]) -> None:
@@ -138,8 +138,8 @@ def test_a_role_may_do_its_own_and_nothing_else(pressed: dict[str, tuple[Post, A
         assert bool(changes) == (ROLES.index(CHANGES[key].role) <= ROLES.index(role)), (role, key)
 
 
-def test_no_address_lets_them_change_anything(pressed: dict[str, Any], addresses: list[Address]) -> None:
-    viewer, nobody = member(VIEWER), logged_in(UserFactory(username="nobody"))
+def test_no_address_lets_unauthorised_users_change_anything(pressed: dict[str, Any], addresses: list[Address]) -> None:
+    viewer, no_rights = member(VIEWER), logged_in(UserFactory(username="no-rights"))
     everything: dict[str, Any] = {**FILLED, "post": "yes", "params": "{}", "typed": "1"}
     for post, _changes in pressed.values():
         everything |= post.data
@@ -147,7 +147,7 @@ def test_no_address_lets_them_change_anything(pressed: dict[str, Any], addresses
     for address in addresses:
         if address.name in OPEN:
             continue
-        for method in (viewer.get, viewer.post, nobody.get, nobody.post):
+        for method in (viewer.get, viewer.post, no_rights.get, no_rights.post):
             response = method(address.path, everything)
             text_of(response)
             assert response.status_code in (200, 204, 302, 400, 403, 404, 405), address
@@ -167,7 +167,7 @@ def test_looking_changes_nothing(pressed: dict[str, tuple[Post, Any]], addresses
 
 
 def test_staff_without_a_right_sees_nothing(addresses: list[Address]) -> None:
-    client = logged_in(UserFactory(username="nobody"))
+    client = logged_in(UserFactory(username="no-rights"))
     for address in addresses:
         if address.name in OPEN:
             continue

@@ -1,4 +1,4 @@
-"""An execution's output: what follows while it runs, what is asked for, and what a page must never do with it."""
+"""Tests of an execution's output: the page shows the new lines of a run, filters lines and escapes HTML."""
 
 from __future__ import annotations
 
@@ -11,30 +11,29 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
-from scheduling.admin import output as output_module
-from scheduling.admin.output import Cursor, Shown, after, download, tail
-from scheduling.admin.output_lines import Wanted
+from scheduling.admin.executions.output import Cursor, OutputLimits, Shown, after, download, tail
+from scheduling.admin.executions.output_lines import Wanted
 from scheduling.models import Output, SchedulerExecution
-from tests.admin.test_executions import HOSTILE, page_of
+from tests.admin.pages import HOSTILE, page_of
 from tests.factories import AttemptFactory, OutputFactory, SchedulerExecutionFactory
 
 AT = "2026-03-10T12:00:00.000Z"
 
 
 def printed(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
-    """Store a further chunk, as a consumer does."""
+    """Store the texts as the next chunk of the attempt's output. The chunk has the same form as a consumer's."""
     sequence = Output.objects.filter(execution=row, attempt=attempt).count()
-    text = "".join(f"{AT} {level} {each}\n" for each in texts)
+    text = "".join(f"{AT} {level} {text_line}\n" for text_line in texts)
     OutputFactory(execution=row, attempt=attempt, sequence=sequence, text=text)
 
 
 def text_of(shown: Shown) -> str:
-    """All lines as HTML."""
+    """Return all lines of the output as HTML."""
     return "".join(html for _number, html in shown.groups)
 
 
 def answer(client: Client, row: SchedulerExecution, **query: Any) -> dict[str, Any]:
-    """What the page's script is told."""
+    """Return the JSON answer to a request for new output. The script of the execution's page sends such requests."""
     response = client.get(page_of(row, "follow"), query)
     assert response.status_code == 200
     assert response["Content-Type"] == "application/json"
@@ -46,7 +45,7 @@ def answer(client: Client, row: SchedulerExecution, **query: Any) -> dict[str, A
 
 
 def test_each_line_comes_once_and_in_order(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_module, "LINES", 7)
+    monkeypatch.setattr(OutputLimits, "shown_lines", 7)
     row = SchedulerExecutionFactory(succeeded=True)
     for attempt in (1, 2, 4):
         for chunk in range(12):
@@ -97,7 +96,7 @@ def test_the_price_does_not_grow_with_what_was_read(db: None) -> None:
             for sql in many:
                 cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
                 (plan,) = [detail for *_rest, detail in cursor.fetchall()]
-                assert "(execution_id=? AND attempt" in plan, plan  # a range of the unique index
+                assert "(execution_id=? AND attempt" in plan, plan  # the query reads a range of the unique index
 
 
 @pytest.mark.parametrize("nonsense", ["", "x", "1.2", "-1.0.0", "1.2.3.4", "9" * 40, "\u0661.\u0662.\u0663", "1.0.0\n"])
@@ -106,7 +105,7 @@ def test_a_cursor_that_makes_no_sense_is_the_beginning(nonsense: str) -> None:
 
 
 def test_a_position_inside_a_chunk_goes_on_there(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_module, "CHARACTERS", 60)
+    monkeypatch.setattr(OutputLimits, "shown_characters", 60)
     row = SchedulerExecutionFactory(running=True)
     printed(row, "a" * 20, "b" * 20, "c" * 20)
     first = after(row.pk, Cursor())
@@ -117,12 +116,12 @@ def test_a_position_inside_a_chunk_goes_on_there(db: None, monkeypatch: pytest.M
     assert after(row.pk, Cursor(1, 0, 10**8)).lines == 0
 
 
-# --- what is asked for ------------------------------------------------------------------------------
+# --- level, attempt and search ----------------------------------------------------------------------
 
 
 @pytest.fixture
 def talkative(db: None) -> SchedulerExecution:
-    """A run of two attempts with a line of each level."""
+    """An execution with two attempts that each printed one line of every level."""
     row: SchedulerExecution = SchedulerExecutionFactory(failed=True, attempt=2)
     for attempt in (1, 2):
         for level in ("DEBUG", "OUT", "INFO", "SUCCESS", "WARN", "ERROR", "NOTE"):
@@ -165,14 +164,14 @@ def test_search_marks_what_it_finds_whatever_its_case(talkative: SchedulerExecut
 def test_a_search_is_bounded_and_says_so(
     talkative: SchedulerExecution, viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output_module, "SEARCHED", 300)
+    monkeypatch.setattr(OutputLimits, "page_search_characters", 300)
     page = viewer.get(page_of(talkative), {"q": "Said DEBUG 1"}).content.decode()
     assert "were looked through: choose an attempt, or download all." in page
     assert "<mark>" not in page
 
 
 def test_what_follows_is_bounded_too(talkative: SchedulerExecution, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_module, "FOLLOWED", 100)
+    monkeypatch.setattr(OutputLimits, "answer_search_characters", 100)
     wanted, cursor, seen = Wanted(term="said note 2"), Cursor(), 0
     turns = 0
     while turns < 100:
@@ -192,7 +191,7 @@ def test_the_cut_is_marked(viewer: Client) -> None:
     assert page.count("sch-cut") == 1
 
 
-# --- the answer to a page that follows --------------------------------------------------------------
+# --- the answer to the page's script ----------------------------------------------------------------
 
 
 def test_a_run_is_followed_to_its_end(viewer: Client) -> None:
@@ -218,17 +217,19 @@ def test_a_run_is_followed_to_its_end(viewer: Client) -> None:
 def test_a_change_of_the_row_brings_the_state_anew(viewer: Client, change: dict[str, Any]) -> None:
     row = SchedulerExecutionFactory(running=True)
     versions = set()
-    for _turn in range(3):  # one of them may meet the end of the few seconds that times from now are kept
+    # The version changes every few seconds even if the row does not change, because the page shows relative times.
+    # So the test collects several versions before the row changes.
+    for _turn in range(3):
         versions.add(answer(viewer, row)["version"])
     SchedulerExecution.objects.filter(pk=row.pk).update(**change)
     assert answer(viewer, row)["version"] not in versions
 
 
-def test_who_may_not_look_is_told_nothing(nobody: Client, client: Client, editor: Client) -> None:
+def test_who_may_not_look_is_told_nothing(no_rights: Client, client: Client, editor: Client) -> None:
     row = SchedulerExecutionFactory(running=True)
     printed(row, "secret")
     for name in ("follow", "output"):
-        assert nobody.get(page_of(row, name)).status_code == 403
+        assert no_rights.get(page_of(row, name)).status_code == 403
         assert client.get(page_of(row, name)).status_code == 302
     assert editor.post(page_of(row, "follow")).status_code == 405
     assert editor.get(page_of(row, "follow").replace(str(row.pk), "999999")).status_code == 404
@@ -256,7 +257,7 @@ def test_hostile_output_is_text_in_each_way_that_it_is_shown(viewer: Client) -> 
 
 
 def test_the_download_reads_few_chunks_at_once(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(output_module, "CHUNKS", 3)
+    monkeypatch.setattr(OutputLimits, "chunks_per_query", 3)
     row = SchedulerExecutionFactory(succeeded=True)
     for attempt in (1, 2):
         for number in range(7):

@@ -1,4 +1,4 @@
-"""The page of one execution: its way in time, others alike, what differs by now, its message, where it came from."""
+"""Tests of the page of one execution: timeline, similar failures, changed parameters, message and origin."""
 
 from __future__ import annotations
 
@@ -13,34 +13,35 @@ from django.test import Client
 from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
-from scheduling import registry
-from scheduling.admin import alike as alike_module
-from scheduling.admin.attempts import ended_attempts
-from scheduling.admin.execution_timeline import WIDTH, spans, timeline
-from scheduling.admin.lineage import lineage
+from scheduling.admin.executions.attempts import ended_attempts
+from scheduling.admin.executions.lineage import lineage
+from scheduling.admin.executions.similar import Similar
+from scheduling.admin.executions.timeline import WIDTH, spans, timeline
 from scheduling.core.occurrences import manual_key, rerun_of
+from scheduling.handlers import registry
 from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.audit import entry_line
 from tests.admin.conftest import said
-from tests.admin.test_executions import page_of
+from tests.admin.pages import page_of
+from tests.apps.sample.workers import noop
 from tests.factories import AttemptFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
-from tests.handlers.workers import noop
 from tests.support import NOON
 
 
 class Secretive(BaseModel):
-    """Holds a secret."""
+    """A params model with a secret."""
 
     token: SecretStr
     region: str = "eu"
 
 
 def at(seconds: float) -> datetime:
-    """So long after noon."""
+    """Return the instant that is `seconds` seconds after NOON."""
     return NOON + timedelta(seconds=seconds)
 
 
 def words(row: SchedulerExecution, now: datetime) -> list[str]:
-    """The timeline's lines as plain text."""
+    """Return the lines of the page's timeline as plain text."""
     steps, _bar = timeline(row, ended_attempts(row)[::-1], now)
     lines = (f"{step.at} {step.gap} {step.what} {step.about}" for step in steps)
     return [re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", line)).strip() for line in lines]
@@ -48,7 +49,7 @@ def words(row: SchedulerExecution, now: datetime) -> list[str]:
 
 @pytest.fixture
 def retried(db: None) -> SchedulerExecution:
-    """Claimed two seconds late, killed once, failed once, and waiting for its third attempt."""
+    """An execution that was claimed two seconds late. Attempt 1 crashed, attempt 2 failed and attempt 3 waits."""
     row: SchedulerExecution = SchedulerExecutionFactory(
         retrying=True, attempt=2, scheduled_at=NOON, executed_at=at(2), published_at=at(3), container_id="producer-1",
         wake_at=at(100), started_at=at(34),
@@ -100,7 +101,7 @@ def test_a_republish_comes_after_the_attempts_before_it(db: None) -> None:
 
 def test_the_bar_is_drawn_to_scale_and_says_what_it_shows(retried: SchedulerExecution) -> None:
     found = spans(retried, ended_attempts(retried)[::-1], at(50))
-    assert [(each.tone, each.seconds) for each in found] == [
+    assert [(span.tone, span.seconds) for span in found] == [
         ("wait", 2), ("wait", 2), ("bad", 10), ("wait", 20), ("bad", 6), ("wait", 10),
     ]  # fmt: skip
     _steps, bar = timeline(retried, ended_attempts(retried)[::-1], at(50))
@@ -129,7 +130,7 @@ def test_many_attempts_are_cut_in_the_list(viewer: Client) -> None:
     assert "attempt 11 started" in page
 
 
-# --- others alike -----------------------------------------------------------------------------------
+# --- similar failures -------------------------------------------------------------------------------
 
 
 def test_others_with_the_same_error_are_counted_for_a_day(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -145,8 +146,8 @@ def test_others_with_the_same_error_are_counted_for_a_day(viewer: Client, monkey
     link = re.search(r'href="([^"]+)"[^>]*>3 others alike in 24 h</a>', page)
     assert link
     rows = viewer.get(link[1]).context["cl"].result_list
-    assert {each.fingerprint for each in rows} == {row.fingerprint}
-    monkeypatch.setattr(alike_module, "LOOKED_AT", 4)
+    assert {listed.fingerprint for listed in rows} == {row.fingerprint}
+    monkeypatch.setattr(Similar, "failures_compared", 4)
     assert re.search(r">\d\+ others alike in 24 h</a>", viewer.get(page_of(row)).content.decode())
 
 
@@ -154,7 +155,7 @@ def test_a_cancel_is_no_error(viewer: Client) -> None:
     row = SchedulerExecutionFactory(cancelled=True, attempt=1, error_class="Cancelled", error_message="By olga.")
     AttemptFactory(execution=row, number=1, outcome="cancelled", error_class="Cancelled")
     assert viewer.get(page_of(row)).context["error"] is None
-    # What failed before, and was cancelled while it waited for its retry, is still told.
+    # Attempt 2 failed, and the execution was cancelled before the retry. The page shows the error of attempt 2.
     AttemptFactory(execution=row, number=2)
     assert viewer.get(page_of(row)).context["error"]["name"] == "ValueError"
 
@@ -167,7 +168,7 @@ def test_what_differs_from_the_schedule_by_now_is_told(viewer: Client) -> None:
     Scheduler.objects.filter(pk=scheduler.pk).update(params={"a": 1, "b": [2], "kept": "x"})
     row = SchedulerExecutionFactory(succeeded=True, scheduler=scheduler, params={"a": 1, "b": [3], "gone": True})
     response = viewer.get(page_of(row))
-    assert [(each.name, each.old, each.new) for each in response.context["difference"]] == [
+    assert [(change.name, change.old, change.new) for change in response.context["difference"]] == [
         ("b", "[3]", "[2]"), ("gone", "true", None), ("kept", None, '"x"'),
     ]  # fmt: skip
     assert "Its schedule has others by now" in response.content.decode()
@@ -186,18 +187,18 @@ def test_what_differs_from_the_schedule_by_now_is_told(viewer: Client) -> None:
 
 def test_the_message_of_a_retry_carries_what_failed(viewer: Client, retried: SchedulerExecution) -> None:
     panel = viewer.get(page_of(retried)).context["message"]
-    assert "It asks for attempt 3." in panel.about
+    assert "It asks for attempt 3." in panel["about"]
     for text in ("&quot;attempt&quot;: 3", f"&quot;execution_id&quot;: {retried.pk}", "&quot;params_scheduler&quot;"):
-        assert text in panel.body
+        assert text in panel["body"]
     for text in ("&quot;x-retry-count&quot;: 2", "ValueError: the invoice has no total", "2026-03-10T12:00:14.000Z"):
-        assert text in panel.headers, text
+        assert text in panel["headers"], text
 
 
 def test_the_message_of_a_failure_is_as_it_is_parked(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True)
     panel = viewer.get(page_of(row)).context["message"]
-    assert "&quot;failed_reason&quot;: &quot;ValueError: the invoice has no total&quot;" in panel.body
-    assert "&quot;attempt&quot;: 4" in panel.body
+    assert "&quot;failed_reason&quot;: &quot;ValueError: the invoice has no total&quot;" in panel["body"]
+    assert "&quot;attempt&quot;: 4" in panel["body"]
 
 
 def test_no_message_is_made_up(viewer: Client) -> None:
@@ -227,13 +228,15 @@ def test_a_rerun_and_its_source_lead_to_each_other(operator: Client) -> None:
         operator.post(page_of(row, "rerun"), dict(operator.get(page_of(row, "rerun")).context["c"].hidden))
     first, second = SchedulerExecution.objects.filter(trigger="manual").order_by("pk")
     assert (rerun_of(first.execution_key), lineage(first).source) == (row.pk, row.pk)
+    assert lineage(first).source_exists
     assert lineage(row).reruns == [first.pk, second.pk]
     assert (lineage(other).earlier, lineage(other).later, lineage(other).reruns) == (row.pk, first.pk, [])
     assert f"execution {row.pk}</a>" in operator.get(page_of(first)).content.decode()
     page = operator.get(page_of(row)).content.decode()
     assert f"execution {first.pk}</a>, " in page
     row.delete()
-    assert f"{row.pk or lineage(first).source_gone}, which is deleted" in operator.get(page_of(first)).content.decode()
+    assert not lineage(first).source_exists
+    assert f"{lineage(first).source}, which is deleted" in operator.get(page_of(first)).content.decode()
 
 
 def test_keys_of_reruns() -> None:
@@ -253,7 +256,7 @@ def test_a_rerun_takes_nothing_from_what_the_schedule_has_by_now(operator: Clien
 
 @pytest.fixture
 def typed(db: None) -> SchedulerExecution:
-    """A run of code with a contract."""
+    """An execution of a handler with a params model."""
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
     row: SchedulerExecution = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 30})
     return row
@@ -266,7 +269,7 @@ def test_edit_and_run_again(operator: Client, typed: SchedulerExecution) -> None
     refused = operator.post(address, {"params": '{"since_days": 999}', "post": "yes"})
     assert "less than or equal to 90" in refused.context["form"].params.errors["since_days"]
     asked = operator.post(address, {"params": '{"since_days": 60}'})
-    assert [(each.name, each.old, each.new) for each in asked.context["c"].changes] == [("since_days", "30", "60")]
+    assert [(edit.name, edit.old, edit.new) for edit in asked.context["c"].changes] == [("since_days", "30", "60")]
     assert SchedulerExecution.objects.count() == 1
     for _click in range(2):
         done = operator.post(address, dict(asked.context["c"].hidden), follow=True)
@@ -275,9 +278,9 @@ def test_edit_and_run_again(operator: Client, typed: SchedulerExecution) -> None
     assert (made.params, made.requested_by, made.scheduler_id) == ({"since_days": 60}, "operator", typed.scheduler_id)
     typed.scheduler.refresh_from_db()
     assert typed.scheduler.params == {"since_days": 1}
-    assert [entry.change_message for entry in LogEntry.objects.order_by("id")] == [
-        f"run again: execution {made.pk}; since_days: 30 -> 60",
-        f"run now: execution {made.pk}, again as {typed.pk}; since_days: 30 -> 60",
+    assert [entry_line(entry) for entry in LogEntry.objects.order_by("id")] == [
+        f"run again: execution {made.pk}; params.since_days: 30 -> 60",
+        f"run now: execution {made.pk}, again as {typed.pk}; params.since_days: 30 -> 60",
     ]
 
 
@@ -294,9 +297,9 @@ def test_without_its_schedule_there_is_nothing_to_edit(operator: Client) -> None
 
 
 def test_edit_and_run_again_wants_the_permission(
-    viewer: Client, nobody: Client, typed: SchedulerExecution, operator: Client
+    viewer: Client, no_rights: Client, typed: SchedulerExecution, operator: Client
 ) -> None:
-    for client in (viewer, nobody):
+    for client in (viewer, no_rights):
         for method in (client.get, client.post):
             assert method(page_of(typed, "edit_rerun")).status_code == 403
     assert "Edit and run again" not in viewer.get(page_of(typed)).content.decode()
@@ -336,11 +339,12 @@ def test_a_secret_does_not_follow_a_schedule_to_its_new_target(
 
 
 def test_edit_and_run_again_by_fields(operator: Client, typed: SchedulerExecution) -> None:
-    data = {"params.as": "fields", "params.for": "worker/tests.typed", "params.other": "{}", "params": "{}"}
+    data = {"params.for": "worker/tests.typed", "params": "{}"}
     asked = operator.post(page_of(typed, "edit_rerun"), {**data, "params.field.since_days": "7"})
-    assert [(each.name, each.old, each.new) for each in asked.context["c"].changes] == [("since_days", "30", "7")]
-    switched = operator.post(page_of(typed, "edit_rerun"), {**data, "params.wanted": "json"})
-    assert switched["X-Part"] == "params"
+    assert [(edit.name, edit.old, edit.new) for edit in asked.context["c"].changes] == [("since_days", "30", "7")]
+    both = {**data, "params.field.since_days": "7", "params": '{"since_days": 8}'}
+    refused = operator.post(page_of(typed, "edit_rerun"), both)
+    assert "Both the inputs and this text were edited." in refused.content.decode()
     operator.post(page_of(typed, "edit_rerun"), dict(asked.context["c"].hidden))
     assert SchedulerExecution.objects.exclude(pk=typed.pk).get().params == {"since_days": 7}
 

@@ -1,4 +1,4 @@
-"""Executions: the list for a table of millions, the page, its buttons, output as it was printed."""
+"""Tests of the list of executions, which must work with millions of rows, and of the page of one execution."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
@@ -16,14 +17,19 @@ from django.urls import reverse
 from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
-from scheduling import artefacts, registry
-from scheduling.admin import executions, paging
-from scheduling.admin.output import tail
-from scheduling.admin.paging import first_since
+from scheduling import artefacts
+from scheduling.admin.executions.admin import ExecutionAdmin
+from scheduling.admin.executions.output import tail
+from scheduling.admin.ui.first_keys import first_keys
+from scheduling.admin.ui.paginators import CappedPaginator
 from scheduling.core.lifecycle import State
+from scheduling.handlers import registry
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
+from tests.admin.audit import entry_line
 from tests.admin.conftest import said
-from tests.admin.test_scheduler_form import form
+from tests.admin.pages import HOSTILE, page_of
+from tests.admin.scheduler_form import form
+from tests.apps.sample.workers import noop
 from tests.factories import (
     AttemptFactory,
     OutputFactory,
@@ -32,27 +38,19 @@ from tests.factories import (
     SchedulerFactory,
     WorkerFactory,
 )
-from tests.handlers.workers import noop
 
 LIST = reverse("admin:scheduling_schedulerexecution_changelist")
 
-HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'><img src=x onerror=alert(1)>"
-
 
 class Secretive(BaseModel):
-    """Holds a secret."""
+    """A params model with a secret."""
 
     token: SecretStr
     region: str = "eu"
 
 
-def page_of(row: SchedulerExecution, name: str = "change") -> str:
-    """The address of a page of the execution."""
-    return reverse(f"admin:scheduling_schedulerexecution_{name}", args=[row.pk])
-
-
 def found(client: Client, query: str) -> set[int]:
-    """The keys that the list shows."""
+    """Return the primary keys of the rows that the list shows."""
     response = client.get(f"{LIST}?{query}")
     assert response.status_code == 200, query
     return {row.pk for row in response.context["cl"].result_list}
@@ -92,6 +90,21 @@ def test_filters(viewer: Client) -> None:
     assert found(viewer, "state=failed") == set()
 
 
+def test_filters_of_choices_show_labels_and_what_is_chosen(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(trigger="manual")
+    SchedulerExecutionFactory()
+    page = BeautifulSoup(viewer.get(f"{LIST}?trigger=manual&within=1h").content, "html.parser")
+    block = page.find("details", attrs={"data-filter-title": "trigger"})
+    assert [link.text.strip() for link in block.find_all("a")] == ["All", "cron", "date", "by hand", "message"]
+    chosen = block.find("li", class_="selected")
+    assert chosen.text.strip() == "by hand"
+    assert block.find("a", string="All")["href"] == "?within=1h"
+    assert sorted(block.find("a", string="cron")["href"].lstrip("?").split("&")) == ["trigger=cron", "within=1h"]
+    for query in ("state=nonsense", "type=nonsense", "trigger=nonsense", "trigger=by hand"):
+        assert found(viewer, query) == set(), query
+    assert found(viewer, "trigger__exact=manual") == {row.pk}
+
+
 def test_the_term_decides_which_column_is_searched(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True, execution_key="cron-2026-3-10-8-0", target_name="sync tokens")
     other = SchedulerExecutionFactory(execution_key="manual-77", target_name=f"{row.pk} bottles")
@@ -106,9 +119,9 @@ def test_the_term_decides_which_column_is_searched(viewer: Client) -> None:
 def test_a_search_looks_through_the_newest_or_through_one_schedule(
     viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Nothing indexes a key or a name alone: on millions of rows the page would take seconds."""
+    """A search reads only the newest rows or only one schedule's rows, because no index serves keys or target names."""
     old, *_, new = SchedulerExecutionFactory.create_batch(4, execution_key="cron-2026-3-10-8-0", target_name="sync")
-    monkeypatch.setattr(executions, "SEARCHED", 2)
+    monkeypatch.setattr(ExecutionAdmin, "search_limit", 2)
     for term in ("cron-2026", "sync"):
         shown = found(viewer, f"q={term}")
         assert new.pk in shown
@@ -118,15 +131,15 @@ def test_a_search_looks_through_the_newest_or_through_one_schedule(
     assert "newest 100,000" in viewer.get(LIST).content.decode()
 
 
-def test_first_since_finds_the_place_without_an_index(db: None) -> None:
+def test_first_keys_finds_the_place_without_an_index(db: None) -> None:
     now = clock.now()
-    assert first_since(now) <= 1
+    assert first_keys([now]) == [0]
     rows = [SchedulerExecutionFactory(executed_at=now - timedelta(hours=20 - number)) for number in range(20)]
     for number in (3, 4, 11):
-        SchedulerExecution.objects.filter(pk=rows[number].pk).delete()  # retention leaves gaps
+        SchedulerExecution.objects.filter(pk=rows[number].pk).delete()  # retention leaves gaps between primary keys
     for hours in (100, 20, 15.5, 9, 8.5, 1, 0.5):
         since = now - timedelta(hours=hours)
-        first = first_since(since)
+        [first] = first_keys([since])
         left_out = SchedulerExecution.objects.filter(pk__lt=first)
         assert not left_out.filter(executed_at__gte=since).exists()
         kept = SchedulerExecution.objects.filter(pk__gte=first).order_by("pk").first()
@@ -144,7 +157,7 @@ def test_the_list_asks_little_and_joins_nothing(viewer: Client) -> None:
     SchedulerExecutionFactory.create_batch(15, scheduler__description="")
     SchedulerExecutionFactory.create_batch(5, scheduler=SchedulerFactory(of_report=True, description=""), failed=True)
     many = queries()
-    assert len(many) <= len(few) + 1  # reports are a kind of target that was not there before
+    assert len(many) <= len(few) + 1  # the list needs one more query to load the reports
     assert len(many) <= 12
     executions = [sql for sql in many if 'FROM "scheduling_schedulerexecution"' in sql]
     assert executions
@@ -155,14 +168,14 @@ def test_the_list_asks_little_and_joins_nothing(viewer: Client) -> None:
 
 
 def test_the_count_stops_at_its_cap(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(paging, "CAP", 60)
+    monkeypatch.setattr(CappedPaginator, "count_limit", 60)
     row = SchedulerExecutionFactory()
     SchedulerExecutionFactory.create_batch(60, scheduler=row.scheduler)
     page = viewer.get(LIST).content.decode()
     assert "more than 60 executions: narrow the filter" in page
     assert "p=2" in page
     assert viewer.get(f"{LIST}?p=2").status_code == 200
-    assert viewer.get(f"{LIST}?p=7").status_code == 302  # beyond the cap: back to the first page
+    assert viewer.get(f"{LIST}?p=7").status_code == 302  # the URL of a page beyond the cap redirects to the first page
     row.delete()
     assert "60 executions" in viewer.get(LIST).content.decode()
 
@@ -222,8 +235,8 @@ def test_the_running_attempt_stands_first(viewer: Client) -> None:
     AttemptFactory(execution=row, number=1, outcome="timed_out", error_class="TimedOut")
     response = viewer.get(page_of(row))
     first, second = response.context["attempts"]
-    assert (first.number, first.consumer, first.pid, first.error) == (2, "box-7-ffff", 4242, "3/10")
-    assert (second.number, "timed out" in second.chip) == (1, True)
+    assert (first["number"], first["consumer"], first["pid"], first["error"]) == (2, "box-7-ffff", 4242, "3/10")
+    assert (second["number"], "timed out" in second["chip"]) == (1, True)
     assert "Attempt 2 runs in box-7-ffff; its lease ends in " in response.content.decode()
 
 
@@ -262,8 +275,8 @@ def test_why_names_what_is_missing(viewer: Client) -> None:
         ),
         ({"succeeded": True}, "Attempt 1 succeeded in 10 s."),
         ({"skipped": True}, "Missed 3 occurrences: no producer was running."),
-        ({"cancelled": True}, "Cancelled by somebody."),
-        ({"discarded": True}, "Discarded by somebody: it is known."),
+        ({"cancelled": True}, "Cancelled by another user."),
+        ({"discarded": True}, "Discarded by another user: it is known."),
         ({"skipped": True, "reason": ""}, "No reason was recorded."),
         ({"running": True, "cancel_requested_by": "maria"}, "maria asked to cancel it; its consumer is ending it."),
         ({"running": True, "wake_at": "past"}, "its lease ended 1 min 40 s ago, and a producer will end it."),
@@ -305,8 +318,8 @@ def test_hostile_text_is_only_ever_text(editor: Client) -> None:
         page = response.content.decode()
         assert "<script>alert" not in page, address
         assert "<img src=x" not in page, address
-        # Escaping leaves these two as they are; our own pages show them. (The label of the stock
-        # checkbox is the row's bare name.)
+        # HTML escaping does not change the characters \x1b and \u202e. This project's pages replace these characters
+        # by their codes. Django's checkbox puts the row's name unchanged into its label, so the labels are removed.
         body = re.sub(r'aria-label="[^"]*"', "", page.split('id="content-main"')[1])
         if "/scheduler/" not in address or address.endswith("/run/"):
             assert "\x1b" not in body, address
@@ -344,7 +357,7 @@ def test_secret_parameters_are_hidden_from_who_may_only_look(
         page = viewer.get(address).content.decode()
         assert "hunter2" not in page, address
         assert "••••••" in page, address
-    # Who edits it may write another one, and need not see the one that is there.
+    # An editor can replace the secret, but cannot see the old value.
     assert "hunter2" not in editor.get(scheduler).content.decode()
     editor.post(scheduler, {**form(worker=worker.pk), "params": '{"token": "hunter3"}'})
     row.scheduler.refresh_from_db()
@@ -453,7 +466,7 @@ def test_run_again_takes_the_executions_own_params(operator: Client) -> None:
     made = SchedulerExecution.objects.exclude(pk=row.pk).get()
     assert response.redirect_chain[-1][0] == page_of(made)
     assert (made.params, made.trigger, made.requested_by) == ({"since_days": 30}, "manual", "operator")
-    messages = [entry.change_message for entry in LogEntry.objects.order_by("id")]
+    messages = [entry_line(entry) for entry in LogEntry.objects.order_by("id")]
     assert messages == [f"run again: execution {made.pk}", f"run now: execution {made.pk}, again as {row.pk}"]
 
 

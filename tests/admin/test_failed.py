@@ -1,30 +1,34 @@
-"""The failed inbox: what is shown, republish and discard, for some and for all that match."""
+"""Tests of the failed inbox: the list, and the actions "republish" and "discard" for selected or all matching rows."""
 
 from __future__ import annotations
 
 import itertools
 import re
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection, connections
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin import failed as page_module
-from scheduling.admin import inbox_actions, inbox_filters, oldest, selection
+from scheduling.admin.common.batches import RequestLimits
+from scheduling.admin.inbox import actions
+from scheduling.admin.inbox import admin as page_module
+from scheduling.admin.inbox import filters as inbox_filters
 from scheduling.broker import BrokerUnavailable, Counts
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution
+from scheduling.models.execution import FailedQuerySet
 from tests.admin.conftest import logged_in, said
+from tests.admin.inbox import LIST, ask, confirm, fill, shown_rows, states
 from tests.factories import (
     FailedExecutionFactory,
     SchedulerExecutionFactory,
@@ -32,55 +36,7 @@ from tests.factories import (
     UserFactory,
     WorkerFactory,
 )
-
-LIST = reverse("admin:scheduling_failedexecution_changelist")
-
-
-def ask(client: Client, action: str, rows: list[Any], address: str = LIST, across: bool = False) -> Any:
-    """Choose an action on the list, as its form does; the answer is the page in between."""
-    data = {
-        "action": action,
-        "_selected_action": [row.pk for row in rows],
-        "index": "0",
-        "select_across": str(int(across)),
-    }
-    return client.post(address, data, follow=True)
-
-
-def confirm(client: Client, page: Any, address: str = LIST, **more: Any) -> Any:
-    """Press the button of the page in between."""
-    data: dict[str, Any] = {}
-    for name, value in page.context["c"].hidden:
-        data.setdefault(name, []).append(value)
-    return client.post(address, {**data, **more}, follow=True)
-
-
-def states(*rows: Any) -> list[str]:
-    """The rows' states now."""
-    found = dict(SchedulerExecution.objects.values_list("pk", "state"))
-    return [found[row.pk] for row in rows]
-
-
-def shown_rows(client: Client, query: str = "") -> set[int]:
-    """The keys that the list shows."""
-    return {row.pk for row in client.get(f"{LIST}?{query}").context["cl"].result_list}
-
-
-def fill(count: int, **columns: Any) -> list[int]:
-    """Many failures of one schedule, in one insert."""
-    first = FailedExecutionFactory(**columns)
-    rows = [
-        SchedulerExecution(
-            scheduler=first.scheduler, execution_key=f"bulk-{first.pk}-{number}", scheduled_at=first.scheduled_at,
-            trigger="cron", type=first.type, target_id=first.target_id, target_name=first.target_name,
-            executed_at=first.executed_at, container_id="x", state="failed", attempt=4, error_class=first.error_class,
-            error_message=first.error_message, fingerprint=first.fingerprint, finished_at=first.finished_at,
-        )
-        for number in range(count - 1)
-    ]  # fmt: skip
-    SchedulerExecution.objects.bulk_create(rows, batch_size=500)
-    return list(SchedulerExecution.objects.filter(target_name=first.target_name).values_list("pk", flat=True))
-
+from tests.support import at_once
 
 # --- the list ---------------------------------------------------------------------------------------
 
@@ -102,7 +58,7 @@ def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
 def test_a_search_looks_through_the_newest_that_the_filters_leave(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(page_module, "SEARCHED", 2)
+    monkeypatch.setattr(page_module.FailedAdmin, "search_limit", 2)
     rows = [FailedExecutionFactory(error_message="no route", error_class=name) for name in ("A", "A", "B", "B", "B")]
     keys = [row.pk for row in rows]
     assert shown_rows(operator, "q=route") == set(keys[3:])
@@ -110,15 +66,16 @@ def test_a_search_looks_through_the_newest_that_the_filters_leave(
     assert shown_rows(operator, f"q={keys[0]}") == {keys[0]}
     page = ask(operator, "republish_selected", rows[4:], f"{LIST}?q=route", across=True)
     assert said(confirm(operator, page, f"{LIST}?q=route")) == ["2 were republished."]
-    # Those that come after them are found next.
+    # The search reads only the two newest rows of the inbox. The two newest rows were republished and have left the
+    # inbox, so the search now reads two older rows.
     assert shown_rows(operator, "q=route") == set(keys[1:3])
     assert "newest 10,000" in operator.get(LIST).content.decode()
 
 
-def test_in_a_large_inbox_the_oldest_is_looked_for_among_the_first(
+def test_oldest_failure_of_a_large_inbox_is_an_estimate(
     viewer: Client, editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(oldest, "FIRST", 2)
+    monkeypatch.setattr(FailedQuerySet, "scan_limit", 2)
     for days in (3, 5):
         FailedExecutionFactory(finished_at=clock.now() - timedelta(days=days))
     assert "The oldest failed 5 d ago." in viewer.get(LIST).content.decode()
@@ -206,7 +163,8 @@ def test_republish_asks_and_then_runs_them_again(operator: Client) -> None:
     entries = LogEntry.objects.all()
     assert {entry.object_id for entry in entries} == {str(first.pk), str(second.pk)}
     assert {entry.change_message for entry in entries} == {"republish"}
-    # On the execution, so that its page's history has it after it has left the inbox.
+    # The log entry belongs to the SchedulerExecution and not to the inbox's model. So the execution's history shows the
+    # log entry also after the execution has left the inbox.
     assert {entry.content_type for entry in entries} == {ContentType.objects.get_for_model(SchedulerExecution)}
 
 
@@ -214,21 +172,21 @@ def test_a_second_click_does_nothing(operator: Client) -> None:
     row = FailedExecutionFactory()
     page = ask(operator, "republish_selected", [row])
     confirm(operator, page)
-    assert said(confirm(operator, page)) == ["0 were republished. Handled already by somebody else: 1."]
+    assert said(confirm(operator, page)) == ["0 were republished. Already handled: 1."]
     assert LogEntry.objects.count() == 1
     late = ask(operator, "republish_selected", [row])
-    assert said(late) == ["Nothing of what you chose is in the inbox any more: somebody was faster."]
+    assert said(late) == ["None of the chosen executions is in the inbox any more."]
 
 
-def test_what_somebody_else_handled_meanwhile_is_counted(operator: Client) -> None:
+def test_rows_handled_by_another_user_are_counted(operator: Client) -> None:
     rows = FailedExecutionFactory.create_batch(3)
     page = ask(operator, "republish_selected", rows)
     SchedulerExecution.objects.filter(pk=rows[1].pk).update(state="discarded")
-    assert said(confirm(operator, page)) == ["2 were republished. Handled already by somebody else: 1."]
+    assert said(confirm(operator, page)) == ["2 were republished. Already handled: 1."]
     assert states(*rows) == ["queued", "discarded", "queued"]
 
 
-def test_all_that_match_are_republished_by_running_the_filter_again(operator: Client) -> None:
+def test_republish_of_all_matching_rows_runs_the_filter_again(operator: Client) -> None:
     ids = fill(1_200, error_class="KeyError")
     others = FailedExecutionFactory.create_batch(
         2, scheduler=SchedulerFactory(worker=WorkerFactory(name="tests.fail")), error_class="OSError"
@@ -246,7 +204,7 @@ def test_all_that_match_are_republished_by_running_the_filter_again(operator: Cl
         response = confirm(operator, page, address, typed="1200")
     assert said(response) == ["1200 were republished."]
     assert not SchedulerExecution.objects.filter(pk__in=ids, state="failed").exists()
-    assert states(*others, late) == ["failed"] * 3  # what failed after the page was made was not on it
+    assert states(*others, late) == ["failed"] * 3  # `late` failed after the confirmation page was shown
     assert LogEntry.objects.count() == 1_200
     selects = [query for query in captured.captured_queries if query["sql"].startswith("SELECT")]
     assert len(selects) < 60
@@ -254,7 +212,8 @@ def test_all_that_match_are_republished_by_running_the_filter_again(operator: Cl
 
 
 def test_a_request_has_only_so_much_time(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox_actions, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
+    monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
+    monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = FailedExecutionFactory.create_batch(5)
     response = confirm(operator, ask(operator, "republish_selected", rows))
     assert said(response) == ["2 were republished. Left over: 3, as one request has only so much time. Do it again."]
@@ -289,7 +248,7 @@ def test_the_execution_page_leads_to_the_same_pages(operator: Client) -> None:
 
 
 def test_republish_can_be_spread_over_minutes(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox_actions, "in_chunks", lambda rows: selection.in_chunks(rows, size=2))
+    monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
     rows, before = FailedExecutionFactory.create_batch(5), clock.now()
     page = ask(operator, "republish_selected", rows)
     for wrong in ("-1", "x", "1.5", "1441", "99999999"):
@@ -327,7 +286,7 @@ def test_discard_wants_a_reason(operator: Client) -> None:
     assert LogEntry.objects.get().change_message == "discard: known, <b>fixed</b> in release 7"
     history = operator.get(reverse("admin:scheduling_schedulerexecution_history", args=[row.pk])).content.decode()
     assert "&lt;b&gt;fixed" in history
-    assert said(confirm(operator, again, reason="again")) == ["0 were discarded. Handled already by somebody else: 1."]
+    assert said(confirm(operator, again, reason="again")) == ["0 were discarded. Already handled: 1."]
 
 
 def test_all_that_match_are_discarded(operator: Client) -> None:
@@ -340,7 +299,7 @@ def test_all_that_match_are_discarded(operator: Client) -> None:
     assert LogEntry.objects.count() == 600
 
 
-# --- typed, and compared with what was seen ---------------------------------------------------------
+# --- the typed number, and changes since the page was shown -----------------------------------------
 
 
 @pytest.mark.parametrize("action", ["republish_selected", "discard_selected"])
@@ -351,10 +310,49 @@ def test_many_at_once_want_their_number_typed(operator: Client, action: str) -> 
     for typed in ("", "100", "yes", "101x", "\u0661\u0660\u0661"):
         again = confirm(operator, page, typed=typed, reason="noise", minutes="7")
         assert "Type 101 to confirm." in again.content.decode(), typed
-        assert again.context["c"].error
-    assert "noise" in again.content.decode() or 'value="7"' in again.content.decode()  # what was filled in stays
+        assert again.context["c"].form.errors["typed"] == ["Type 101 to confirm."]
+    assert "noise" in again.content.decode() or 'value="7"' in again.content.decode()  # the form keeps its values
     assert not SchedulerExecution.objects.exclude(state="failed").exists()
     assert said(confirm(operator, again, typed=" 101 ", reason="noise"))[0].startswith("101 were ")
+
+
+def test_every_wrong_answer_is_named_and_tied_to_its_field(operator: Client) -> None:
+    ids = fill(101)
+    page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
+    soup = BeautifulSoup(confirm(operator, page, typed="7", minutes="1441").content, "html.parser")
+    assert [note.text for note in soup.find_all(class_="errornote")] == [
+        "Give minutes as a whole number from 0 to 1440.", "Type 101 to confirm.",
+    ]  # fmt: skip
+    for name in ("minutes", "typed"):
+        field = soup.find(id=f"id_{name}")
+        assert field["aria-invalid"] == "true"
+        assert all(soup.find(id=key) for key in field["aria-describedby"].split())
+        assert soup.find("label", attrs={"for": f"id_{name}"})
+    assert not SchedulerExecution.objects.exclude(state="failed").exists()
+    assert said(confirm(operator, page, typed="1 01"))[0].startswith("101 were ")
+
+
+def test_a_reason_is_cut_and_one_with_a_nul_is_refused(operator: Client) -> None:
+    row = FailedExecutionFactory()
+    page = ask(operator, "discard_selected", [row])
+    again = confirm(operator, page, reason="why\x00")
+    assert "Null characters are not allowed." in again.content.decode()
+    assert states(row) == ["failed"]
+    assert said(confirm(operator, again, reason="line\r\n" * 1_000)) == ["1 was discarded."]
+    assert len(SchedulerExecution.objects.get(pk=row.pk).reason) <= 1_600
+
+
+def test_a_changed_selection_is_asked_anew_with_what_was_filled_in(operator: Client) -> None:
+    ids = fill(101)
+    page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
+    elsewhere = f"{LIST}?type=worker"
+    again = confirm(operator, page, elsewhere, typed="101", minutes="30", canary="on")
+    soup = BeautifulSoup(again.content, "html.parser")
+    (note,) = soup.find_all(class_="errornote")
+    assert note.text.startswith("The filter is not the one that you saw.")
+    assert soup.find(id="id_minutes")["value"] == "30"
+    assert soup.find(id="id_canary").has_attr("checked")
+    assert not soup.find(id="id_typed").get("value")
 
 
 def test_a_hundred_or_chosen_ones_want_no_typing(operator: Client) -> None:
@@ -380,7 +378,7 @@ def test_what_came_in_between_is_said_and_asked_anew(operator: Client) -> None:
     address = f"{LIST}?age=old"
     row, other = FailedExecutionFactory(finished_at=old), FailedExecutionFactory(finished_at=young)
     page = ask(operator, "republish_selected", [row], address, across=True)
-    SchedulerExecution.objects.filter(pk=other.pk).update(finished_at=old)  # as if time had passed
+    SchedulerExecution.objects.filter(pk=other.pk).update(finished_at=old)  # the filter now matches `other`
     again = confirm(operator, page, address)
     assert "2 match now, and you saw 1. Look again." in again.content.decode()
     assert states(row, other) == ["failed", "failed"]
@@ -396,22 +394,10 @@ def test_two_clicks_at_the_same_time_send_each_once() -> None:
     ids = fill(120)
     first = logged_in(user)
     page = ask(first, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
-    barrier, answers = threading.Barrier(2), list[str]()
-
-    def click() -> None:
-        try:
-            client = logged_in(user)
-            barrier.wait(10)
-            answers.append(confirm(client, page, typed="120").content.decode())
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=click) for _ in range(2)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
-    # From the pages themselves: what the test client notes of a context is anybody's, in threads.
+    clients = [logged_in(user) for _ in range(2)]
+    answers = at_once([lambda client=client: confirm(client, page, typed="120").content.decode() for client in clients])
+    # The test reads the numbers from the HTML and not from the template contexts, because the test client mixes up
+    # the contexts of two threads.
     assert sum(int(re.findall(r"(\d+) (?:was|were) republished", answer)[0]) for answer in answers) == 120
     assert LogEntry.objects.filter(change_message="republish").count() == 120
     assert set(SchedulerExecution.objects.values_list("state", "retry_base")) == {("queued", 4)}
@@ -431,15 +417,15 @@ def test_nothing_happens_on_get(operator: Client) -> None:
 
 
 class Parking(DatabaseBroker):
-    """A broker that keeps failed messages, or is away."""
+    """A broker whose failed queue holds `failed` messages. If `failed` is None, the broker is unreachable."""
 
-    parks = True
+    has_failed_queue = True
 
     def __init__(self, failed: int | None) -> None:
         self.failed = failed
 
     def counts(self) -> Counts:
-        """Says how many, or fails."""
+        """Return the number of messages in the failed queue. Raise BrokerUnavailable if the broker is unreachable."""
         if self.failed is None:
             raise BrokerUnavailable("connection <refused>")
         return Counts(ready={}, failed=self.failed)
@@ -456,11 +442,11 @@ def test_the_page_says_what_the_broker_holds_and_works_without_it(
     def transport() -> Iterator[Parking]:
         yield Parking(failed)
 
-    monkeypatch.setattr(page_module, "transport", transport)
+    monkeypatch.setattr(page_module, "open_broker", transport)
     row = FailedExecutionFactory()
     response = viewer.get(LIST)
     assert sentence in response.content.decode()
-    assert {each.pk for each in response.context["cl"].result_list} == {row.pk}
+    assert {listed.pk for listed in response.context["cl"].result_list} == {row.pk}
 
 
 def test_a_broker_that_cannot_be_used_changes_nothing(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -469,6 +455,6 @@ def test_a_broker_that_cannot_be_used_changes_nothing(operator: Client, monkeypa
 
     row = FailedExecutionFactory()
     page = ask(operator, "republish_selected", [row])
-    monkeypatch.setattr(inbox_actions, "transport", refuse)
+    monkeypatch.setattr(actions, "open_broker", refuse)
     assert said(confirm(operator, page)) == ["The broker cannot be used: away"]
     assert states(row) == ["failed"]

@@ -1,4 +1,4 @@
-"""The inbox by error group: what is counted, how fast, and the way to the flat list and the actions."""
+"""Tests of the failed inbox grouped by error: counts, number of queries, links to the ungrouped list, and actions."""
 
 from __future__ import annotations
 
@@ -13,30 +13,30 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
-from scheduling.admin import error_groups, error_tally
+from scheduling.admin.inbox.groups import Groups
 from scheduling.models import SchedulerExecution
 from tests.admin.conftest import said
-from tests.admin.test_failed import LIST, confirm, fill, shown_rows, states
+from tests.admin.inbox import LIST, confirm, fill, shown_rows, states
 from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
 
 GROUPED = f"{LIST}?group=error"
 A, B, C = "a" * 40, "b" * 40, "c" * 40
 
 
-def groups(client: Client, address: str = GROUPED) -> list[error_groups.Group]:
-    """The groups that the page shows."""
-    found: list[error_groups.Group] = client.get(address).context["groups"].rows
+def groups(client: Client, address: str = GROUPED) -> list[Any]:
+    """Return the groups that the page shows."""
+    found: list[Any] = client.get(address).context["groups"].rows
     return found
 
 
-def press(client: Client, action: str, group: error_groups.Group) -> Any:
-    """A group's button, as the form sends it."""
+def press(client: Client, action: str, group: Any) -> Any:
+    """Press a group's button and return the confirmation page."""
     data = {"action": action, "select_across": "1", "_selected_action": "all"}
     return client.post(f"{LIST}{group.act}", data)
 
 
 def target(name: str) -> Any:
-    """A schedule of a worker of this name."""
+    """Return a new schedule whose target is a Worker with this name."""
     return SchedulerFactory(worker=WorkerFactory(name=name))
 
 
@@ -95,7 +95,7 @@ def test_hostile_values_are_only_values(viewer: Client, value: str) -> None:
 
 
 def test_only_the_largest_groups_are_shown(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(error_groups, "MOST", 2)
+    monkeypatch.setattr(Groups, "shown_groups", 2)
     for key in (A, B, C):
         FailedExecutionFactory(fingerprint=key)
     page = viewer.get(GROUPED)
@@ -129,7 +129,7 @@ def test_from_a_group_one_comes_back_to_all_of_them(operator: Client) -> None:
 
 def test_failures_without_a_group_are_one(operator: Client) -> None:
     row, other = FailedExecutionFactory(fingerprint=""), FailedExecutionFactory(fingerprint=A)
-    group = next(each for each in groups(operator) if not each.fingerprint)
+    group = next(found for found in groups(operator) if not found.fingerprint)
     page = press(operator, "discard_selected", group)
     assert said(confirm(operator, page, LIST + group.act, reason="noise")) == ["1 was discarded."]
     assert states(row, other) == ["discarded", "failed"]
@@ -144,8 +144,7 @@ def test_a_viewer_has_no_buttons_and_cannot_act(viewer: Client) -> None:
 
 
 def test_only_the_newest_are_counted_and_the_page_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(error_tally.tally, "__defaults__", (3,))
-    monkeypatch.setattr(error_groups, "NEWEST", 3)
+    monkeypatch.setattr(Groups, "newest_counted", 3)
     old, _middle, *_new = [FailedExecutionFactory(fingerprint=key) for key in (B, A, A, A)]
     page = operator.get(GROUPED)
     ((only),) = page.context["groups"].rows
@@ -156,5 +155,5 @@ def test_only_the_newest_are_counted_and_the_page_says_so(operator: Client, monk
     FailedExecutionFactory(fingerprint=B)
     first, second = groups(operator)
     assert (first.count, second.count) == (2, 1)
-    # A button acts on all of a group, counted or not.
+    # The button of a group acts on all rows of the group, also on rows that the page has not counted.
     assert shown_rows(operator, second.query[1:]) == {old.pk, second.latest}

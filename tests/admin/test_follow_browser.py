@@ -1,4 +1,4 @@
-"""An execution's page that is left open: output of a real consumer appears by itself, and stays where one reads."""
+"""Browser tests: the page of an execution shows new output without a reload, and does not move the lines being read."""
 
 from __future__ import annotations
 
@@ -13,11 +13,12 @@ from django.utils import timezone as clock
 from playwright.sync_api import Page, expect
 
 from scheduling.models import Output, SchedulerExecution
+from tests.admin.chromium import Visit, overflow
 from tests.admin.conftest import OPERATE, VIEW
-from tests.admin.test_browser import Visit, _async_unsafe, browser, overflow, site, visit  # noqa: F401 - fixtures
-from tests.admin.test_executions import HOSTILE, page_of
+from tests.admin.pages import HOSTILE, page_of
 from tests.factories import (
     AttemptFactory,
+    ManualExecutionFactory,
     OutputFactory,
     ProcessFactory,
     SchedulerExecutionFactory,
@@ -25,8 +26,7 @@ from tests.factories import (
     UserFactory,
     WorkerFactory,
 )
-from tests.support import Commands, queued, wait_for
-from tests.support import scheduler as schedule
+from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -34,26 +34,26 @@ AT = "2026-03-10T12:00:00.000Z"
 
 
 @pytest.fixture
-def open_page(visit: Visit) -> Visit:  # noqa: F811
-    """Opens pages of an operator."""
+def open_page(visit: Visit) -> Visit:
+    """Create the operator olga and return the fixture `visit`."""
     UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
     return visit
 
 
 def printed(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
-    """Store a further chunk, as a consumer does."""
+    """Store the texts as the next chunk of the attempt's output. The chunk has the same form as a consumer's."""
     sequence = Output.objects.filter(execution=row, attempt=attempt).count()
-    text = "".join(f"{AT} {level} {each}\n" for each in texts)
+    text = "".join(f"{AT} {level} {text_line}\n" for text_line in texts)
     OutputFactory(execution=row, attempt=attempt, sequence=sequence, text=text)
 
 
 def picture(page: Page, name: str) -> None:
-    """For whoever wants to look at it."""
+    """Save a screenshot if the environment variable SCREENSHOTS names a directory."""
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
 
 
-def test_output_appears_while_it_runs_and_the_page_follows_to_the_end(open_page: Visit) -> None:
+def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")
     page.goto(page_of(row))
@@ -67,7 +67,7 @@ def test_output_appears_while_it_runs_and_the_page_follows_to_the_end(open_page:
     SchedulerExecution.objects.filter(pk=row.pk).update(progress="3/10")
     expect(page.locator(".sch-progress")).to_have_text("Progress: 3/10")
 
-    # A second attempt begins: a heading, and a choice more.
+    # The second attempt adds a heading to the output and an option to the list of attempts.
     AttemptFactory(execution=row, number=1, error_class="OSError", traceback="Traceback: it broke")
     SchedulerExecution.objects.filter(pk=row.pk).update(attempt=2)
     printed(row, "once more", attempt=2)
@@ -82,12 +82,12 @@ def test_output_appears_while_it_runs_and_the_page_follows_to_the_end(open_page:
     expect(page.locator(".sch-head .sch-chip")).to_have_text("succeeded")
     expect(page.locator("[data-follow-status]")).to_have_text("It is over.")
     expect(page.locator("[data-follow-live]")).to_have_text("succeeded")
-    expect(page.locator("#traceback")).to_have_attribute("open", "")  # as it was left
+    expect(page.locator("#traceback")).to_have_attribute("open", "")  # the user has opened the traceback above
     assert page.locator(".sch-log .sch-line").count() == 4
     assert page.evaluate("window.unreloaded") is True
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    page.wait_for_timeout(2_500)  # nothing to wait for: that nothing comes is what is tested
+    page.wait_for_timeout(2_500)  # in milliseconds; the page must not send a request in this time
     assert asked == []
 
 
@@ -136,21 +136,21 @@ def test_what_is_asked_for_holds_for_what_follows(open_page: Visit) -> None:
     expect(page.locator(".sch-log")).to_contain_text("quiet words")
 
 
-def test_a_hidden_tab_asks_for_nothing_and_catches_up_when_it_is_seen(open_page: Visit) -> None:
+def test_hidden_tab_sends_no_request_and_catches_up_when_shown(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")
     page.goto(page_of(row))
     expect(page.locator("[data-follow-status]")).to_have_text("Following")
     page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => window.away})")
     page.evaluate("window.away = true")
-    page.wait_for_load_state("networkidle")  # what was under way has come back
+    page.wait_for_load_state("networkidle")  # after this line, all earlier requests are answered
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    printed(row, "while nobody looked")
-    page.wait_for_timeout(2_500)  # nothing to wait for: that nothing comes is what is tested
+    printed(row, "while no page looked")
+    page.wait_for_timeout(2_500)  # in milliseconds; the page must not send a request in this time
     assert asked == []
     page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
-    expect(page.locator(".sch-log")).to_contain_text("while nobody looked")
+    expect(page.locator(".sch-log")).to_contain_text("while no page looked")
 
 
 def test_a_session_that_ended_is_told_and_no_login_page_is_shown(open_page: Visit) -> None:
@@ -163,7 +163,7 @@ def test_a_session_that_ended_is_told_and_no_login_page_is_shown(open_page: Visi
     assert page.get_by_label("Password").count() == 0
 
 
-def test_without_scripts_the_page_says_how_to_see_more(open_page: Visit, browser, site: str) -> None:  # type: ignore[no-untyped-def]  # noqa: F811
+def test_without_scripts_the_page_says_how_to_see_more(open_page: Visit, browser, site: str) -> None:  # type: ignore[no-untyped-def]
     row = SchedulerExecutionFactory(running=True)
     printed(row, "first words")
     cookies = open_page("olga").context.cookies()
@@ -182,7 +182,7 @@ def test_without_scripts_the_page_says_how_to_see_more(open_page: Visit, browser
 
 @pytest.fixture
 def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
-    """Real processes on the test database."""
+    """An object that starts `manage.py` commands as real processes. The processes use the test database."""
     made = Commands(tmp_path)
     yield made
     made.end()
@@ -192,7 +192,7 @@ def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
 def test_a_real_run_is_watched_and_killed_from_its_page(open_page: Visit, commands: Commands) -> None:
     page = open_page("olga")
     commands.ready(commands.start("run_worker"))
-    (row,) = queued(schedule("tests.chatter", params={"seconds": 300}))
+    row = ManualExecutionFactory(scheduler__handler="tests.chatter", scheduler__params={"seconds": 300})
     page.goto(page_of(row))
     expect(page.locator(".sch-log")).to_contain_text(re.compile(r"tick \d+"))
     expect(page.locator(".sch-log")).to_contain_text(re.compile(r"tick (1\d|[2-9]\d)"))

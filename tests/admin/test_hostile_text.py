@@ -1,4 +1,4 @@
-"""Hostile text in every column, as plain SQL or a broken handler leaves it: every page shows it as text."""
+"""Every page must show hostile text as plain text. SQL or a broken handler can write such text into any column."""
 
 from __future__ import annotations
 
@@ -21,28 +21,35 @@ from tests.admin.rows import one_of_each
 from tests.admin.walk import text_of, undone
 from tests.factories import OutputFactory, SchedulerExecutionFactory, UserFactory
 
+pytestmark = pytest.mark.slow
+
 MARKUP = "<script>alert(1)</script><img src=x onerror=alert(1)>\"'><b>"
 CONTROLS = "\x1b[31m\x07\x9b2J\u202egnp.exe\u2066\u200b\ufeff"
 NUL = "" if connection.vendor == "postgresql" else "\x00"
-"""PostgreSQL stores none."""
+"""The NUL character. PostgreSQL cannot store this character, so the constant is empty there."""
+SURROGATE = "\ud800" if connection.vendor == "sqlite" else ""
+"""Half of a surrogate pair. Only SQLite accepts half a pair in JSON, so the constant is empty on other databases."""
 HOSTILE = MARKUP + CONTROLS + NUL
 LONG = HOSTILE + "wide" * 250_000
-"""A megabyte."""
+"""A hostile text of about a million characters."""
 
 KEPT = {
-    "state", "type", "queue", "trigger", "kind", "outcome",  # words that say what page there is to see
+    "state", "type", "queue", "trigger", "kind", "outcome",  # these values decide what a page shows
     "file", "password", "schedule", "timezone", "language", "controller", "name", "execution_key", "codename",
 }  # fmt: skip
-"""Columns that lead somewhere; the second schedule has its own hostile ones, and names are hostile below."""
+"""The columns that `spoil` does not change, because pages depend on the values of these columns.
+
+The `paths` fixture fills some of these columns with hostile text, but only in the targets and in the second schedule.
+"""
 
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 MOST = 1_000_000
-"""Characters of a page, without what stands in its form's fields: those an editor gets as they are stored."""
+"""The maximum number of characters in a page without its form fields, because form fields must hold whole values."""
 
 
 def spoil() -> None:
-    """Every text column of every row of this project's tables, past all validation."""
+    """Write hostile text into every text column of every row of this project's tables, without any validation."""
     for model in [*apps.get_models(), User, Group, LogEntry]:
         if model._meta.app_label not in OWN and model not in (User, Group, LogEntry):
             continue
@@ -59,7 +66,7 @@ def spoil() -> None:
 
 def _hostile(field: models.Field, pk: Any) -> Any:
     if isinstance(field, models.JSONField):
-        return {f"{HOSTILE}{pk}": HOSTILE + "\ud800", "long": LONG, "deep": [[[{HOSTILE: HOSTILE}]]]}
+        return {f"{HOSTILE}{pk}": HOSTILE + SURROGATE, "long": LONG, "deep": [[[{HOSTILE: HOSTILE}]]]}
     if isinstance(field, models.UUIDField) or not isinstance(field, (models.CharField, models.TextField)):
         return None
     text = f"{HOSTILE}{pk} {LONG}" if field.max_length is None else f"{HOSTILE}{pk}".ljust(field.max_length, "w")
@@ -68,7 +75,7 @@ def _hostile(field: models.Field, pk: Any) -> Any:
 
 @pytest.fixture
 def paths(db: None, settings: Any, tmp_path: Path) -> list[str]:
-    """Every address, after everything was spoilt."""
+    """The paths of all pages of this project. The rows on these pages hold hostile text."""
     settings.MEDIA_ROOT = tmp_path
     rows = one_of_each()
     scheduler, second = rows["scheduler"]
@@ -88,14 +95,14 @@ def paths(db: None, settings: Any, tmp_path: Path) -> list[str]:
         type(row)._base_manager.filter(pk=row.pk).update(**{column: HOSTILE[:100]})
     columns = {"schedule": HOSTILE, "timezone": HOSTILE[:64], "language": HOSTILE[:8], "status": True}
     type(second)._base_manager.filter(pk=second.pk).update(**columns)
-    addresses = [each for each in every_address(rows) if each.own or each.name in ("index", "app_list")]
-    return sorted({each.path for each in addresses})
+    addresses = [address for address in every_address(rows) if address.own or address.name in ("index", "app_list")]
+    return sorted({address.path for address in addresses})
 
 
 def faults(page: str) -> Iterator[str]:
-    """What of the hostile text is more than text, outside of a form's fields."""
+    """Yield a description of each fault: HTML from a hostile text, a hidden character, or a page that is too long."""
     soup = BeautifulSoup(page, "html.parser")
-    if soup.find("img", onerror=True) or any("alert(" in (each.string or "") for each in soup.find_all("script")):
+    if soup.find("img", onerror=True) or any("alert(" in (script.string or "") for script in soup.find_all("script")):
         yield "markup"
     for field in soup.find_all(["textarea", "input"]):
         field.decompose()

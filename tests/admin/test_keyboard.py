@@ -1,4 +1,4 @@
-"""Without a mouse: whatever a page offers is reached by Tab, and one sees where one is."""
+"""Pages work without a mouse: Tab reaches every link and control, and the focus is visible."""
 
 from __future__ import annotations
 
@@ -9,28 +9,27 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from tests.admin.chromium import Visit
 from tests.admin.rows import Rows, one_of_each
-from tests.admin.test_browser import Visit, _async_unsafe, browser, site, visit
 from tests.factories import UserFactory
-
-__all__ = ["_async_unsafe", "browser", "site", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-# Each thing that can be used gets a number, and its look while it is not focused. Of a group of radio buttons Tab
-# reaches one, and what a closed part holds is reached by opening it.
+# This script numbers every link and control, and stores how each link and control looks without the focus. The script
+# leaves out radio buttons, because Tab reaches only one radio button of a group. The script also leaves out controls in
+# closed sections, because such controls are not visible.
 NUMBERED = """() => {
-    window.look = each => {
-        const style = getComputedStyle(each);
+    window.look = element => {
+        const style = getComputedStyle(element);
         return [style.outline, style.boxShadow, style.border, style.backgroundColor, style.textDecoration].join("|");
     };
     const found = [...document.querySelectorAll("#content a[href], #content button, #content input, #content select, "
-        + "#content textarea, #content summary")].filter(each => each.checkVisibility({visibilityProperty: true})
-        && !each.disabled && each.tabIndex >= 0 && each.type !== "radio"
-        && each.getBoundingClientRect().width > 1);
-    window.looks = found.map(each => window.look(each));
-    found.forEach((each, place) => each.dataset.number = place);
-    return found.map(each => each.outerHTML.slice(0, 150));
+        + "#content textarea, #content summary")].filter(element => element.checkVisibility({visibilityProperty: true})
+        && !element.disabled && element.tabIndex >= 0 && element.type !== "radio"
+        && element.getBoundingClientRect().width > 1);
+    window.looks = found.map(element => window.look(element));
+    found.forEach((element, place) => element.dataset.number = place);
+    return found.map(element => element.outerHTML.slice(0, 150));
 }"""
 FOCUSED = """() => {
     const here = document.activeElement, number = here.dataset.number;
@@ -40,7 +39,7 @@ FOCUSED = """() => {
 
 
 def tabbed(page: Page) -> None:
-    """Go through the whole page by Tab."""
+    """Press Tab through the whole page. Assert that Tab reaches every control, and that the focus is always visible."""
     offered = page.evaluate(NUMBERED)
     assert offered
     page.evaluate("document.activeElement.blur()")
@@ -51,16 +50,16 @@ def tabbed(page: Page) -> None:
         if over and reached:
             break
         reached.add(number)
-        if is_seen:  # a date's parts are one field here: its button has a ring of its own
+        if is_seen:  # a date input has several Tab stops, and one visible focus is enough
             seen.add(number)
-    missed = [each for number, each in enumerate(offered) if number not in reached]
+    missed = [html for number, html in enumerate(offered) if number not in reached]
     assert missed == []
     assert [offered[number] for number in reached - seen] == []
 
 
 @pytest.fixture
 def rows(settings: Any, tmp_path: Path, transactional_db: None) -> Rows:
-    """One of each."""
+    """Rows of each model that has pages, and the superuser ada."""
     settings.MEDIA_ROOT = tmp_path
     UserFactory(username="ada", superuser=True)
     return one_of_each()
@@ -104,7 +103,7 @@ def test_a_schedule_is_run_and_a_failure_sent_again_without_a_mouse(visit: Visit
     expect(button).to_be_visible()
     for _press in range(60):
         page.keyboard.press("Tab")
-        if button.evaluate("each => each === document.activeElement"):
+        if button.evaluate("element => element === document.activeElement"):
             break
     page.keyboard.press("Enter")
     expect(page.locator(".sch-head .sch-chip")).to_have_text("queued")

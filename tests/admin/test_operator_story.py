@@ -1,4 +1,4 @@
-"""An operator's morning in a browser: what failed last night is found, mended, run again, and seen to succeed."""
+"""An operator finds last night's failure in a browser, corrects its parameter and sees the execution succeed."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from django.utils import timezone as clock
 from playwright.sync_api import Page, expect
 
 from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.audit import entry_line
+from tests.admin.chromium import Visit
 from tests.admin.conftest import OPERATE, VIEW
-from tests.admin.test_browser import Visit, _async_unsafe, browser, site, visit
 from tests.factories import AttemptFactory, FailedExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
 from tests.support import Commands
-
-__all__ = ["_async_unsafe", "browser", "site", "visit"]
 
 pytestmark = [pytest.mark.browser, pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -28,14 +27,14 @@ RIGHTS = [*VIEW, *OPERATE, "scheduling.view_dashboard", "scheduling.change_sched
 
 @pytest.fixture
 def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
-    """Real processes on the test database."""
+    """An object that starts `manage.py` commands as real processes. The processes use the test database."""
     made = Commands(tmp_path)
     yield made
     made.end()
 
 
 def failed_last_night(wrong: Path) -> SchedulerExecution:
-    """A nightly run that used up its retries because of a parameter, and waits in the inbox since."""
+    """Return a nightly execution in the failed inbox. A wrong parameter made every attempt fail."""
     scheduler = SchedulerFactory(
         description="Nightly export", schedule="15 2 * * *", worker=WorkerFactory(name="tests.mark"),
         params={"directory": str(wrong)},
@@ -56,12 +55,12 @@ def failed_last_night(wrong: Path) -> SchedulerExecution:
 
 
 def picture(page: Page, name: str) -> None:
-    """For somebody to look at."""
+    """Save a screenshot if the environment variable SCREENSHOTS names a directory."""
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
 
 
-def test_what_failed_last_night_is_found_mended_and_seen_to_succeed(
+def test_operator_finds_mends_and_republishes_a_nightly_failure(
     visit: Visit, commands: Commands, tmp_path: Path
 ) -> None:
     UserFactory(username="olga", permissions=RIGHTS)
@@ -70,7 +69,7 @@ def test_what_failed_last_night_is_found_mended_and_seen_to_succeed(
     row = failed_last_night(wrong)
     commands.ready(commands.start("run_worker"))
 
-    # What failed? Clicks only, from the first page on.
+    # The operator finds the failure from the first page by clicks only.
     page = visit("olga")
     page.get_by_role("link", name="Dashboard").first.click()
     tile = page.locator(".dash-tile", has_text="Failed")
@@ -81,13 +80,13 @@ def test_what_failed_last_night_is_found_mended_and_seen_to_succeed(
     expect(page.locator("#result_list")).to_contain_text("No such file or directory")
     page.locator("#result_list .field-failed_at a").click()
 
-    # Why? The page says it, and says what can be done.
+    # The execution's page shows the error and offers "Edit and republish".
     expect(page.locator(".sch-head .sch-chip")).to_have_text("failed")
     expect(page.locator(".sch-lead")).to_contain_text(f"No such file or directory: '{wrong}'")
     picture(page, "story-failed")
     page.get_by_role("link", name="Edit and republish").click()
 
-    # Mend its parameter, see what changes, send it.
+    # The operator corrects the parameter, checks the change and republishes.
     expect(page.locator(".sch-facts").get_by_role("link", name="Nightly export")).to_be_visible()
     page.get_by_label("directory").fill(str(right))
     picture(page, "story-mend")
@@ -100,7 +99,7 @@ def test_what_failed_last_night_is_found_mended_and_seen_to_succeed(
         "It was republished with the parameters that are shown here."
     )
 
-    # The page follows by itself to its success.
+    # The page updates itself until the execution has succeeded.
     expect(page.locator(".sch-head .sch-chip")).to_have_text("succeeded")
     expect(page.locator(".sch-lead")).to_contain_text("Attempt 4 succeeded")
     expect(page.get_by_role("table", name=re.compile("Done by hand"))).to_contain_text(f'"{wrong}" -> "{right}"')
@@ -108,7 +107,7 @@ def test_what_failed_last_night_is_found_mended_and_seen_to_succeed(
     picture(page, "story-succeeded")
     assert (right / f"{row.pk}.txt").read_text().split()[::3] == ["start", "end"]
 
-    # The schedule would fail again tonight, and the page says so and leads there.
+    # The schedule still has the wrong parameter. The page warns about this parameter and links to the schedule.
     expect(page.locator(".messagelist .warning")).to_contain_text("Its schedule keeps its own parameters")
     page.get_by_role("link", name="Change them in the schedule").click()
     page.get_by_label("directory").fill(str(right))
@@ -116,11 +115,11 @@ def test_what_failed_last_night_is_found_mended_and_seen_to_succeed(
     expect(page.locator(".messagelist .success")).to_contain_text("was changed successfully")
     assert Scheduler.objects.get(description="Nightly export").params == {"directory": str(right)}
 
-    # Nothing is left to do.
+    # The dashboard shows an empty inbox.
     page.get_by_role("link", name="Dashboard").first.click()
     expect(tile).to_contain_text("The inbox is empty.")
     expect(page.locator("tr", has_text="Nightly export").locator(".dash-last")).to_contain_text("succeeded")
     picture(page, "story-done")
-    assert {entry.get_change_message() for entry in LogEntry.objects.filter(object_id=str(row.pk))} >= {
-        f'republish: directory: "{wrong}" -> "{right}"'
+    assert {entry_line(entry) for entry in LogEntry.objects.filter(object_id=str(row.pk))} >= {
+        f'republish; params.directory: "{wrong}" -> "{right}"'
     }

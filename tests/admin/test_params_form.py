@@ -1,60 +1,27 @@
-"""Parameters as inputs made from the model: each type there and back, errors at their input, secrets, both ways."""
+"""Tests of the params form, which has an input for each field of the params model and a text area with JSON.
+
+The text area holds the same params as the inputs. In this file, "the box" means the text area.
+"""
 
 from __future__ import annotations
 
-import datetime as dt
+import json
 import re
-from decimal import Decimal
-from enum import Enum
-from typing import Any, Literal, Optional
+from typing import Any, ClassVar
 
 import pytest
+from django.core.exceptions import ValidationError
+from django.test import Client
+from django.urls import reverse
 from pydantic import BaseModel, Field, SecretStr, model_validator
 
-from scheduling import registry
-from scheduling.admin.params_form import ParamsForm
-from scheduling.registry import Handler
-
-
-class Colour(Enum):
-    """Two."""
-
-    RED = "red"
-    BLUE = 2
-
-
-class Part(BaseModel):
-    """A nested model."""
-
-    deep: int = 1
-
-
-class Many(BaseModel):
-    """A field of each kind."""
-
-    needed: str
-    region: Literal["eu", "us"] = "eu"
-    colour: Colour = Colour.RED
-    days: int = Field(1, ge=1, le=90, description="How far <b>back</b>.", title="Days back")
-    share: float = 0.5
-    price: Decimal = Decimal("1.10")
-    dry: bool = False
-    maybe: bool | None = None
-    name: Optional[str] = Field(None, max_length=20, pattern="^[a-z]*$")  # noqa: UP045 - both spellings are met
-    day: dt.date = dt.date(2026, 1, 1)
-    at: dt.time = dt.time(8)
-    moment: dt.datetime | None = None
-    tags: list[str] = []
-    part: Part = Part()
-    token: SecretStr = SecretStr("")
-    other_name: int = Field(3, alias="other-name")
-
-    @model_validator(mode="after")
-    def _whole(self) -> Many:
-        if self.needed == "nobody":
-            raise ValueError("nobody is nobody")
-        return self
-
+from scheduling.admin.params.form import ParamsForm
+from scheduling.handlers import Handler, registry
+from scheduling.handlers.validation import mark_checked
+from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.params_models import Many
+from tests.admin.scheduler_form import form as scheduler_values
+from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
 
 KINDS = {
     "needed": "text", "region": "choice", "colour": "choice", "days": "integer", "share": "number", "price": "decimal",
@@ -65,28 +32,25 @@ KINDS = {
 
 @pytest.fixture
 def handler(monkeypatch: pytest.MonkeyPatch) -> Handler:
-    """Code that takes all of it."""
+    """A handler whose params model has one field of every kind."""
     return register(monkeypatch, "many", Many)
 
 
 def register(monkeypatch: pytest.MonkeyPatch, name: str, model: type[BaseModel]) -> Handler:
-    """Code of a model, for the length of a test."""
+    """Register a handler with this params model for the length of a test."""
     made = Handler("worker", name, lambda params, run: None, params=model)
     monkeypatch.setitem(registry._handlers, ("worker", name), made)
     return made
 
 
 def posted(form: ParamsForm, **written: str) -> dict[str, str]:
-    """What a browser sends of a form, with some inputs changed."""
+    """Return the data that a browser posts. `written` holds the new values of the inputs that the user has changed."""
     assert form.handler is not None
-    data = {"params.as": form.as_, "params.for": f"{form.handler.type}/{form.handler.name}", "params": "{}"}
+    data = {"params": form.text, "params.was": form.base}
     if form.inputs is not None:
-        for field in form.inputs:
-            data[field.html_name] = str(field.value() or "")
-        data["params.other"] = "{}"
-    for name, value in written.items():
-        data[f"params.field.{name}"] = value
-    return data
+        data["params.for"] = f"{form.handler.type}/{form.handler.name}"
+        data |= {field.html_name: str(field.value() or "") for field in form.inputs}
+    return data | {f"params.field.{name}": value for name, value in written.items()}
 
 
 def test_each_field_has_its_input(handler: Handler) -> None:
@@ -115,7 +79,7 @@ VALUES: dict[str, Any] = {
 
 def test_what_is_not_touched_comes_back_as_it_was(handler: Handler) -> None:
     shown = ParamsForm(handler, VALUES)
-    assert shown.as_ == "fields"
+    assert not shown.open
     again = ParamsForm(handler, VALUES, data=posted(shown))
     assert again.is_valid(), again.errors
     assert again.params == VALUES
@@ -143,7 +107,7 @@ def test_an_empty_input_says_nothing(handler: Handler) -> None:
     form = ParamsForm(handler, VALUES, data=data)
     assert form.is_valid()
     assert not {"days", "dry", "tags", "token", "region"} & set(form.params)
-    assert form.params["maybe"] is None  # it was null, and was not touched
+    assert form.params["maybe"] is None  # the user did not change this null
 
 
 @pytest.mark.parametrize(
@@ -160,7 +124,7 @@ def test_an_empty_input_says_nothing(handler: Handler) -> None:
         ({"tags": "[1,"}, "tags", "This is not JSON"),
         ({"tags": '["a", 5]'}, "tags", "1: Input should be a valid string"),
         ({"part": '{"deep": "x"}'}, "part", "deep: Input should be a valid integer"),
-        ({"needed": "nobody"}, "", "nobody is nobody"),
+        ({"needed": "forbidden"}, "", "forbidden is forbidden"),
         ({"needed": "\x00"}, "needed", "Null characters are not allowed."),
     ],
 )
@@ -176,10 +140,11 @@ def test_an_error_is_told_at_its_input(handler: Handler, written: dict[str, str]
         assert re.search(r'class="errorlist"[^>]*><li>[^<]*', place)
         assert 'aria-invalid="true"' in place
         assert f'aria-describedby="id_params.field.{name}_error id_params.field.{name}_helptext"' in place
-    # What was typed is still there.
+    # The refused form still shows the text that the user typed into the input.
     typed = next(iter(written.values()))
     assert form.inputs is not None
-    assert form.inputs[next(iter(written))].value() == typed
+    shown = str(form.inputs[next(iter(written))].value())
+    assert shown == typed or json.loads(shown) == json.loads(typed)
 
 
 def test_the_targets_own_value_does_for_a_required_one(handler: Handler) -> None:
@@ -193,7 +158,7 @@ def test_the_targets_own_value_does_for_a_required_one(handler: Handler) -> None
 def test_secrets_are_never_sent_and_are_kept(handler: Handler) -> None:
     stored = {"needed": "x", "token": "s3cret"}
     shown = ParamsForm(handler, stored, inherited={"token": "0ther"})
-    for form in (shown, shown.switched("json"), ParamsForm(handler, stored, as_="json")):
+    for form in (shown, ParamsForm(handler, stored, data=posted(shown)), ParamsForm(handler, stored, data={})):
         assert "s3cret" not in str(form)
         assert "0ther" not in str(form)
         assert "••••••" in str(form)
@@ -203,13 +168,13 @@ def test_secrets_are_never_sent_and_are_kept(handler: Handler) -> None:
 
 
 class Plain(BaseModel):
-    """Takes by the same name what is no secret to it."""
+    """A params model in which the field `token` is not a secret."""
 
     token: str = ""
 
 
 class Other(BaseModel):
-    """Takes a secret by the same name."""
+    """A params model in which the field `token` is a secret."""
 
     token: SecretStr = SecretStr("")
 
@@ -220,7 +185,7 @@ def test_a_secret_is_not_carried_to_other_code(
 ) -> None:
     other = register(monkeypatch, "other", model)
     stored = {"needed": "x", "token": "s3cret"}
-    # The target was changed without a script: the inputs are those of the former code.
+    # Without JavaScript, the form still has the old target's inputs when a user saves a new target.
     form = ParamsForm(other, stored, stored_for=handler, data=posted(ParamsForm(handler, stored)))
     assert not form.is_valid()
     assert form.errors == {"token": "It was hidden, and is not known for this code: write it again."}
@@ -238,23 +203,115 @@ def test_equal_names_are_kept_when_the_target_changes(handler: Handler, monkeypa
     form = ParamsForm(other, stored, stored_for=handler, data=data)
     assert form.is_valid(), form.errors
     assert form.params == {"needed": "typed", "days": 7}
-    assert 'value="typed"' in str(form.switched(""))
+    assert 'name="params.field.needed" value="typed"' in str(form)
 
 
-def test_from_one_way_of_writing_to_the_other(handler: Handler) -> None:
+def test_the_box_is_folded_and_holds_what_the_inputs_show(handler: Handler) -> None:
+    stored = {"needed": "x", "days": 7}
+    html = str(ParamsForm(handler, stored))
+    assert '<details class="sch-params-json"><summary>As JSON</summary>' in html
+    text = "{\n  &quot;needed&quot;: &quot;x&quot;,\n  &quot;days&quot;: 7\n}"
+    assert re.search(rf'<textarea name="params"[^>]*>\s*{re.escape(text)}</textarea>', html)
+    assert f'<input type="hidden" name="params.was" value="{text}"' in html
+
+
+def test_an_edited_box_is_saved_instead_of_the_inputs(handler: Handler) -> None:
+    stored = {"needed": "x", "days": 7}
+    data = posted(ParamsForm(handler, stored)) | {"params": '{"needed": "boxed"}'}
+    form = ParamsForm(handler, stored, data=data)
+    assert form.is_valid(), form.errors
+    assert form.params == {"needed": "boxed"}
+
+
+@pytest.mark.parametrize("text", ["", "  ", '{"days":7,  "needed":"x"}'])
+def test_a_box_that_says_the_same_or_nothing_is_not_edited(handler: Handler, text: str) -> None:
+    stored = {"needed": "x", "days": 7}
+    data = posted(ParamsForm(handler, stored), needed="typed") | {"params": text}
+    form = ParamsForm(handler, stored, data=data)
+    assert form.is_valid(), form.errors
+    assert form.params == {"needed": "typed", "days": 7}
+
+
+def test_both_edited_is_refused_until_the_operator_has_chosen(handler: Handler) -> None:
+    stored = {"needed": "x", "days": 7, "extra": 1}
+    box = '{"needed": "boxed"}'
+    form = ParamsForm(handler, stored, data=posted(ParamsForm(handler, stored), needed="typed") | {"params": box})
+    assert not form.is_valid()
+    assert form.errors[""].startswith("Both the inputs and this text were edited.")
+    html = str(form)
+    assert "were edited" in html.split("<summary>")[1]
+    assert '<details class="sch-params-json" open>' in html
+    assert 'name="params.field.needed" value="typed"' in html
+    # If the operator posts the form again, the form takes the params from the box. If the operator has emptied the
+    # box, the form takes the params from the inputs.
+    again = ParamsForm(handler, stored, data=posted(form))
+    assert again.is_valid(), again.errors
+    assert again.params == {"needed": "boxed"}
+    emptied = ParamsForm(handler, stored, data=posted(form) | {"params": ""})
+    assert emptied.is_valid(), emptied.errors
+    assert emptied.params == {"needed": "typed", "days": 7, "extra": 1}
+
+
+def test_an_input_that_cannot_be_read_is_refused_before_the_box(handler: Handler) -> None:
     stored = {"needed": "x"}
-    data = posted(ParamsForm(handler, stored), needed="typed", days="5")
-    json_ = ParamsForm(handler, stored, data=data).switched("json")
-    assert json_.as_ == "json"
-    assert "&quot;needed&quot;: &quot;typed&quot;,\n  &quot;days&quot;: 5" in str(json_)
-    back = ParamsForm(handler, stored, data={"params": '{"needed": "z"}', "params.as": "json"}).switched("fields")
-    assert back.as_ == "fields"
-    assert 'value="z"' in str(back)
-    # What cannot be read stays as it was written, with the reason.
-    broken = ParamsForm(handler, stored, data={"params": '{"needed": ', "params.as": "json"}).switched("fields")
-    assert broken.as_ == "json"
-    assert "{&quot;needed&quot;: " in str(broken)
-    assert "This is not JSON" in str(broken)
+    data = posted(ParamsForm(handler, stored), days="many") | {"params": '{"needed": "boxed"}'}
+    form = ParamsForm(handler, stored, data=data)
+    assert not form.is_valid()
+    assert form.errors == {"days": "Enter a whole number."}
+    assert form.open
+    mended = ParamsForm(handler, stored, data=posted(form, days=""))
+    assert mended.is_valid(), mended.errors
+    assert mended.params == {"needed": "boxed"}
+
+
+def test_a_box_that_cannot_be_read_stays_as_it_was_typed(handler: Handler) -> None:
+    stored = {"needed": "x"}
+    shown = posted(ParamsForm(handler, stored), needed="typed")
+    broken = ParamsForm(handler, stored, data=shown | {"params": '{"needed": '})
+    assert not broken.is_valid()
+    assert broken.open
+    box = str(broken).split("<summary>")[1]
+    assert "{&quot;needed&quot;: " in box
+    assert "This is not JSON" in box
+    assert 'aria-invalid="true"' in box
+    assert 'aria-describedby="id_params_error id_params_helptext"' in box
+    # The user has corrected the box. But the user has also edited an input, so the form is refused once more.
+    mended = ParamsForm(handler, stored, data=posted(broken) | {"params": '{"needed": "boxed"}'})
+    assert not mended.is_valid()
+    assert "were edited" in mended.errors[""]
+
+
+def test_a_refused_box_fills_the_inputs(handler: Handler) -> None:
+    stored = {"needed": "x"}
+    data = posted(ParamsForm(handler, stored)) | {"params": '{"needed": "boxed", "days": 91}'}
+    form = ParamsForm(handler, stored, data=data)
+    assert not form.is_valid()
+    assert 'name="params.field.days" value="91"' in str(form)
+    assert "less than or equal to 90" in str(form).split("<summary>")[1]
+    for change in ({"params.field.days": "9"}, {"params": '{"needed": "boxed", "days": 9}'}):
+        mended = ParamsForm(handler, stored, data=posted(form) | change)
+        assert mended.is_valid(), mended.errors
+        assert mended.params == {"needed": "boxed", "days": 9}
+
+
+def test_a_box_alone_is_all_there_is(handler: Handler) -> None:
+    """A client that posts only the JSON box, without any inputs, is still accepted."""
+    form = ParamsForm(handler, {"needed": "x", "days": 7}, data={"params": '{"needed": "z"}'})
+    assert form.is_valid()
+    assert form.params == {"needed": "z"}
+    assert not ParamsForm(handler, {"needed": "x"}, data={"params": ""}).is_valid()
+    for writer in ("worker/gone", "worker", "/"):
+        form = ParamsForm(handler, {}, data={"params": '{"needed": "z"}', "params.for": writer})
+        assert form.is_valid()
+
+
+def test_a_text_made_of_spoilt_values_loses_none_of_them(handler: Handler) -> None:
+    """SQL can store values that the form must refuse, such as a NUL character. The refused form shows these values."""
+    stored = {"needed": "x", "extra": "a\x00b"}
+    form = ParamsForm(handler, stored, data=posted(ParamsForm(handler, stored), needed="typed"))
+    assert not form.is_valid()
+    assert "which databases refuse" in form.errors[""]
+    assert "extra" in str(form)
 
 
 @pytest.mark.parametrize(
@@ -262,10 +319,13 @@ def test_from_one_way_of_writing_to_the_other(handler: Handler) -> None:
 )
 def test_a_value_that_its_input_cannot_hold_is_shown_as_json(handler: Handler, value: dict[str, Any]) -> None:
     form = ParamsForm(handler, {"needed": "x", **value})
-    assert form.as_ == "json"
     assert form.inputs is None
     assert "so all of it is shown as JSON" in str(form)
-    assert 'type="hidden" name="params.as" value="json"' in str(form)
+    assert "<details" not in str(form)
+    assert "params.for" not in str(form)
+    taken = ParamsForm(handler, form.stored, data=posted(form) | {"params": '{"needed": "y"}'})
+    assert taken.is_valid()
+    assert taken.params == {"needed": "y"}
 
 
 def test_text_of_several_lines_has_room_for_them(handler: Handler) -> None:
@@ -281,14 +341,17 @@ def test_text_of_several_lines_has_room_for_them(handler: Handler) -> None:
 def test_names_that_the_model_does_not_know_are_kept(handler: Handler) -> None:
     stored = {"needed": "x", "extra": {"a": 1}}
     shown = ParamsForm(handler, stored)
-    assert "Other names" in str(shown)
-    data = posted(shown) | {"params.other": '{"extra": {"a": 2}}'}
-    form = ParamsForm(handler, stored, data=data)
+    # A param that the model does not know has no input, so the box is open.
+    assert '<details class="sch-params-json" open>' in str(shown)
+    kept = ParamsForm(handler, stored, data=posted(shown, needed="y"))
+    assert kept.is_valid()
+    assert kept.params == {"needed": "y", "extra": {"a": 1}}
+    form = ParamsForm(handler, stored, data=posted(shown) | {"params": '{"needed": "x", "extra": {"a": 2}}'})
     assert form.is_valid()
     assert form.params == {"needed": "x", "extra": {"a": 2}}
 
 
-def test_code_that_is_not_registered_and_models_without_a_schema_take_json(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unregistered_code_and_models_without_schema_take_json(monkeypatch: pytest.MonkeyPatch) -> None:
     class Odd(BaseModel, arbitrary_types_allowed=True):
         thing: re.Pattern[str] | object = None
 
@@ -307,10 +370,14 @@ def test_code_that_is_not_registered_and_models_without_a_schema_take_json(monke
 
 def test_what_plain_sql_has_spoilt_is_shown_and_can_be_mended(handler: Handler) -> None:
     form = ParamsForm(handler, ["no", "object"], inherited="nonsense")
-    assert form.as_ == "json"
+    assert form.inputs is None
     assert "&quot;no&quot;" in str(form)
-    mended = ParamsForm(handler, ["no", "object"], inherited="nonsense", data={"params": '{"needed": "x"}'})
-    assert mended.is_valid()
+    data = posted(form) | {"params": '{"needed": "x"}'}
+    assert ParamsForm(handler, ["no", "object"], data=data).is_valid()
+    for spoilt in ("nonsense", None, [1]):
+        refused = ParamsForm(handler, ["no", "object"], inherited=spoilt, data=data)
+        assert not refused.is_valid()
+        assert refused.errors == {"": "The target's own parameters are not a JSON object; mend them first."}
 
 
 def test_hostile_text_stays_text(handler: Handler) -> None:
@@ -319,7 +386,7 @@ def test_hostile_text_stays_text(handler: Handler) -> None:
         ParamsForm(handler, {"needed": hostile}),
         ParamsForm(handler, {"needed": "x", hostile: hostile}),
         ParamsForm(handler, {}, inherited={"needed": hostile}),
-        ParamsForm(handler, {}, data={"params.as": "fields", "params.for": hostile, "params": hostile}),
+        ParamsForm(handler, {}, data={"params.for": hostile, "params": hostile, "params.was": hostile}),
     ):
         assert "<script>" not in str(form)
 
@@ -330,3 +397,72 @@ def test_a_handler_that_takes_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -
     taken = ParamsForm(registry.find("worker", "tests.noop"), {}, data=posted(form))
     assert taken.is_valid()
     assert taken.params == {}
+
+
+class Counted(BaseModel):
+    """A params model that records each validation."""
+
+    asked: ClassVar[list[int]] = []
+    amount: int = Field(1, le=9)
+
+    @model_validator(mode="after")
+    def _count(self) -> Counted:
+        self.asked.append(self.amount)
+        return self
+
+
+@pytest.fixture
+def counted(monkeypatch: pytest.MonkeyPatch, db: None) -> Scheduler:
+    """A schedule whose params model records each validation."""
+    register(monkeypatch, "tests.counted", Counted)
+    row: Scheduler = SchedulerFactory(schedule="0 8 * * *", worker=WorkerFactory(name="tests.counted"))
+    Counted.asked.clear()
+    return row
+
+
+def test_saving_a_schedule_validates_its_params_once(editor: Client, counted: Scheduler) -> None:
+    address = reverse("admin:scheduling_scheduler_change", args=[counted.pk])
+    values = scheduler_values(worker=counted.worker_id, params='{"amount": 5}')
+    assert editor.post(address, values).status_code == 302
+    assert Counted.asked == [5]
+    # The target's primary key is posted with a leading space. The form accepts this key, so the params must be checked.
+    refused = editor.post(address, {**values, "worker": f" {counted.worker_id}", "params": '{"amount": 10}'})
+    assert "amount: Input should be less than or equal to 9" in refused.content.decode()
+    counted.refresh_from_db()
+    assert counted.params == {"amount": 5}
+
+
+def test_saving_by_code_is_still_refused(counted: Scheduler) -> None:
+    counted.params = {"amount": 10}
+    with pytest.raises(ValidationError, match="less than or equal to 9"):
+        counted.save()
+    counted.params = {"amount": 3}
+    counted.save()
+    mark_checked(counted)
+    counted.save()
+    assert Counted.asked == [3]
+    # `mark_checked` lets only the next save skip the check, and only if the params have not changed after the call.
+    mark_checked(counted)
+    counted.params["amount"] = 10
+    for _save in range(2):
+        with pytest.raises(ValidationError, match="less than or equal to 9"):
+            counted.save()
+
+
+@pytest.mark.parametrize("data", [{"params": '{"amount": 4}'}, {}])
+def test_run_now_validates_its_params_once(operator: Client, counted: Scheduler, data: dict[str, str]) -> None:
+    operator.post(reverse("admin:scheduling_scheduler_run", args=[counted.pk]), data)
+    assert SchedulerExecution.objects.get().params == json.loads(data.get("params", "{}"))
+    assert Counted.asked == [4 if data else 1]
+
+
+def test_edit_and_rerun_validates_once_a_request(operator: Client, counted: Scheduler) -> None:
+    execution = SchedulerExecutionFactory(scheduler=counted, succeeded=True, params={"amount": 1})
+    failed = FailedExecutionFactory(scheduler=counted, params={"amount": 1}, target_name="tests.counted")
+    for name, row in (("schedulerexecution_edit_rerun", execution), ("failedexecution_edit", failed)):
+        Counted.asked.clear()
+        address = reverse(f"admin:scheduling_{name}", args=[row.pk])
+        asked = operator.post(address, {"params": '{"amount": 2}', "attempt": row.attempt})
+        assert Counted.asked == [2]
+        operator.post(address, dict(asked.context["c"].hidden))
+        assert Counted.asked == [2, 2]

@@ -1,4 +1,4 @@
-"""A secret is hidden wherever the params model says that a value may hold one, and under each of its names."""
+"""Pages hide the values that a params model declares as secrets, also in nested models and under aliases."""
 
 from __future__ import annotations
 
@@ -14,61 +14,60 @@ from django.urls import reverse
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, Secret, SecretStr
 from typing_extensions import TypeAliasType, TypedDict
 
-from scheduling import registry
-from scheduling.admin.params_diff import unmask
-from scheduling.admin.params_model import MASK, default_problems, masked, secret_names
-from scheduling.admin.params_schema import slots
+from scheduling.admin.params.diff import unmask
+from scheduling.admin.params.model import MASK, default_problems, masked, secret_names
+from scheduling.admin.params.schema import slots
+from scheduling.handlers import Handler, registry
 from scheduling.models import SchedulerExecution
-from scheduling.registry import Handler
 from tests.admin.conftest import logged_in
-from tests.admin.test_scheduler_form import form
+from tests.admin.scheduler_form import form
+from tests.apps.sample.workers import noop
 from tests.factories import ReportFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
-from tests.handlers.workers import noop
 
 
 class Account(BaseModel):
-    """A part that holds one."""
+    """A nested model with a secret."""
 
     name: str = ""
     token: SecretStr = SecretStr("")
-    parent: Optional[Account] = None  # noqa: UP045 - as models are written that still run on older versions
+    parent: Optional[Account] = None  # noqa: UP045 - the spelling of older code
 
 
 @dataclass
 class Login:
-    """The same, of the standard library."""
+    """A dataclass with a secret."""
 
     token: SecretStr
 
 
 class Pair(NamedTuple):
-    """The same, as a tuple."""
+    """A named tuple with a secret."""
 
     token: SecretStr
 
 
 class Mapped(TypedDict):
-    """The same, as a dictionary."""
+    """A typed dictionary with a secret."""
 
     token: SecretStr
 
 
 class Token(SecretStr):
-    """A project's own kind."""
+    """A project's own subclass of SecretStr."""
 
 
 Named = TypeAliasType("Named", SecretStr)
 
 
 class Plain(BaseModel):
-    """A part without one."""
+    """A nested model without a secret."""
 
     name: str = ""
     parent: Optional[Plain] = None  # noqa: UP045
 
 
 class Params(BaseModel):
-    """One of each."""
+    """A params model with a secret in every kind of field."""
 
     plain: SecretStr = SecretStr("")
     annotated: Annotated[SecretStr | None, Field(min_length=3)] = None
@@ -102,7 +101,7 @@ def test_each_key_that_may_hold_a_secret_is_hidden(key: str) -> None:
         assert unmask(HANDLER, {key: value}, {key: MASK}) == {key: value}
 
 
-def test_everything_that_may_hold_one_is_known_and_nothing_else() -> None:
+def test_secret_detection_finds_all_secret_fields_and_no_other() -> None:
     assert OPEN.isdisjoint(secret_names(HANDLER))
     assert set(Params.model_fields) - OPEN <= secret_names(HANDLER)
     shown: dict[str, Any] = {"open": "seen", "part": {"name": "seen"}, "parts": {"a": [{"name": "seen"}]}}
@@ -113,7 +112,7 @@ def test_the_form_shows_the_secrets_of_no_default() -> None:
     found = slots(HANDLER, dict.fromkeys(secret_names(HANDLER), "s3cret"))
     assert found is not None
     assert "s3cret" not in repr(found)
-    assert all(each.hint for each in found)
+    assert all(slot.hint for slot in found)
 
 
 def test_a_required_one_may_be_given_under_each_of_its_names() -> None:
@@ -128,20 +127,20 @@ def test_a_required_one_may_be_given_under_each_of_its_names() -> None:
 
 
 class Holds(BaseModel):
-    """Calls it a secret."""
+    """A params model in which `token` is a secret."""
 
     token: SecretStr = SecretStr("")
 
 
 class Shows(BaseModel, extra="allow"):
-    """Takes it as any other text."""
+    """A params model in which `token` is plain text."""
 
     token: str = ""
 
 
 @pytest.fixture
 def moved(db: None, monkeypatch: pytest.MonkeyPatch) -> SchedulerExecution:
-    """An execution with a secret, whose schedule has gone over to code that knows no secrets."""
+    """An execution that ran with a secret `token`. Later the schedule got a target that shows `token` as plain text."""
     for name, model in (("tests.holds", Holds), ("tests.shows", Shows)):
         monkeypatch.setitem(registry._handlers, ("worker", name), Handler("worker", name, noop, params=model))
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.holds"), params={"token": "s3cret"})
@@ -159,9 +158,7 @@ def said() -> str:
     return " ".join(LogEntry.objects.values_list("change_message", flat=True))
 
 
-def test_a_schedule_that_goes_over_to_other_code_leaves_its_secret_in_no_trail(
-    editor: Client, moved: SchedulerExecution
-) -> None:
+def test_changing_the_target_leaves_no_secret_in_the_history(editor: Client, moved: SchedulerExecution) -> None:
     row = moved.scheduler
     assert row is not None
     shows, holds = row.worker_id, WorkerFactory(name="tests.holds").pk
@@ -176,9 +173,7 @@ def test_a_schedule_that_goes_over_to_other_code_leaves_its_secret_in_no_trail(
     assert "s3cret" not in editor.get(address(row, "history")).content.decode()
 
 
-def test_the_page_of_an_execution_hides_what_its_schedule_holds_by_now(
-    viewer: Client, moved: SchedulerExecution
-) -> None:
+def test_execution_page_hides_the_schedules_present_secrets(viewer: Client, moved: SchedulerExecution) -> None:
     row = moved.scheduler
     assert row is not None
     row.params = {}
@@ -193,7 +188,7 @@ def test_the_page_of_an_execution_hides_what_its_schedule_holds_by_now(
     assert "s3cret" not in page
 
 
-def test_edit_and_run_again_shows_and_records_no_secret_of_former_code(
+def test_edit_and_rerun_neither_shows_nor_records_secrets_of_former_code(
     operator: Client, moved: SchedulerExecution
 ) -> None:
     asked = operator.post(address(moved, "edit_rerun"), {"params": '{"token": "mine"}'})
@@ -220,7 +215,7 @@ def test_a_secret_is_not_run_again_by_code_that_would_show_it(operator: Client, 
 )
 def test_no_list_can_be_asked_for_a_secret(model: str, lookup: str, db: None) -> None:
     viewer = logged_in(UserFactory(superuser=True))
-    app = "reports" if model == "report" else "scheduling"
+    app = "cron_reports" if model == "report" else "scheduling"
     SchedulerFactory(params={})
     page = viewer.get(reverse(f"admin:{app}_{model}_changelist"), {lookup: "s"})
     assert page.status_code == 400 or "e=1" in page["Location"]
@@ -248,7 +243,7 @@ def test_the_defaults_of_a_target_are_shown_without_their_secrets(editor: Client
         assert "s3cret" not in page
 
 
-def test_a_targets_secret_survives_an_edit_unseen_and_leaves_no_trail(editor: Client, target: Any) -> None:
+def test_target_secret_survives_an_edit_and_stays_out_of_the_history(editor: Client, target: Any) -> None:
     def post(params: dict[str, Any]) -> Any:
         target.refresh_from_db()
         data = {"title": "T", "description": "", "params": json.dumps(params)}

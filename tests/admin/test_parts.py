@@ -1,4 +1,4 @@
-"""The shared parts: chips, times, text, JSON, the params model's table."""
+"""Tests of parts that several pages share: state chips, times, text, the JSON field and the table of a params model."""
 
 from __future__ import annotations
 
@@ -10,57 +10,45 @@ from django.core.exceptions import ValidationError
 from django.forms import Form
 from pydantic import BaseModel, Field, SecretStr
 
-from scheduling.admin.chips import OUTCOMES, STATES
-from scheduling.admin.json_field import DEEPEST
-from scheduling.admin.parts import (
-    PrettyJSONField,
-    default_problems,
-    first_line,
-    json_block,
-    length,
-    masked,
-    outcome_chip,
-    params_table,
-    pretty,
-    registered_chip,
-    relative,
-    shown,
-    stamp,
-    state_chip,
-    took,
-)
+from scheduling.admin.params.json_field import PrettyJSONField, json_block, pretty
+from scheduling.admin.params.model import default_problems, masked, params_table
+from scheduling.admin.ui.badges import OUTCOMES, STATES, outcome_badge, registered_badge, state_badge
+from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import duration_between, format_duration, relative_time, time_tag
 from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.handlers import Handler, find
 from scheduling.models import Attempt
-from scheduling.registry import Handler, find
+from scheduling.models.labels import STATES as LABELS
 
 NOW = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 
 
 def test_each_state_and_outcome_has_a_chip() -> None:
-    assert set(STATES) == set(State)
+    assert set(STATES) == set(LABELS) == set(State)
     assert set(OUTCOMES) == set(Attempt.Outcome)
     for state in State:
-        html = state_chip(state.value)
+        html = state_badge(state.value)
         assert "<svg" in html
-        assert f"sch-{STATES[state][2]}" in html
-        assert str(STATES[state][0]) in html
+        assert f"sch-{STATES[state][1]}" in html
+        assert str(LABELS[state]) in html
     for outcome in Attempt.Outcome:
-        assert str(outcome.label) in outcome_chip(outcome)
+        assert str(outcome.label) in outcome_badge(outcome)
 
 
-def test_a_state_nobody_knows_is_shown_by_its_word() -> None:
-    assert "&lt;b&gt;new" in state_chip("<b>new")
-    assert "melted" in outcome_chip("melted")
+def test_unknown_state_is_shown_as_text() -> None:
+    assert "&lt;b&gt;new" in state_badge("<b>new")
+    assert "melted" in outcome_badge("melted")
 
 
 def test_a_title_is_escaped() -> None:
-    assert 'title="&quot;&gt;&lt;script&gt;"' in state_chip("failed", '"><script>')
+    assert 'title="&quot;&gt;&lt;script&gt;"' in state_badge("failed", '"><script>')
 
 
 def test_registered_chip_says_whether_the_code_is_here() -> None:
-    assert "sch-good" in registered_chip("worker", "tests.noop")
-    assert "sch-bad" in registered_chip("worker", "tests.absent")
-    assert "Deploy the code" in registered_chip("worker", "tests.absent")
+    assert "sch-good" in registered_badge("worker", "tests.noop")
+    assert "sch-bad" in registered_badge("worker", "tests.absent")
+    assert "Deploy the code" in registered_badge("worker", "tests.absent")
 
 
 @pytest.mark.parametrize(
@@ -83,7 +71,7 @@ def test_registered_chip_says_whether_the_code_is_here() -> None:
     ],
 )
 def test_length(seconds: float, text: str) -> None:
-    assert length(seconds) == text
+    assert format_duration(seconds) == text
 
 
 @pytest.mark.parametrize(
@@ -98,18 +86,18 @@ def test_length(seconds: float, text: str) -> None:
     ],
 )
 def test_relative(delta: timedelta, text: str) -> None:
-    assert relative(NOW + delta, NOW) == text
+    assert relative_time(NOW + delta, NOW) == text
 
 
 def test_a_stamp_reads_in_its_zone_and_carries_utc() -> None:
     from zoneinfo import ZoneInfo
 
-    html = stamp(NOW, ZoneInfo("Europe/Madrid"))
+    html = time_tag(NOW, ZoneInfo("Europe/Madrid"))
     assert "2026-03-10 13:00:00 CET" in html
     assert 'datetime="2026-03-10T12:00:00Z"' in html
-    assert stamp(None) == "-"
-    assert took(None, NOW) == "-"
-    assert took(NOW, NOW + timedelta(seconds=3)) == "3 s"
+    assert time_tag(None) == "-"
+    assert duration_between(None, NOW) == "-"
+    assert duration_between(NOW, NOW + timedelta(seconds=3)) == "3 s"
 
 
 @pytest.mark.parametrize(
@@ -125,11 +113,11 @@ def test_a_stamp_reads_in_its_zone_and_carries_utc() -> None:
     ],
 )
 def test_shown_makes_the_invisible_visible(text: str, visible: str) -> None:
-    assert shown(text) == visible
+    assert visible_text(text) == visible
 
 
 def test_shown_and_first_line_cut() -> None:
-    assert shown("x" * 50, 10) == "x" * 9 + "…"
+    assert visible_text("x" * 50, 10) == "x" * 9 + "…"
     assert first_line("\n\n  first \nsecond") == "first"
     assert first_line("") == ""
     assert len(first_line("y" * 1_000_000)) == 160
@@ -137,13 +125,13 @@ def test_shown_and_first_line_cut() -> None:
 
 def test_pretty_survives_what_cannot_be_nested_so_deep() -> None:
     deep: Any = 1
-    for _ in range(DEEPEST):
+    for _ in range(100):
         deep = {"a": deep}
-    assert pretty(deep).count("\n") == DEEPEST * 2
-    for levels in (1, 5_000):
-        for _ in range(levels):
-            deep = [deep, 2]
-        assert "too deeply" in pretty(deep)
+    assert pretty(deep).count("\n") == 200
+    for _ in range(5_000):
+        deep = [deep, 2]
+    assert "too deeply" in pretty(deep)
+    assert pretty({"a": "\ud800é"}) == '{\n  "a": "\\ud800é"\n}'
     assert "&lt;script&gt;" in json_block({"a": "<script>"})
 
 
@@ -211,13 +199,13 @@ def test_changes_are_seen_by_value_and_not_by_spelling() -> None:
 
 
 class Inner(BaseModel):
-    """A part."""
+    """A nested model."""
 
     deep: int = 1
 
 
 class Everything(BaseModel):
-    """A bit of all."""
+    """A params model with fields of many kinds."""
 
     region: Literal["eu", "us"] = "eu"
     days: int = Field(1, ge=1, le=90, description="How far <back>.")
@@ -259,7 +247,7 @@ def test_secrets_are_masked_by_their_type() -> None:
     assert masked(handler, "no object") == "no object"
 
 
-def test_defaults_may_leave_out_what_is_required_but_may_not_be_wrong() -> None:
+def test_defaults_may_omit_required_params_but_must_be_valid() -> None:
     handler = _handler(Everything)
     assert default_problems(handler, {}) == []
     assert default_problems(handler, {"needed": "x"}) == []

@@ -1,4 +1,4 @@
-"""Who may do what: held in the views, not by hiding buttons; and everything that changes is a POST."""
+"""Every view checks the user's permission, because hidden buttons protect nothing. Every change needs a POST."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.factories import (
 
 @pytest.fixture
 def rows(db: None) -> dict[str, Any]:
-    """One of each."""
+    """One row of each model that has pages."""
     execution = SchedulerExecutionFactory()
     OutputFactory(execution=execution)
     return {
@@ -40,12 +40,12 @@ def rows(db: None) -> dict[str, Any]:
 
 
 def address(model: str, name: str, row: Any = None) -> str:
-    """An admin address."""
+    """Return the URL of an admin page of a model, or of an admin page of one row."""
     return reverse(f"admin:scheduling_{model}_{name}", args=[] if row is None else [row.pk])
 
 
 def pages(rows: dict[str, Any]) -> list[str]:
-    """Everything that can be looked at."""
+    """Return the URLs of all pages that change nothing."""
     return [
         *(address(model, "changelist") for model in MODELS),
         *(address(model, "change", rows[model]) for model in MODELS if model != "failedexecution"),
@@ -56,7 +56,7 @@ def pages(rows: dict[str, Any]) -> list[str]:
 
 
 def world() -> tuple[Any, ...]:
-    """What an action would change."""
+    """Return the stored values that the POSTs of `posts` change if the user has the permission."""
     return (
         sorted(Scheduler.objects.values_list("pk", "status", "description")),
         sorted(SchedulerExecution.objects.values_list("pk", "state", "cancel_requested_by")),
@@ -65,7 +65,7 @@ def world() -> tuple[Any, ...]:
 
 
 def posts(rows: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
-    """Every POST that changes something, and the permission it needs."""
+    """Return the POSTs that change something. Each key begins with the permission that the POST needs."""
     schedule, execution, failed = rows["scheduler"].pk, rows["schedulerexecution"], rows["failedexecution"].pk
 
     def act(model: str, action: str, pk: int, **more: str) -> tuple[str, dict[str, Any]]:
@@ -89,9 +89,9 @@ def posts(rows: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
     }
 
 
-def test_somebody_without_rights_sees_nothing(nobody: Client, rows: dict[str, Any]) -> None:
+def test_user_without_permissions_sees_nothing(no_rights: Client, rows: dict[str, Any]) -> None:
     for page in pages(rows):
-        assert nobody.get(page).status_code == 403, page
+        assert no_rights.get(page).status_code == 403, page
 
 
 def test_a_stranger_is_sent_to_the_login(db: None, rows: dict[str, Any]) -> None:
@@ -120,12 +120,12 @@ def test_a_viewer_finds_no_button(viewer: Client, rows: dict[str, Any]) -> None:
             assert button not in body, (page, button)
 
 
-@pytest.mark.parametrize("who", ["nobody", "viewer"])
+@pytest.mark.parametrize("who", ["no_rights", "viewer"])
 def test_who_may_not_changes_nothing_by_address(who: str, rows: dict[str, Any], request: pytest.FixtureRequest) -> None:
     client, before = request.getfixturevalue(who), world()
     for name, (target, data) in posts(rows).items():
         response = client.post(target, data)
-        # The list ignores an action that is not offered and shows itself again; a view refuses.
+        # A list that does not offer the posted action ignores the action and is shown again. Other pages answer 403.
         assert response.status_code in (200, 302, 403), name
         assert world() == before, name
     for model in MODELS:
@@ -188,7 +188,7 @@ def test_an_editor_may_switch_without_the_pause_permission(rows: dict[str, Any])
     assert not rows["scheduler"].status
 
 
-def test_history_is_changed_by_nobody(editor: Client, rows: dict[str, Any]) -> None:
+def test_history_is_read_only(editor: Client, rows: dict[str, Any]) -> None:
     for model in ("schedulerexecution", "failedexecution", "process"):
         for name, row in (("add", None), ("delete", rows[model])):
             for method in (editor.get, editor.post):

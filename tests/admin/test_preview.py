@@ -1,4 +1,4 @@
-"""The preview while typing: what it says, who may ask, and that it is cheap and harmless whatever is typed."""
+"""Tests of the preview of a schedule that a user types: the texts, the permission and the cost of the preview."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from scheduling import registry
-from scheduling.admin.preview import runs_preview
+from scheduling.admin.schedulers.preview import runs_preview
+from scheduling.handlers import Handler, RetryPolicy, registry
 from scheduling.models import Scheduler
-from scheduling.registry import Handler, RetryPolicy
 from tests.admin.conftest import VIEW, logged_in
-from tests.core.test_cost import CRAFTED
+from tests.apps.sample.workers import noop
+from tests.core.crafted import CRAFTED
 from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
-from tests.handlers.workers import noop
 from tests.steps import steps
 
 RUNS = reverse("admin:scheduling_scheduler_preview", args=["runs"])
@@ -28,13 +27,13 @@ RETRY = reverse("admin:scheduling_scheduler_preview", args=["retry"])
 
 @pytest.fixture
 def at() -> Any:
-    """A Thursday before the clocks change in Madrid."""
+    """Stop the clock at noon UTC on 2026-03-26, three days before daylight saving time begins in Madrid."""
     with time_machine.travel(datetime(2026, 3, 26, 12, 0, tzinfo=UTC), tick=False):
         yield
 
 
 def ask(client: Client, address: str = RUNS, **typed: str) -> str:
-    """The panel for what was typed."""
+    """Return the HTML of the preview panel for the typed values."""
     response = client.get(address, {"status": "on", **typed} if address == RUNS else typed)
     assert response.status_code == 200
     assert response["X-Part"] in {"runs", "retry"}
@@ -146,8 +145,8 @@ def test_the_table_of_attempts_follows_the_fields_and_the_target(
         assert len(panel) < 2_000
 
 
-def test_who_has_no_form_gets_no_preview(viewer: Client, operator: Client, nobody: Client) -> None:
-    for client in (viewer, operator, nobody):
+def test_who_has_no_form_gets_no_preview(viewer: Client, operator: Client, no_rights: Client) -> None:
+    for client in (viewer, operator, no_rights):
         assert client.get(RUNS, {"schedule": "0 8 * * *"}).status_code == 403
     assert Client().get(RUNS).status_code == 302
     adder = logged_in(UserFactory(permissions=[*VIEW, "scheduling.add_scheduler"]))
@@ -161,27 +160,27 @@ def test_it_only_reads(editor: Client) -> None:
     with CaptureQueriesContext(connection) as captured:
         ask(editor, schedule="0 8 * * *", timezone="Europe/Madrid")
     assert all(query["sql"].startswith("SELECT") for query in captured.captured_queries)
-    # The session and the user.
+    # One query reads the session, and the other query reads the user.
     assert len(captured.captured_queries) == 2
     assert Scheduler.objects.count() == before
 
 
-# --- the parameters, for another target or in the other way of writing ------------------------------
+# --- the parameters, for another target ------------------------------------------------------------
 
 
 def params_address(pk: int = 0) -> str:
-    """Where the form asks for its parameters."""
+    """Return the URL from which the schedule's form requests the inputs for the params of another target."""
     return reverse("admin:scheduling_scheduler_params", args=[pk])
 
 
 def test_the_parameters_of_the_target_that_is_chosen(editor: Client) -> None:
     typed = str(WorkerFactory(name="tests.typed").pk)
     before = Scheduler.objects.count()
-    response = editor.post(params_address(), {"worker": typed, "params": '{"since_days": 4}', "params.wanted": ""})
+    response = editor.post(params_address(), {"worker": typed, "params": '{"since_days": 4}'})
     assert response["X-Part"] == "params"
     assert 'name="params.field.since_days" value="4"' in response.content.decode()
     for chosen in ({"worker": typed, "reminder": "5"}, {"worker": "9" * 40}, {"worker": "x"}, {}):
-        page = editor.post(params_address(), {**chosen, "params": '{"a": 1}', "params.wanted": ""}).content.decode()
+        page = editor.post(params_address(), {**chosen, "params": '{"a": 1}'}).content.decode()
         assert "params.field." not in page
         assert "&quot;a&quot;: 1" in page
     assert Scheduler.objects.count() == before
@@ -194,7 +193,7 @@ def test_who_may_not_edit_gets_no_parameters(viewer: Client, operator: Client) -
             assert client.post(params_address(pk), {"params": "{}"}).status_code == 403
     adder = logged_in(UserFactory(permissions=[*VIEW, "scheduling.add_scheduler"]))
     assert adder.post(params_address(), {"params": "{}"}).status_code == 200
-    # For a copy of what one may look at.
+    # A user who may add schedules may request the inputs for a duplicate of a schedule that the user may view.
     assert adder.post(params_address(row.pk), {"params": "{}"}).status_code == 200
     assert adder.get(params_address()).status_code == 405
     blind = logged_in(UserFactory(permissions=["scheduling.add_scheduler"]))
@@ -202,7 +201,7 @@ def test_who_may_not_edit_gets_no_parameters(viewer: Client, operator: Client) -
 
 
 def test_what_is_typed_costs_no_more_than_its_length(db: None) -> None:
-    """Counted in calls: ten runs, the clock changes of a year and how often a year, and no more than that."""
+    """The cost of a preview is counted in function calls and must stay below a limit, even for a very long text."""
     for expression in [*CRAFTED, "0," * 1_000_000]:
         typed = {"schedule": expression, "timezone": "Europe/Madrid", "status": "on"}
         assert steps(runs_preview, typed) <= 1_000_000, expression[:40]

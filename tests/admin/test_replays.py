@@ -1,43 +1,44 @@
-"""Canary first, from the inbox: what is asked, what is said, who may stop it, what its pages show."""
+"""Tests of replays with a canary: the start from the failed inbox, the pages, and the permission to stop a replay."""
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
-from django.db import connection, connections
+from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin import inbox_actions, selection
-from scheduling.admin.replay_lines import STATES
+from scheduling.admin.common.batches import RequestLimits
+from scheduling.admin.replays.rows import STATES
 from scheduling.broker.database import DatabaseBroker
 from scheduling.core.outcome import Failed, Succeeded
 from scheduling.core.retry import RetryPolicy
 from scheduling.models import FailedExecution, Replay, ReplayChunk, SchedulerExecution
-from scheduling.reconcile import sweep
+from scheduling.producer.sweeps import sweep
 from tests.admin.conftest import logged_in, said
-from tests.admin.test_failed import LIST, ask, confirm, fill, states
+from tests.admin.inbox import LIST, ask, confirm, fill, states
 from tests.contract.desk import Desk
 from tests.factories import AttemptFactory, FailedExecutionFactory, UserFactory
+from tests.support import at_once
 
 BROKER = DatabaseBroker()
 NEVER = RetryPolicy(max_retries=0)
 
 
 def begin(client: Client, rows: list[Any], address: str = LIST, across: bool = False, **more: Any) -> Any:
-    """Canary first, as the forms send it."""
+    """Start a replay with a canary. Post the same data as the list and the confirmation page."""
     page = ask(client, "republish_selected", rows, address, across)
     return confirm(client, page, address, canary="1", **more)
 
 
 def turn(outcome: Any = None) -> None:
-    """The canary runs and ends; then a producer sweeps."""
+    """If `outcome` is given, run one waiting execution, which ends with this outcome. Then sweep, like a producer."""
     if outcome is not None:
         Desk(BROKER).run(outcome, NEVER)
     sweep(BROKER, clock.now())
@@ -64,7 +65,7 @@ def test_the_canary_goes_first_and_the_others_follow(operator: Client) -> None:
     assert states(*rows) == ["succeeded", "queued", "queued"]
     text = operator.get(LIST).content.decode()
     assert "3 of 3 sent." in text
-    assert "data-poll-url" not in text  # nothing moves any more
+    assert "data-poll-url" not in text  # the replay is over, so the page stops polling
     entry = LogEntry.objects.get(content_type=ContentType.objects.get_for_model(Replay))
     assert entry.change_message == f"start: 3 executions, canary {rows[0].pk}, chosen one by one"
     assert LogEntry.objects.filter(change_message=f"republish: replay {made.pk}").count() == 3
@@ -100,26 +101,33 @@ def test_all_that_match_go_in_parts_and_only_they(operator: Client) -> None:
 
 
 def test_what_does_not_fit_into_one_request_is_said(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(inbox_actions, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
+    monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
+    monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = FailedExecutionFactory.create_batch(5)
     (sentence,) = said(begin(operator, rows))
     assert sentence.endswith("Not among them: 3, which had left the inbox or did not fit into one request.")
     assert Replay.objects.get().total == 2
 
 
-def test_a_number_that_is_not_typed_or_minutes_that_are_none_start_nothing(operator: Client) -> None:
+def test_replay_requires_typed_count_and_valid_minutes(operator: Client) -> None:
     ids = fill(101)
     first = SchedulerExecution(pk=ids[0])
     assert "Type 101 to confirm." in begin(operator, [first], across=True, minutes="5").content.decode()
     page = begin(operator, [first], across=True, typed="101", minutes="x")
     assert "Give minutes as a whole number" in page.content.decode()
-    assert 'name="canary" value="1" checked' in page.content.decode()
+    assert (
+        BeautifulSoup(page.content, "html.parser")
+        .find("input", id="id_canary", attrs={"name": "canary"})
+        .has_attr("checked")
+    )
     assert not Replay.objects.exists()
 
 
 def test_one_alone_is_offered_no_canary(operator: Client) -> None:
     page = ask(operator, "republish_selected", [FailedExecutionFactory()])
     assert 'name="canary"' not in page.content.decode()
+    assert said(confirm(operator, page, canary="on")) == ["1 was republished."]
+    assert not Replay.objects.exists()
 
 
 def test_a_second_click_starts_nothing(operator: Client) -> None:
@@ -135,21 +143,8 @@ def test_a_second_click_starts_nothing(operator: Client) -> None:
 def test_two_clicks_at_the_same_time_start_one() -> None:
     user, rows = UserFactory(superuser=True), FailedExecutionFactory.create_batch(4)
     page = ask(logged_in(user), "republish_selected", rows)
-    barrier, answers = threading.Barrier(3), list[str]()
-
-    def click() -> None:
-        try:
-            client = logged_in(user)
-            barrier.wait(10)
-            answers.append(confirm(client, page, canary="1").content.decode())
-        finally:
-            connections.close_all()
-
-    threads = [threading.Thread(target=click) for _ in range(3)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join(60)
+    clients = [logged_in(user) for _ in range(3)]
+    answers = at_once([lambda client=client: confirm(client, page, canary="1").content.decode() for client in clients])
     assert sorted("goes first" in answer for answer in answers) == [False, False, True]
     assert sum("It was asked already" in answer for answer in answers) == 2
     assert states(*rows) == ["queued", "failed", "failed", "failed"]
@@ -160,13 +155,13 @@ def test_each_item_keeps_and_shows_its_lineage(operator: Client) -> None:
     AttemptFactory(execution=rows[1], number=4)
     begin(operator, rows)
     turn(Succeeded())
-    turn(Failed("builtins.ValueError", "again"))  # the second of them fails anew, and is discarded
+    turn(Failed("builtins.ValueError", "again"))  # the second execution of the replay fails again
     page = ask(operator, "discard_selected", [rows[1]])
     confirm(operator, page, reason="known <b>now</b>")
     address = reverse("admin:scheduling_schedulerexecution_change", args=[rows[1].pk])
     deeds = operator.get(address).context["deeds"]
     made = Replay.objects.get()
-    assert [(deed.who, deed.what) for deed in deeds] == [
+    assert [(entry["who"], entry["text"]) for _time, entry in deeds] == [
         ("operator", "discard: known <b>now</b>"),
         ("operator", f"republish: replay {made.pk}"),
     ]
@@ -182,17 +177,17 @@ def test_each_item_keeps_and_shows_its_lineage(operator: Client) -> None:
 
 
 def stop_address(made: Replay) -> str:
-    """Of its button."""
+    """Return the URL of the replay's stop button."""
     return reverse("admin:scheduling_replay_stop", args=[made.pk])
 
 
-def test_stop_is_a_post_of_those_who_may_republish(operator: Client, viewer: Client, nobody: Client) -> None:
+def test_stop_is_a_post_of_those_who_may_republish(operator: Client, viewer: Client, no_rights: Client) -> None:
     rows = FailedExecutionFactory.create_batch(3)
     begin(operator, rows)
     made = Replay.objects.get()
     assert stop_address(made) in operator.get(LIST).content.decode()
     assert stop_address(made) not in viewer.get(LIST).content.decode()
-    assert [client.post(stop_address(made)).status_code for client in (viewer, nobody, Client())] == [403, 403, 302]
+    assert [client.post(stop_address(made)).status_code for client in (viewer, no_rights, Client())] == [403, 403, 302]
     assert operator.get(stop_address(made)).status_code == 405
     made.refresh_from_db()
     assert made.state == "waiting"
@@ -208,7 +203,7 @@ def test_stop_is_a_post_of_those_who_may_republish(operator: Client, viewer: Cli
 # --- its pages --------------------------------------------------------------------------------------
 
 
-def test_the_list_and_the_page(viewer: Client, operator: Client, nobody: Client) -> None:
+def test_the_list_and_the_page(viewer: Client, operator: Client, no_rights: Client) -> None:
     rows = FailedExecutionFactory.create_batch(3)
     begin(operator, rows)
     made = Replay.objects.get()
@@ -219,7 +214,7 @@ def test_the_list_and_the_page(viewer: Client, operator: Client, nobody: Client)
     ]
     for address in pages:
         assert viewer.get(address).status_code == 200, address
-        assert nobody.get(address).status_code == 403, address
+        assert no_rights.get(address).status_code == 403, address
     assert viewer.get(pages[2]).headers["X-Part"] == "replays"
     text = viewer.get(pages[1]).content.decode()
     for row in rows:

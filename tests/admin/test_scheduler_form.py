@@ -1,4 +1,4 @@
-"""The Scheduler's form: errors at their fields, the preview, the zone of its date, the trail."""
+"""Tests of the form of a schedule: errors at the right fields, the preview, the date's time zone, and audit entries."""
 
 from __future__ import annotations
 
@@ -13,55 +13,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling import registry
-from scheduling.admin.next_runs import next_runs_panel
+from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
+from scheduling.handlers import Handler, RetryPolicy, registry
 from scheduling.models import Scheduler, Worker
-from scheduling.registry import Handler, RetryPolicy
+from tests.admin.audit import entry_line
+from tests.admin.scheduler_form import ADD, change, form, worker
+from tests.apps.sample.workers import noop
 from tests.factories import ReportFactory, SchedulerFactory, UserFactory, WorkerFactory
-from tests.handlers.workers import noop
-
-ADD = reverse("admin:scheduling_scheduler_add")
-
-
-def form(**values: Any) -> dict[str, Any]:
-    """What a browser posts from the form."""
-    blank = {
-        "description": "Nightly",
-        "worker": "",
-        "report": "",
-        "reminder": "",
-        "params": "{}",
-        "schedule": "0 8 * * *",
-        "date_time_0": "",
-        "date_time_1": "",
-        "timezone": "",
-        "status": "on",
-        "pause_reason": "",
-        "max_retries": "",
-        "retry_delay_ms": "",
-        "retry_multiplier": "",
-        "retry_max_delay_ms": "",
-        "retry_jitter": "unknown",
-        "time_limit": "",
-        "language": "",
-        "user": "",
-        "group": "",
-    }
-    return {**blank, **values}
-
-
-def worker(name: str = "tests.noop") -> int:
-    """The key of a registered worker's row."""
-    return Worker.objects.get(name=name).pk
-
-
-def change(scheduler: Scheduler) -> str:
-    """The address of the form."""
-    return reverse("admin:scheduling_scheduler_change", args=[scheduler.pk])
 
 
 def errors(response: Any) -> dict[str, list[str]]:
-    """Sentences by field."""
+    """Return the error messages of each field."""
     return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
 
 
@@ -116,7 +78,7 @@ def test_a_user_that_is_named_stays(editor: Client) -> None:
         ({"language": "tlh"}, "language", "is not one of the available choices"),
     ],
 )
-def test_each_error_is_a_sentence_at_its_field_and_nothing_is_written(
+def test_errors_stand_at_their_fields_and_nothing_is_written(
     editor: Client, values: dict[str, Any], field: str, sentence: str
 ) -> None:
     before = Scheduler.objects.count()
@@ -142,7 +104,8 @@ def test_several_errors_are_told_at_once(editor: Client) -> None:
 def test_the_policy_is_held_against_the_targets_own_code(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     handler = Handler("worker", "tests.patient", noop, retry=RetryPolicy(delay_ms=60_000))
     monkeypatch.setitem(registry._handlers, ("worker", "tests.patient"), handler)
-    # A ceiling of 40 s fits the settings' first delay of 30 s, and not the 60 s of the code.
+    # The first delay is 30 s in the settings and 60 s in the handler. A maximum of 40 s fits the settings, but not the
+    # handler, and the handler's delay applies.
     response = editor.post(ADD, form(worker=WorkerFactory(name="tests.patient").pk, retry_max_delay_ms="40000"))
     assert "must be at least the first delay (60000 ms)" in errors(response)["retry_max_delay_ms"][0]
 
@@ -154,7 +117,7 @@ def test_params_are_held_against_the_handlers_model(editor: Client) -> None:
     assert response.status_code == 302
 
 
-def test_a_target_whose_own_params_are_nonsense_is_an_error_and_no_crash(editor: Client) -> None:
+def test_target_with_invalid_params_is_an_error_and_no_crash(editor: Client) -> None:
     Worker.objects.filter(name="tests.typed").update(params=["no", "object"])
     response = editor.post(ADD, form(worker=worker("tests.typed")))
     assert "not a JSON object; mend them first" in errors(response)["params"][0]
@@ -165,7 +128,7 @@ def test_code_that_is_not_registered_here_is_no_error(editor: Client) -> None:
     assert editor.post(ADD, form(worker=absent.pk)).status_code == 302
 
 
-# --- the date is on the clock of the schedule's zone ------------------------------------------------
+# --- the date is in the schedule's time zone --------------------------------------------------------
 
 
 def test_a_date_is_read_and_shown_in_the_schedules_zone(editor: Client) -> None:
@@ -176,12 +139,12 @@ def test_a_date_is_read_and_shown_in_the_schedules_zone(editor: Client) -> None:
     page = editor.get(change(row)).content.decode()
     assert 'value="2099-07-01"' in page
     assert 'value="08:00:00"' in page
-    # Saving it as it is moves nothing, and a new zone takes the clock's reading along.
+    # If the user changes nothing, the instant stays. If the user changes the time zone, the local time stays 08:00.
     again = {**values, "date_time_1": "08:00:00", "user": row.user_id}
     editor.post(change(row), again)
     row.refresh_from_db()
     assert row.date_time == datetime(2099, 7, 1, 6, 0, tzinfo=UTC)
-    assert LogEntry.objects.latest("id").change_message == "Nothing was changed."
+    assert entry_line() == "Nothing was changed."
     editor.post(change(row), {**again, "timezone": "Asia/Tokyo"})
     row.refresh_from_db()
     assert row.date_time == datetime(2099, 6, 30, 23, 0, tzinfo=UTC)
@@ -237,7 +200,7 @@ def test_an_expression_with_few_runs_left_shows_those() -> None:
     assert "It has no run to come." in next_runs_panel(Scheduler(date_time=clock.now() - timedelta(days=1)))
 
 
-def test_a_schedule_that_is_off_says_that_these_would_be_its_runs(editor: Client) -> None:
+def test_paused_schedule_shows_hypothetical_runs(editor: Client) -> None:
     assert "these would be its runs" in editor.get(change(SchedulerFactory(off=True))).content.decode()
 
 
@@ -273,7 +236,7 @@ def test_a_row_that_plain_sql_has_spoilt_is_shown_with_its_error(editor: Client)
     assert errors(editor.post(change(row), form(worker=worker(), schedule="99 * * * *")))["schedule"]
 
 
-# --- the trail --------------------------------------------------------------------------------------
+# --- audit entries ----------------------------------------------------------------------------------
 
 
 def test_an_edit_is_recorded_with_old_and_new_values(editor: Client) -> None:
@@ -286,7 +249,7 @@ def test_an_edit_is_recorded_with_old_and_new_values(editor: Client) -> None:
     del values["status"]
     assert editor.post(change(row), values).status_code == 302
     entry = LogEntry.objects.latest("id")
-    assert entry.get_change_message() == (
+    assert entry_line(entry) == (
         "params.since_days: (empty) -> 3; schedule: 0 8 * * * -> 0 9 * * *; timezone: (empty) -> UTC; "
         "status: yes -> no; max_retries: (empty) -> 5"
     )
@@ -299,7 +262,7 @@ def test_an_edit_is_recorded_with_old_and_new_values(editor: Client) -> None:
 def test_targets_are_recorded_by_their_names(editor: Client) -> None:
     row = SchedulerFactory(description="Nightly")
     editor.post(change(row), form(worker=worker("tests.fail")))
-    assert LogEntry.objects.latest("id").change_message == "worker: tests.noop -> tests.fail"
+    assert entry_line() == "worker: tests.noop -> tests.fail"
 
 
 def test_saving_does_not_write_back_what_a_producer_moved_meanwhile(editor: Client) -> None:
@@ -325,7 +288,7 @@ def test_deleting_keeps_the_history_and_says_so(editor: Client) -> None:
 
 
 def shown(client: Client, row: Scheduler) -> dict[str, Any]:
-    """The form's inputs that a browser would post back unseen."""
+    """Return the form's hidden inputs, which hold the initial values. A browser posts these inputs with the form."""
     page = client.get(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
     return {
         f"initial-{name}": str(page.context["adminform"].form[name].value())
@@ -344,7 +307,7 @@ def test_an_old_form_does_not_resume_what_was_paused_since(editor: Client) -> No
     assert editor.post(address, data).status_code == 302
     row.refresh_from_db()
     assert (row.description, row.status, row.pause_reason) == ("Weekly", False, "the bank is closed")
-    # Turned here, it is turned.
+    # If the operator changes the status in a newly loaded form, the change is stored.
     assert editor.post(address, form(worker=row.worker_id, **shown(editor, row))).status_code == 302
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")

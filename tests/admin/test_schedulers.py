@@ -1,4 +1,4 @@
-"""The list of Schedulers and its actions: on, off, run now."""
+"""Tests of the list of schedules and of the actions "switch on", "switch off" and "run now"."""
 
 from __future__ import annotations
 
@@ -14,30 +14,28 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin import selection, switch
+from scheduling.admin.common.batches import RequestLimits
+from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.core.lifecycle import State
 from scheduling.models import Scheduler, SchedulerExecution
+from tests.admin.audit import entry_line
 from tests.admin.conftest import said
-from tests.admin.test_scheduler_form import form
+from tests.admin.scheduler_form import form
 from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+
+pytestmark = pytest.mark.django_db
 
 LIST = reverse("admin:scheduling_scheduler_changelist")
 
 
-@pytest.fixture(autouse=True)
-def _empty(db: None) -> None:
-    # The nightly cleanup is a schedule of its own, made by a migration.
-    Scheduler.objects.all().delete()
-
-
 def act(client: Client, action: str, rows: list[Scheduler], address: str = LIST, **more: Any) -> Any:
-    """Post an action of the list as its form does, and follow to the answer."""
+    """Post an action as the list's form does, and follow redirects."""
     data = {"action": action, "_selected_action": [row.pk for row in rows], "index": "0", "select_across": "0", **more}
     return client.post(address, data, follow=True)
 
 
 def run_address(row: Scheduler) -> str:
-    """The page between the button and the run."""
+    """Return the URL of the confirmation page of "Run now"."""
     return reverse("admin:scheduling_scheduler_run", args=[row.pk])
 
 
@@ -60,7 +58,7 @@ def test_the_list_shows_words_zone_next_run_and_last_result(viewer: Client) -> N
         assert text in page, text
     assert reverse("admin:scheduling_schedulerexecution_change", args=[last.pk]) in page
     assert "sch-bad" in page
-    assert "sch-good" in page  # switched on
+    assert "sch-good" in page  # the CSS class of the state chip of a schedule that is on
 
 
 def test_what_cannot_run_is_seen_in_the_list(viewer: Client) -> None:
@@ -72,6 +70,15 @@ def test_what_cannot_run_is_seen_in_the_list(viewer: Client) -> None:
     for text in ("overdue", "Is manage.py run_scheduler running?", "not registered", "cannot be planned", "&lt;b&gt;"):
         assert text in page, text
     assert "<i>" not in page
+
+
+@pytest.mark.parametrize(("seconds", "overdue"), [(45, False), (75, True)])
+def test_list_and_page_agree_on_what_is_overdue(viewer: Client, seconds: int, overdue: bool) -> None:
+    late = SchedulerFactory()
+    Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(seconds=seconds))
+    page = reverse("admin:scheduling_scheduler_change", args=[late.pk])
+    assert ("Is manage.py run_scheduler running?" in viewer.get(LIST).content.decode()) is overdue
+    assert ("It fell due" in viewer.get(page).content.decode()) is overdue
 
 
 def test_the_queries_do_not_grow_with_the_rows(viewer: Client) -> None:
@@ -137,7 +144,7 @@ def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
     on.refresh_from_db()
     assert (on.status, on.next_run_at) == (False, None)
     entry = LogEntry.objects.get()
-    assert (entry.object_id, entry.change_message) == (str(on.pk), "status: yes -> no")
+    assert (entry.object_id, entry_line(entry)) == (str(on.pk), "status: yes -> no")
     act(operator, "switch_on", [on, off])
     for row in (on, off):
         row.refresh_from_db()
@@ -182,7 +189,8 @@ def test_all_that_match_are_switched_and_not_only_the_page(operator: Client) -> 
 def test_a_request_has_only_so_much_time_and_says_what_is_left(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(switch, "in_chunks", lambda rows: selection.in_chunks(rows, size=2, budget=-1.0))
+    monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
+    monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = SchedulerFactory.create_batch(5)
     assert said(act(operator, "switch_off", rows, post="yes")) == [
         "2 schedules were paused.",
@@ -190,7 +198,7 @@ def test_a_request_has_only_so_much_time_and_says_what_is_left(
     ]
 
 
-def test_switching_off_asks_for_a_reason_that_is_shown_wherever_it_is_off(operator: Client) -> None:
+def test_pause_asks_for_a_reason_and_every_page_shows_it(operator: Client) -> None:
     rows = SchedulerFactory.create_batch(2)
     off = SchedulerFactory(off=True)
     asked = act(operator, "switch_off", [*rows, off])
@@ -202,7 +210,7 @@ def test_switching_off_asks_for_a_reason_that_is_shown_wherever_it_is_off(operat
     assert row.pause_reason == "moving the <b>database</b>"
     assert Scheduler.objects.get(pk=off.pk).pause_reason == ""
     entry = LogEntry.objects.latest("id")
-    assert entry.change_message == "status: yes -> no; pause_reason: (empty) -> moving the <b>database</b>"
+    assert entry_line(entry) == "status: yes -> no; pause_reason: (empty) -> moving the <b>database</b>"
     for address in (LIST, reverse("admin:scheduling_scheduler_change", args=[row.pk])):
         page = operator.get(address).content.decode()
         assert "moving the &lt;b&gt;database&lt;/b&gt;" in page, address
@@ -219,10 +227,10 @@ def test_resuming_forgets_the_reason(operator: Client) -> None:
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")
     assert row.next_run_at is not None
-    assert LogEntry.objects.get().change_message == ("status: no -> yes; pause_reason: waiting for Tuesday -> (empty)")
+    assert entry_line(LogEntry.objects.get()) == ("status: no -> yes; pause_reason: waiting for Tuesday -> (empty)")
 
 
-def test_pausing_from_the_page_leads_back_to_where_one_came_from(operator: Client) -> None:
+def test_pause_returns_to_the_page_it_started_from(operator: Client) -> None:
     row = SchedulerFactory()
     pause = reverse("admin:scheduling_scheduler_pause", args=[row.pk])
     assert pause in operator.get(reverse("admin:scheduling_scheduler_change", args=[row.pk])).content.decode()
@@ -238,11 +246,11 @@ def test_pausing_from_the_page_leads_back_to_where_one_came_from(operator: Clien
         assert response["Location"] == where
         row.refresh_from_db()
         assert (row.status, row.pause_reason) == (False, "")
-        assert operator.get(pause).status_code == 302  # it is off already
+        assert operator.get(pause).status_code == 302  # the schedule is off already
         operator.post(reverse("admin:scheduling_scheduler_resume", args=[row.pk]))
 
 
-def test_a_run_that_did_not_come_about_says_why_its_schedule_is_off(operator: Client) -> None:
+def test_skipped_run_says_why_its_schedule_is_paused(operator: Client) -> None:
     row = SchedulerFactory(off=True, pause_reason="the warehouse moves")
     for state, told in (("skipped", True), ("succeeded", False)):
         execution = SchedulerExecutionFactory(scheduler=row, **{state: True})
@@ -250,7 +258,7 @@ def test_a_run_that_did_not_come_about_says_why_its_schedule_is_off(operator: Cl
         assert ("Its schedule is switched off: the warehouse moves" in page.content.decode()) is told
 
 
-def test_the_form_keeps_the_reason_and_forgets_it_when_it_is_switched_on(editor: Client) -> None:
+def test_form_keeps_the_pause_reason_until_the_schedule_is_resumed(editor: Client) -> None:
     row = SchedulerFactory(worker=WorkerFactory(name="tests.noop"))
     address = reverse("admin:scheduling_scheduler_change", args=[row.pk])
     values = form(worker=row.worker.pk, pause_reason="the warehouse moves")
@@ -258,19 +266,27 @@ def test_the_form_keeps_the_reason_and_forgets_it_when_it_is_switched_on(editor:
     editor.post(address, values)
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (False, "the warehouse moves")
-    assert "pause_reason: (empty) -> the warehouse moves" in LogEntry.objects.latest("id").change_message
+    assert "pause_reason: (empty) -> the warehouse moves" in entry_line()
     editor.post(address, {**values, "status": "on"})
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")
 
 
-def test_a_reason_is_bounded_and_a_second_click_does_not_overwrite_it(operator: Client) -> None:
+def test_pause_reason_is_bounded_and_kept_on_a_second_click(operator: Client) -> None:
     row = SchedulerFactory()
     pause = reverse("admin:scheduling_scheduler_pause", args=[row.pk])
     operator.post(pause, {"reason": "x" * 5_000})
     operator.post(pause, {"reason": "another"})
     row.refresh_from_db()
     assert row.pause_reason == "x" * 500
+    other = SchedulerFactory()
+    refused = operator.post(
+        reverse("admin:scheduling_scheduler_pause", args=[other.pk]), {"reason": "why\x00", "back": "dashboard"}
+    )
+    assert dict(refused.context["c"].hidden) == {"back": "dashboard"}
+    assert "Null characters are not allowed." in refused.content.decode()
+    other.refresh_from_db()
+    assert other.status
     assert LogEntry.objects.count() == 1
 
 
@@ -289,7 +305,7 @@ def test_run_now_asks_first_and_then_leads_to_the_execution(operator: Client) ->
     assert (execution.state, execution.trigger, execution.requested_by) == ("queued", "manual", "operator")
     assert f"execution {execution.pk}" in said(response)[0]
     entry = LogEntry.objects.get()
-    assert (entry.object_id, entry.change_message) == (str(row.pk), "run now")
+    assert (entry.object_id, entry_line(entry)) == (str(row.pk), "run now")
     row.refresh_from_db()
     assert not row.status
 
@@ -312,7 +328,7 @@ def test_params_that_do_not_fit_are_refused_before_the_run(operator: Client) -> 
     assert "It cannot run with its own parameters: they do not fit its code. since_days: " in page
     operator.post(run_address(row))
     assert not SchedulerExecution.objects.exists()
-    # With others it can.
+    # If the operator replaces the parameters for this run, the run is accepted.
     operator.post(run_address(row), {"params": '{"since_days": 9}'})
     assert SchedulerExecution.objects.get().params == {"since_days": 9}
 
@@ -332,9 +348,9 @@ def test_parameters_for_this_run_only(operator: Client) -> None:
     row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
     page = operator.get(run_address(row))
     form = page.context["c"].params
-    assert (form.as_, form.inputs["since_days"].value()) == ("fields", "3")
+    assert (form.open, form.inputs["since_days"].value()) == (False, "3")
     key = dict(page.context["c"].hidden)
-    typed = {"params.as": "fields", "params.for": "worker/tests.typed", "params": "{}", **key}
+    typed = {"params.for": "worker/tests.typed", "params": "{}", **key}
     refused = operator.post(run_address(row), {**typed, "params.field.since_days": "700"})
     assert "Input should be less than or equal to 90" in refused.content.decode()
     assert dict(refused.context["c"].hidden) == {"key": uuid.UUID(key["key"])}
@@ -344,19 +360,22 @@ def test_parameters_for_this_run_only(operator: Client) -> None:
     assert SchedulerExecution.objects.get().params == {"since_days": 7}
     row.refresh_from_db()
     assert row.params == {"since_days": 3}
-    assert LogEntry.objects.get().change_message == "run now, for this run only: since_days: 3 -> 7"
-    # One that is left empty falls back to the target's own, which the schedule's would have covered.
+    assert entry_line(LogEntry.objects.get()) == "run now, for this run only; params.since_days: 3 -> 7"
+    # If the input is empty, this run uses the target's default and not the schedule's own value.
     operator.post(run_address(row), {**typed, "params.field.since_days": "", "key": ""})
     assert SchedulerExecution.objects.latest("id").params == {}
 
 
-def test_the_other_way_of_writing_is_asked_for_and_runs_nothing(operator: Client) -> None:
+def test_both_ways_of_writing_edited_run_nothing(operator: Client) -> None:
     row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
-    asked = {"params.as": "fields", "params.for": "worker/tests.typed", "params.field.since_days": "8"}
-    response = operator.post(run_address(row), {**asked, "params": "{}", "params.wanted": "json"})
-    assert response["X-Part"] == "params"
-    assert "&quot;since_days&quot;: 8" in response.content.decode()
+    asked = {"params.for": "worker/tests.typed", "params.field.since_days": "8", "params.was": '{"since_days": 3}'}
+    response = operator.post(run_address(row), {**asked, "params": '{"since_days": 9}'})
+    assert response.status_code == 200
+    assert "Both the inputs and this text were edited." in response.content.decode()
+    assert 'name="params.field.since_days" value="8"' in response.content.decode()
     assert not SchedulerExecution.objects.exists()
+    operator.post(run_address(row), {**asked, "params": ""})
+    assert SchedulerExecution.objects.get().params == {"since_days": 8}
 
 
 def test_the_lists_action_runs_several(operator: Client) -> None:
@@ -377,7 +396,7 @@ def test_the_lists_action_runs_several(operator: Client) -> None:
 
 
 def test_too_many_at_once_are_refused(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("scheduling.admin.run_now.MOST", 3)
+    monkeypatch.setattr(RunNow, "schedules_per_request", 3)
     rows = SchedulerFactory.create_batch(4)
     page = act(operator, "run_selected", rows)
     assert "At most 3 can be run at once." in page.content.decode()
@@ -386,7 +405,7 @@ def test_too_many_at_once_are_refused(operator: Client, monkeypatch: pytest.Monk
 
 
 def _hidden(page: Any) -> dict[str, Any]:
-    """What the page in between sends along."""
+    """Return the hidden inputs of the confirmation page."""
     data: dict[str, Any] = {}
     for name, value in page.context["c"].hidden:
         data.setdefault(name, []).append(value)

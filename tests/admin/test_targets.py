@@ -1,4 +1,4 @@
-"""Workers, reminders and processes."""
+"""Tests of the admin pages of workers, reminders and processes."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 
 from scheduling.models import Reminder, Worker
+from tests.admin.audit import entry_line
 from tests.factories import ProcessFactory, SchedulerFactory, WorkerFactory
 
 WORKERS = reverse("admin:scheduling_worker_changelist")
@@ -17,12 +18,12 @@ PROCESSES = reverse("admin:scheduling_process_changelist")
 
 
 def change(row: Worker) -> str:
-    """The address of a worker's form."""
+    """Return the URL of a worker's form."""
     return reverse("admin:scheduling_worker_change", args=[row.pk])
 
 
 def form_errors(response: Any) -> dict[str, list[str]]:
-    """Sentences by field."""
+    """Return the error messages of each field."""
     return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
 
 
@@ -47,7 +48,7 @@ def test_the_name_is_chosen_once(editor: Client) -> None:
     assert editor.post(change(row), values).status_code == 302
     row.refresh_from_db()
     assert (row.name, row.title, row.params) == ("tests.typed", "Typed", {"since_days": 7})
-    message = LogEntry.objects.get().change_message
+    message = entry_line(LogEntry.objects.get())
     assert "params.since_days: (empty) -> 7" in message
     assert "title: (empty) -> Typed" in message
 
@@ -95,7 +96,7 @@ def test_a_reminders_recipients_are_addresses(editor: Client) -> None:
     assert (row.recipients, row.params) == ("a@example.com\nb@example.com", {})
     assert "a@example.com +1" in editor.get(reverse("admin:scheduling_reminder_changelist")).content.decode()
     editor.post(reverse("admin:scheduling_reminder_change", args=[row.pk]), {**values, "subject": "Soon"})
-    assert "subject: Now -> Soon" in LogEntry.objects.latest("id").change_message
+    assert "subject: Now -> Soon" in entry_line()
 
 
 def test_processes_are_alive_silent_or_stopped(viewer: Client) -> None:
@@ -108,10 +109,10 @@ def test_processes_are_alive_silent_or_stopped(viewer: Client) -> None:
     assert "queue main, runs 7" in page
     for presence, row in rows.items():
         listed = viewer.get(f"{PROCESSES}?presence={presence}")
-        assert [each.pk for each in listed.context["cl"].result_list] == [row.pk]
+        assert [process.pk for process in listed.context["cl"].result_list] == [row.pk]
         detail = viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])).content.decode()
         assert presence in detail
-    assert [each.pk for each in viewer.get(f"{PROCESSES}?kind=producer").context["cl"].result_list] == [
+    assert [process.pk for process in viewer.get(f"{PROCESSES}?kind=producer").context["cl"].result_list] == [
         rows["stopped"].pk
     ]
 

@@ -1,6 +1,6 @@
-"""Why did it (not) run? Each situation is brought about by the code that brings it about, and one page tells its cause.
+"""The pages explain why an execution ran or did not run. Each test causes one situation and reads the explanation.
 
-Processes are real, and die by signals; only time is moved on by hand.
+The processes are real and are killed by real signals. The tests replace only the clock.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin import around
+from scheduling.admin.executions import surroundings
 from scheduling.broker.database import DatabaseBroker
-from scheduling.claim import claim_due
-from scheduling.dispatch import run_now
+from scheduling.execution.claim import claim_due
+from scheduling.execution.run_now import run_now
 from scheduling.models import Process, Scheduler, SchedulerExecution, Worker
-from scheduling.reconcile import sweep
-from tests.admin.test_executions import page_of
-from tests.support import Commands, due, queued, scheduler, wait_for
+from scheduling.producer.sweeps import sweep
+from tests.admin.pages import page_of
+from tests.factories import ManualExecutionFactory, SchedulerFactory, due
+from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(autouse=True)
-def only_ours(transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No nightly row, and nothing known of a broker."""
-    Scheduler.objects.all().delete()
-    monkeypatch.setattr(around, "_broker_said", (0.0, ""))
+def broker_not_asked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Delete the broker's last answer from the cache. Without this, the pages would reuse the answer for 10 s."""
+    monkeypatch.setattr(surroundings, "_broker_said", (0.0, ""))
 
 
 @pytest.fixture
 def consumer(commands: Commands) -> Any:
-    """A real consumer."""
+    """Provide a consumer that runs as a real process."""
     process = commands.start("run_worker", "--concurrency", "3")
     commands.ready(process)
     return process
@@ -48,7 +48,7 @@ def consumer(commands: Commands) -> Any:
 
 @pytest.fixture
 def later() -> Iterator[Any]:
-    """Moves the clock of this process on, and lets it go on from there."""
+    """Return a function that moves this process's clock forward. The clock continues from the new time."""
     travels: list[time_machine.travel] = []
 
     def travel(**by: float) -> datetime:
@@ -57,12 +57,12 @@ def later() -> Iterator[Any]:
         return clock.now()
 
     yield travel
-    for each in reversed(travels):
-        each.stop()
+    for travel in reversed(travels):
+        travel.stop()
 
 
 def text_of(client: Client, address: str) -> str:
-    """What a page says, without the markup."""
+    """Return a page's text without markup."""
     response = client.get(address)
     assert response.status_code == 200
     body = response.content.decode().split('id="content-main"')[1].split("<footer")[0]
@@ -70,7 +70,7 @@ def text_of(client: Client, address: str) -> str:
 
 
 def lead(client: Client, row: SchedulerExecution) -> str:
-    """The sentences below the state of an execution's page."""
+    """Return the explanation below the state on the execution's page."""
     response = client.get(page_of(row))
     assert response.status_code == 200
     sentences: list[str] = response.context["why"]
@@ -80,12 +80,12 @@ def lead(client: Client, row: SchedulerExecution) -> str:
 
 
 def schedule_page(row: Scheduler) -> str:
-    """The address of a schedule's page."""
+    """Return the URL path of the schedule's page."""
     return reverse("admin:scheduling_scheduler_change", args=[row.pk])
 
 
 def until(row: SchedulerExecution, *states: str) -> SchedulerExecution:
-    """The row, as soon as it is in one of the states."""
+    """Wait until the row is in one of `states`, and return the row."""
 
     def there() -> bool:
         row.refresh_from_db()
@@ -96,9 +96,9 @@ def until(row: SchedulerExecution, *states: str) -> SchedulerExecution:
 
 
 def one(handler: str, **columns: Any) -> SchedulerExecution:
-    """An execution that waits for a consumer, with the policy of its handler."""
+    """Return an execution that waits for a consumer. The handler's retry policy applies to the execution."""
     params = columns.pop("params", {})
-    (row,) = queued(scheduler(handler, **columns), params=params)
+    row = ManualExecutionFactory(scheduler=SchedulerFactory(rare=True, handler=handler, **columns), params=params)
     return row
 
 
@@ -106,7 +106,7 @@ def one(handler: str, **columns: Any) -> SchedulerExecution:
 
 
 def test_paused(operator: Client) -> None:
-    row = scheduler(schedule="0 12 * * *")
+    row = SchedulerFactory(schedule="0 12 * * *")
     row.status = False
     row.save()
     claim_due(clock.now() + timedelta(days=2), embedded=True)
@@ -117,7 +117,7 @@ def test_paused(operator: Client) -> None:
 
 
 def test_paused_after_it_had_fallen_due(operator: Client) -> None:
-    row = due(scheduler(schedule="* * * * *"), clock.now() - timedelta(seconds=2))
+    row = due(SchedulerFactory(rare=True), clock.now() - timedelta(seconds=2))
     row.status = False
     row.save()
     claim_due(clock.now(), embedded=True)
@@ -128,7 +128,7 @@ def test_paused_after_it_had_fallen_due(operator: Client) -> None:
 
 def test_missed(operator: Client) -> None:
     midnight = clock.now().replace(hour=0, minute=0, second=0, microsecond=0)
-    row = due(scheduler(schedule="0 * * * *"), midnight - timedelta(hours=3))
+    row = due(SchedulerFactory(schedule="0 * * * *"), midnight - timedelta(hours=3))
     with time_machine.travel(midnight + timedelta(minutes=1)):
         said = text_of(operator, schedule_page(row))
         assert "It fell due 3 h 1 min ago, and no producer has claimed it. No producer is alive" in said
@@ -141,12 +141,12 @@ def test_missed(operator: Client) -> None:
     ), lead(operator, missed)
 
 
-# --- 4 and 5: claimed, and not published ------------------------------------------------------------
+# --- 4 and 5: claimed but not published -------------------------------------------------------------
 
 
 @pytest.fixture
 def closed() -> Iterator[str]:
-    """A broker's address at which nothing listens: the port is taken, so that nobody comes to."""
+    """Provide the URL of a broker that refuses connections. The port stays bound, so no process can listen on it."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"amqp://guest:hush@127.0.0.1:{taken.getsockname()[1]}/"
@@ -154,9 +154,9 @@ def closed() -> Iterator[str]:
 
 @pytest.fixture
 def unpublished(commands: Commands, settings: Any, closed: str) -> Any:
-    """What a real producer claimed while nothing listened where its broker should be."""
+    """Provide an execution that a real producer claimed while the producer could not reach its broker."""
     settings.BROKER_URL = closed
-    due(scheduler(schedule="* * * * *"), clock.now() - timedelta(seconds=1))
+    due(SchedulerFactory(rare=True), clock.now() - timedelta(seconds=1))
     commands.start("run_scheduler", BROKER_URL=closed)
     wait_for(SchedulerExecution.objects.filter(state="claimed").exists, "a claim")
     return SchedulerExecution.objects.order_by("pk")[0]
@@ -213,7 +213,7 @@ def test_timed_out(consumer: Any, operator: Client) -> None:
     assert lead(operator, row).startswith(
         "Attempt 1 did not succeed: TimedOut: It ran longer than its time limit of 1 s and was ended."
     )
-    assert "signal SIGKILL" in text_of(operator, page_of(row))  # it did not heed TERM
+    assert "signal SIGKILL" in text_of(operator, page_of(row))  # the handler ignored SIGTERM
 
 
 def test_killed(consumer: Any, operator: Client) -> None:
@@ -244,7 +244,7 @@ def test_cancelled_while_it_ran(consumer: Any, operator: Client) -> None:
 
 
 def test_cancelled_while_it_waited(operator: Client) -> None:
-    row = run_now(scheduler(), DatabaseBroker())
+    row = run_now(SchedulerFactory(rare=True), DatabaseBroker())
     operator.post(page_of(row, "cancel"))
     assert lead(operator, until(row, "cancelled")) == "Cancelled by operator."
     assert "It never started." in text_of(operator, page_of(row))
@@ -265,7 +265,7 @@ def test_its_parameters_are_invalid(consumer: Any, operator: Client) -> None:
     assert "The error says that a retry cannot help." in said
 
 
-# --- 12: an operator's word -------------------------------------------------------------------------
+# --- 12: an operator cancelled the execution --------------------------------------------------------
 
 
 def test_discarded(consumer: Any, operator: Client) -> None:

@@ -1,4 +1,7 @@
-"""Every button of the admin pressed once, as a browser presses it: what each sends, kept to be sent by others."""
+"""Press every button of the admin once, as a browser does.
+
+Keep the posted data, so that a test can post the same data as another user.
+"""
 
 from __future__ import annotations
 
@@ -17,32 +20,43 @@ from tests.admin.addresses import Address
 from tests.admin.world import World, changed, world
 
 STEPS = 4
-"""Pages in a row: a form, a page that asks, one that asks again."""
+"""The maximum number of POSTs for one button: the form, the confirmation page and further confirmations."""
 
 FILLED = {"reason": "it is known", "description": "described anew", "subject": "Another one"}
-"""What somebody types, by the field's name."""
+"""The text that is typed into a field of any form, by field name."""
+
+PARAMS = {"params.field.since_days": "7"}
+
+TYPED: dict[str, dict[str, Any]] = {
+    "scheduling_worker_add": {"name": "unused.too"},
+    "scheduling_reminder_add": {"name": "another", "recipients": "a@example.com"},
+    "cron_reports_report_add": {"controller": "unused.too"},
+    "scheduling_schedulerexecution_edit_rerun": PARAMS,
+    "scheduling_failedexecution_edit": PARAMS,
+}
+"""The text that is typed into the fields of one form only. Each key is the name of that form's URL pattern."""
 
 NOT_PRESSED = {"_addanother", "_continue", "_saveasnew", "_popup"}
-"""Other ways to send the same form."""
+"""Buttons that are not pressed, because they post the same form as another button."""
 
 
 @dataclass(frozen=True)
 class Post:
-    """What a button sends, and where to."""
+    """The data that a button posts, and the path that receives it."""
 
     path: str
     data: Mapping[str, Any]
 
     @property
     def key(self) -> str:
-        """The address's name, and the action that was chosen, if there was a choice."""
+        """The name of the path's URL pattern, followed by the chosen action if the form has actions."""
         name = resolve(urlsplit(self.path).path).url_name or ""
         return f"{name}: {self.data['action']}" if self.data.get("action") else name
 
 
 @contextmanager
 def undone() -> Iterator[None]:
-    """Whatever is stored meanwhile is not stored afterwards."""
+    """Roll back everything that is written to the database inside the block."""
     with transaction.atomic():
         yield
         transaction.set_rollback(True)
@@ -51,10 +65,10 @@ def undone() -> Iterator[None]:
 def press_all(
     client: Client, addresses: Sequence[Address], filled: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[Post, dict[str, Any]]]:
-    """Every POST that changes something, by its key, with what it changed.
+    """Press every button. Return each POST that changes rows, and the changes that the POST makes.
 
     Args:
-        filled: what is typed into the forms of an address, by its name.
+        filled: the text for the fields of single forms. Each key is the name of a form's URL pattern.
     """
     found: dict[str, tuple[Post, dict[str, Any]]] = {}
     seen: set[str] = set()
@@ -70,12 +84,12 @@ def press_all(
 
 
 def text_of(response: Any) -> str:
-    """What a response holds; a stream is read to its end, which is what closes its file."""
+    """Return a response's text. A streamed response (a download) is read to its end, so that its file is closed."""
     return (b"".join(response.streaming_content) if response.streaming else response.content).decode("utf-8", "replace")
 
 
 def press(client: Client, post: Post) -> tuple[Any, dict[str, Any]]:
-    """Send it, and take it back: the response, and what it changed."""
+    """Post the data, then roll back. Return the response and the rows that the POST changed."""
     with undone():
         before: World = world()
         response = client.post(post.path, post.data)
@@ -95,21 +109,21 @@ def _press(client: Client, post: Post, typed: Mapping[str, Any], found: dict[str
         seen.add(mark)
         if response.status_code != 200:
             return
-        further = [each for each in _posts(post.path, text_of(response), typed) if each.key == post.key]
+        further = [following for following in _posts(post.path, text_of(response), typed) if following.key == post.key]
         if not further:
             return
         post = further[0]
 
 
 def _posts(path: str, page: str, typed: Mapping[str, Any]) -> Iterator[Post]:
-    """What each button of each form of a page would send."""
+    """Yield the POST of every button of every form on a page."""
     soup = BeautifulSoup(page, "html.parser")
     for form in soup.find_all("form"):
         if str(form.get("method", "")).lower() != "post" or form.get("id") == "logout-form":
             continue
-        controls = [each for each in soup.find_all(["input", "select", "textarea", "button"]) if _within(each, form)]
+        controls = [field for field in soup.find_all(["input", "select", "textarea", "button"]) if _within(field, form)]
         data = _values(controls, typed)
-        for button in [each for each in controls if _submits(each)] or [None]:
+        for button in [control for control in controls if _submits(control)] or [None]:
             name = str(button.get("name") or "") if button is not None else ""
             if name in NOT_PRESSED:
                 continue
@@ -120,8 +134,8 @@ def _posts(path: str, page: str, typed: Mapping[str, Any]) -> Iterator[Post]:
 
 
 def _choices(controls: Sequence[Tag], pressed: str) -> Iterator[dict[str, Any]]:
-    """A list's actions one by one."""
-    select = next((each for each in controls if each.name == "select" and each.get("name") == "action"), None)
+    """Yield the data that chooses an action, once for each action of a list page. Without actions, yield {} once."""
+    select = next((field for field in controls if field.name == "select" and field.get("name") == "action"), None)
     if select is None or pressed == "action":
         yield {}
         return
@@ -147,15 +161,22 @@ def _values(controls: Sequence[Tag], typed: Mapping[str, Any]) -> dict[str, Any]
             continue
         if name in typed and kind != "hidden":
             data[name] = typed[name]
-        elif control.name == "textarea":
-            data[name] = control.get_text().removeprefix("\n")
-        elif control.name == "select":
-            chosen = control.find("option", selected=True) or control.find("option")
-            data[name] = str(chosen.get("value", "")) if chosen is not None else ""
         elif name == "_selected_action":
             data.setdefault(name, []).append(str(control.get("value", "")))
-        elif kind not in ("checkbox", "radio") or control.has_attr("checked"):
-            data[name] = str(control.get("value", "on" if kind in ("checkbox", "radio") else ""))
-        if name == "typed":  # a number to be confirmed by typing it
-            data[name] = next(str(each.get("value")) for each in controls if each.get("name") == "count")
+        elif (value := _sent(control, kind)) is not None:
+            data[name] = value
+        if name == "typed":  # a user must type this number to confirm
+            data[name] = next(str(control.get("value")) for control in controls if control.get("name") == "count")
     return data
+
+
+def _sent(control: Tag, kind: str) -> str | None:
+    """Return the value that a browser sends for an untouched control, or None if the browser sends no value."""
+    if control.name == "textarea":
+        return control.get_text().removeprefix("\n")
+    if control.name == "select":
+        chosen = control.find("option", selected=True) or control.find("option")
+        return str(chosen.get("value", "")) if chosen is not None else ""
+    if kind not in ("checkbox", "radio"):
+        return str(control.get("value", ""))
+    return str(control.get("value", "on")) if control.has_attr("checked") else None

@@ -1,4 +1,4 @@
-"""Everything that is stored, to be compared with what is stored afterwards."""
+"""A snapshot of the database, so that a test can compare the rows before and after."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from django.contrib.sessions.models import Session
 World = dict[str, list[tuple[Any, ...]]]
 
 PASSING = (Session,)
-"""Looking at a page may write these."""
+"""Django models whose rows may change when a user only views a page."""
 
 
 def world() -> World:
-    """All rows of all tables."""
+    """Return all rows of all tables."""
     return {
         model._meta.label: sorted(model._base_manager.values_list(), key=repr)
         for model in apps.get_models()
@@ -23,7 +23,7 @@ def world() -> World:
 
 
 def changed(before: World, after: World) -> dict[str, list[tuple[Any, ...]]]:
-    """The rows that are there afterwards and were not before, and those that are gone, by table."""
+    """Return added and deleted rows by table. A changed row appears twice: with its old and its new values."""
     found = {
         label: [row for row in [*rows, *after[label]] if (row in rows) != (row in after[label])]
         for label, rows in before.items()

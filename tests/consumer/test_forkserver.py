@@ -1,4 +1,4 @@
-"""The forkserver: no child outlives the consumer that it was born for."""
+"""A child that the forkserver forks for a consumer does not live longer than the consumer."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ import select
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from tests.support import ROOT
 
@@ -32,7 +34,8 @@ os._exit(0)
 """
 
 
-def test_a_child_whose_parent_died_before_the_kernel_was_asked_runs_nothing(tmp_path: Path) -> None:
+@pytest.mark.processes
+def test_child_runs_nothing_when_its_parent_died_before_prctl(tmp_path: Path) -> None:
     read, write = os.pipe()
     try:
         process = subprocess.Popen(
@@ -41,7 +44,7 @@ def test_a_child_whose_parent_died_before_the_kernel_was_asked_runs_nothing(tmp_
     finally:
         os.close(write)
     assert process.wait(30) == 0
-    # The child has the other end of the pipe, too: its end is the pipe's.
+    # The child also has the pipe's write end, so the pipe closes only when the child ends.
     assert select.select([read], [], [], 30)[0]
     assert os.read(read, 1) == b""
     os.close(read)

@@ -1,4 +1,4 @@
-"""Output: every line stamped, bounded in memory and in the database."""
+"""Every line of a run's output gets a time stamp. The output's size is limited in memory and in the database."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.consumer.child import LEVEL_MARK
-from scheduling.consumer.output import CUT, LINE_LIMIT, OutputBuffer
+from scheduling.consumer.output import LINE_LIMIT, OutputBuffer
+from scheduling.models.output import CUT
 
 AT = 1_765_540_800.0
 LINE = re.compile(r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z ([A-Z]+) (.*)$")
@@ -52,7 +53,7 @@ def test_what_is_too_long_keeps_both_ends_and_says_what_is_missing() -> None:
     assert "stored when the attempt ends" in full
     assert CUT in notice
     dropped = int(re.search(r"\((\d+) lines\)", notice).group(1))  # type: ignore[union-attr]
-    assert len(found) - 2 + dropped in (5_000, 5_001)  # the cut may fall inside a line
+    assert len(found) - 2 + dropped in (5_000, 5_001)  # the output may be cut inside a line
     assert len(stored) < 40_000
 
 
@@ -96,3 +97,12 @@ def test_lines_are_echoed_while_the_first_part_fills() -> None:
     for _ in range(1_000):
         buffer.feed(b"twelve chars\n", AT)
     assert 0 < len(heard) < 30
+
+
+def test_a_second_finish_does_not_repeat_the_note_about_output_left_out() -> None:
+    """A settle that the database refuses is tried again, so `finish` is called twice."""
+    buffer = OutputBuffer(1_000)
+    for _ in range(100):
+        buffer.feed(b"x" * 99 + b"\n", AT)
+    assert CUT in buffer.take() + buffer.finish(AT)
+    assert buffer.finish(AT) == ""

@@ -1,4 +1,4 @@
-"""run_worker as a process: every way a run can go is a recorded outcome, and the next task goes on."""
+"""`run_worker` runs as a process. However a run ends, its outcome is recorded, and the next execution still runs."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from pathlib import Path
 import pytest
 from django.utils import timezone as clock
 
-from scheduling.cancel import cancel
+from scheduling.execution.cancel import cancel
 from scheduling.models import Attempt, Output, Process, SchedulerExecution
-from tests.support import Commands, marks, queued, scheduler, wait_for
+from tests.apps.sample.returns import RETURNS
+from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.support import Commands, marks, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -25,12 +27,12 @@ def output(execution: SchedulerExecution) -> str:
 
 
 def one(handler: str, **columns: object) -> SchedulerExecution:
-    (execution,) = queued(scheduler(handler, max_retries=0, **columns))
+    execution = ManualExecutionFactory(scheduler=SchedulerFactory(rare=True, handler=handler, max_retries=0, **columns))
     return execution
 
 
 ENDS = {
-    # handler: state, outcome, exit code, signal, words of the error
+    # Each handler has its expected state, outcome, exit code, signal and words in the error message.
     "tests.noop": ("succeeded", "succeeded", None, None, ""),
     "tests.noop_fresh": ("succeeded", "succeeded", None, None, ""),
     "tests.fail": ("failed", "failed", None, None, "cannot reach the service"),
@@ -64,7 +66,7 @@ def test_every_end_is_recorded_and_the_next_goes_on(commands: Commands, tmp_path
         assert attempt.pid, name
     assert state(last) == "succeeded"
     trace = Attempt.objects.get(execution=executions["tests.fail"]).traceback
-    assert "ConnectionError: no route" in trace  # the cause is kept
+    assert "ConnectionError: no route" in trace  # the original error is in the trace
     assert "scheduling/consumer/child.py" not in trace
     text = output(executions["tests.flood"])
     assert "first line" in text
@@ -72,6 +74,21 @@ def test_every_end_is_recorded_and_the_next_goes_on(commands: Commands, tmp_path
     assert "left out" in text
     assert len(text) < 2_000_000
     assert "<script>alert(1)</script>" in output(executions["tests.hostile"])
+
+
+def test_a_result_or_error_that_cannot_travel_changes_no_outcome(commands: Commands) -> None:
+    executions = {name: one("tests.return", params={"name": name}) for name in RETURNS}
+    code, log = commands.run("run_worker", "--concurrency", "1", "--max-runs", str(len(executions)))
+    assert code == 0, log
+    outcomes = {
+        name: Attempt.objects.values_list("outcome", "error_message").get(execution=execution)
+        for name, execution in executions.items()
+    }
+    errors = {
+        "an exit code that exits when shown": ("failed", "The handler exited with a _ExitsWhenShown."),
+        "an error that exits when shown": ("failed", "(the error could not be shown)"),
+    }
+    assert outcomes == {name: errors.get(name, ("succeeded", "")) for name in RETURNS}
 
 
 def test_output_of_prints_logs_and_grandchildren(commands: Commands) -> None:
@@ -92,7 +109,9 @@ def test_output_of_prints_logs_and_grandchildren(commands: Commands) -> None:
 
 
 def test_retries_follow_the_policy_until_it_works(commands: Commands, tmp_path: Path) -> None:
-    (execution,) = queued(scheduler("tests.fail_once", params={"directory": str(tmp_path)}))
+    execution = ManualExecutionFactory(
+        scheduler__handler="tests.fail_once", scheduler__params={"directory": str(tmp_path)}
+    )
     commands.run("run_worker", "--max-runs", "2")
     execution.refresh_from_db()
     assert (execution.state, execution.attempt, execution.error_message) == ("succeeded", 2, "")
@@ -107,7 +126,7 @@ def test_what_a_handler_leaves_running_is_ended(commands: Commands, tmp_path: Pa
     execution = one("tests.fork", params={"directory": str(tmp_path)})
     commands.run("run_worker", "--max-runs", "1")
     (line,) = marks(tmp_path, execution.pk)
-    group = int(line.split()[2])  # the child led its own group
+    group = int(line.split()[2])  # the child leads a process group of its own
 
     def group_is_gone() -> bool:
         try:
@@ -176,11 +195,14 @@ def test_a_killed_consumer_takes_its_children_with_it(commands: Commands, tmp_pa
         return False
 
     wait_for(gone, "the child is gone")
-    assert state(execution) == "running"  # the lease tells, in time
+    assert state(execution) == "running"  # the row stays running until the lease ends
 
 
 def test_a_paused_consumer_is_fenced_off(commands: Commands, tmp_path: Path) -> None:
-    """SIGSTOP past the lease: another consumer runs it; the one that wakes up records nothing."""
+    """SIGSTOP pauses a consumer until its lease has ended. A second consumer then runs the execution.
+
+    When the first consumer continues, it records nothing.
+    """
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 4})
     execution.scheduler.max_retries = 1
     execution.scheduler.save()

@@ -1,4 +1,4 @@
-"""Framing: JSON only, whole messages from any portions, nonsense refused."""
+"""A consumer and its child exchange JSON messages. The reader joins split messages and refuses malformed ones."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.consumer.wire import FrameReader, WireError, pack
+from scheduling.consumer.framing import FrameReader, WireError, pack
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.integers(-(2**40), 2**40)), max_size=5), st.integers(1, 20))

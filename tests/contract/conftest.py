@@ -1,4 +1,4 @@
-"""Transports under the contract, each test on queues of its own."""
+"""These fixtures provide the transports for the contract tests. Each test uses queues that no other test uses."""
 
 from __future__ import annotations
 
@@ -10,27 +10,31 @@ import pytest
 from scheduling.broker import Broker
 from scheduling.broker.database import DatabaseBroker
 from scheduling.broker.rabbitmq import RabbitBroker
-from scheduling.models import Scheduler
 from tests.contract.proxy import Proxy
 from tests.contract.server import URL, URLS_4, Server, require
 
 RUNGS = (1, 3, 5)
-"""Few wait queues make fast tests, and a server that bears many of them; the whole ladder has its own test."""
+"""Delays of the wait queues in seconds. With few wait queues, tests are fast and do not fill the server.
+
+LADDER is the full list of delays. One test checks LADDER.
+"""
 
 NO_4 = "no RabbitMQ 4 here: TEST_RABBITMQ_4_URLS names none (tests/contract/rabbitmq-node gets one)"
 
-SERVERS = [pytest.param(URL, id="rabbitmq")] + (
-    [pytest.param(each, id=f"rabbitmq4-{urlsplit(each).port}", marks=pytest.mark.rabbitmq4) for each in URLS_4]
-    or [pytest.param("", id="rabbitmq4", marks=[pytest.mark.rabbitmq4, pytest.mark.skip(reason=NO_4)])]
+MARKS_4 = [pytest.mark.rabbitmq, pytest.mark.rabbitmq4]
+
+SERVERS = [pytest.param(URL, id="rabbitmq", marks=pytest.mark.rabbitmq)] + (
+    [pytest.param(url, id=f"rabbitmq4-{urlsplit(url).port}", marks=MARKS_4) for url in URLS_4]
+    or [pytest.param("", id="rabbitmq4", marks=[*MARKS_4, pytest.mark.skip(reason=NO_4)])]
 )
-"""Everything that is tested on RabbitMQ is tested on each of these."""
+"""The RabbitMQ servers. Every RabbitMQ test runs once on each server."""
 
 Connect = Callable[[], Broker]
 Rabbit = Callable[..., RabbitBroker]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Each test once for each transport that it is about."""
+    """Run each test once for each transport that it covers."""
     if "server_url" in metafunc.fixturenames:
         embedded = [pytest.param("", id="database")] if "connect" in metafunc.fixturenames else []
         metafunc.parametrize("server_url", [*embedded, *SERVERS])
@@ -38,19 +42,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def server_url() -> str:
-    """Where the broker is; empty for the embedded transport. `pytest_generate_tests` says."""
+    """The broker's URL. It is empty for the database transport, whose messages travel through the executions table.
+
+    `pytest_generate_tests` provides the value instead of this function.
+    """
     raise NotImplementedError
-
-
-@pytest.fixture(autouse=True)
-def only_ours(db: None) -> None:
-    """No nightly row."""
-    Scheduler.objects.all().delete()
 
 
 @pytest.fixture
 def server(server_url: str) -> Iterator[Server]:
-    """A part of the RabbitMQ server."""
+    """Provide a RabbitMQ server on which this test's queues have a name prefix that no other test uses."""
     require(server_url)
     server = Server(server_url)
     yield server
@@ -59,7 +60,7 @@ def server(server_url: str) -> Iterator[Server]:
 
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:
-    """A network in between."""
+    """Provide a proxy between the test and the server. With this proxy, a test can cause network faults."""
     proxy = Proxy(*server.address)
     yield proxy
     proxy.close()
@@ -67,7 +68,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 @pytest.fixture
 def rabbit(server: Server) -> Iterator[Rabbit]:
-    """Makes RabbitMQ transports, all on this test's queues, and closes them."""
+    """Provide a function that makes RabbitMQ transports on this test's queues. At the end, close all transports."""
     made: list[RabbitBroker] = []
 
     def connect(port: int | None = None, patience: float = 5.0, declare: bool = True) -> RabbitBroker:
@@ -84,7 +85,7 @@ def rabbit(server: Server) -> Iterator[Rabbit]:
 
 @pytest.fixture
 def connect(request: pytest.FixtureRequest, server_url: str) -> Connect:
-    """Makes one transport after the other: processes that share queues."""
+    """Provide a function that makes transports. The transports of one test use the same queues, as processes do."""
     if not server_url:
         return DatabaseBroker
     make: Connect = request.getfixturevalue("rabbit")

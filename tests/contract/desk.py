@@ -1,32 +1,38 @@
-"""Desk: a consumer worked by hand, step by step, with the supervisor's own parts and no processes."""
+"""Desk is a consumer that a test drives step by step. Desk uses the supervisor's own code, but starts no processes."""
 
 from __future__ import annotations
 
-import time
 from datetime import timedelta
 
 from django.db import transaction
 from django.utils import timezone as clock
 
-from scheduling.adopt import is_strange
-from scheduling.brief import Brief
 from scheduling.broker import Broker, Delivery
-from scheduling.consumer.answers import Answers
-from scheduling.consumer.arrivals import Arrival, Copy, Started, begin
+from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.output import OutputBuffer
-from scheduling.consumer.rescue import Rescue
 from scheduling.consumer.running import Running
+from scheduling.consumer.start import Arrival, begin
 from scheduling.core.outcome import Failed, Outcome, Succeeded
 from scheduling.core.retry import RetryPolicy
-from scheduling.settlement import Settled, settle_attempt
+from scheduling.execution.foreign import is_foreign
+from scheduling.execution.run_now import run_now
+from scheduling.execution.settle import Settled, settle_attempt
+from scheduling.handlers.run_config import RunConfig
+from scheduling.models import SchedulerExecution
+from tests.factories import SchedulerFactory
 from tests.support import wait_for
 
 SOON = RetryPolicy(max_retries=2, delay_ms=1000, multiplier=1.0)
+NEVER = RetryPolicy(max_retries=0)
 ERROR = Failed("builtins.RuntimeError", "no route to host")
 
 
 class Desk:
-    """Takes one after the other from one queue; `slots` is how many may be brought ahead."""
+    """A consumer of one queue that runs one execution at a time.
+
+    `slots` is the number of messages that the broker may deliver before the first message is settled.
+    """
 
     def __init__(self, broker: Broker, queue: str = "main", slots: int = 1, name: str = "desk") -> None:
         self.broker, self.queue, self.name = broker, queue, name
@@ -35,45 +41,45 @@ class Desk:
         broker.consume(queue, slots)
 
     def look(self) -> list[Arrival]:
-        """One turn of the supervisor: take what is there, start it, answer what is not started."""
+        """Do one round of the supervisor: take a message and start its attempt. A copy is only acknowledged."""
         now = clock.now()
         with transaction.atomic():
             taken = self.rescue.take(1, now) or self.broker.take(self.queue, 1, now)
             arrivals = [
-                begin(each, self.name, now, now + timedelta(seconds=60))
-                for each in taken
-                if not is_strange(each.message)
+                begin(delivery, self.name, now, now + timedelta(seconds=60))
+                for delivery in taken
+                if not is_foreign(delivery.message)
             ]
         for arrival in arrivals:
-            if isinstance(arrival, Copy):
-                self.answers.copy(arrival.delivery)
-        self.answers.adopt([each for each in taken if is_strange(each.message)], now)
+            if not arrival.started:
+                self.answers.not_started(arrival, now)
+        self.answers.adopt([delivery for delivery in taken if is_foreign(delivery.message)], now)
         return arrivals
 
     def start(self) -> Delivery:
-        """The next run that starts; copies on the way are answered."""
+        """Wait until a run starts and return its delivery. Copies that arrive before this delivery are acknowledged."""
 
         def started() -> Delivery | None:
-            return next((each.delivery for each in self.look() if isinstance(each, Started)), None)
+            return next((arrival.delivery for arrival in self.look() if arrival.started), None)
 
         return wait_for(started, f"something starts from {self.queue}")
 
     def end(self, delivery: Delivery, outcome: Outcome | None = None, policy: RetryPolicy = SOON) -> Settled:
         """Settle a run and answer the broker, as the supervisor does."""
         outcome, now = outcome or Succeeded(), clock.now()
-        brief = Brief("tests.noop", policy=policy)
-        each = Running(delivery, brief, OutputBuffer(1000, None), now, time.monotonic(), self.name)
+        config = RunConfig("tests.noop", policy=policy)
+        running = Running(delivery, config, OutputBuffer(1000, None), now, self.name)
         self.answers.prepare(policy)
         with transaction.atomic():
             settled = settle_attempt(
-                each.ended,
+                running.ended,
                 outcome,
                 policy,
                 now,
                 embedded=self.broker.embedded,
                 delay=lambda wanted, drawn: self.broker.delay(wanted, self.queue, drawn),
             )
-        self.answers.settled(each, settled, now)
+        self.answers.settled(running, settled, now)
         return settled
 
     def run(self, outcome: Outcome | None = None, policy: RetryPolicy = SOON) -> Settled:
@@ -81,10 +87,21 @@ class Desk:
         return self.end(self.start(), outcome, policy)
 
     def starts_nothing(self) -> bool:
-        """Whether all that waits for it is copies, once the broker says that nothing waits any more."""
+        """Take messages until the queue is empty, and check that no message starts a run. Return true."""
 
         def quiet() -> bool:
-            assert not any(isinstance(each, Started) for each in self.look()), "something started"
+            assert not any(arrival.started for arrival in self.look()), "something started"
             return self.broker.counts().ready[self.queue] == 0 and not self.broker.ready(self.queue, clock.now())
 
         return wait_for(quiet, f"{self.queue} is empty")
+
+
+def failed(desk: Desk, count: int = 1) -> list[SchedulerExecution]:
+    """Run `count` new executions on this desk. Each execution fails for good. Return the executions."""
+    schedule = SchedulerFactory(rare=True)
+    rows = [run_now(schedule, desk.broker) for _ in range(count)]
+    for _ in rows:
+        desk.run(ERROR, NEVER)
+    for row in rows:
+        row.refresh_from_db()
+    return rows

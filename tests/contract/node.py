@@ -1,4 +1,4 @@
-"""A RabbitMQ server of a test's own, with limits that the shared one must not have."""
+"""A RabbitMQ server for one test, with limits that would disturb the tests on the shared server."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ import pytest
 SCRIPT = Path(__file__).with_name("rabbitmq-node")
 
 ROOTS_4 = tuple(os.environ.get("TEST_RABBITMQ_4_ROOTS", "").split())
-"""Folders into which `rabbitmq-node fetch` unpacked a RabbitMQ 4."""
+"""Folders into which `rabbitmq-node fetch` has unpacked versions of RabbitMQ 4."""
 
 NOT_HAD = 77
-"""The script's exit code for a server that cannot be had here."""
+"""The exit code of the script `rabbitmq-node` when the server cannot run on this machine."""
 
 ROOTS = [pytest.param("/", id="installed")] + (
-    [pytest.param(each, id=Path(each).name, marks=pytest.mark.rabbitmq4) for each in ROOTS_4]
+    [pytest.param(root, id=Path(root).name, marks=pytest.mark.rabbitmq4) for root in ROOTS_4]
     or [
         pytest.param(
             "",
@@ -28,17 +28,17 @@ ROOTS = [pytest.param("/", id="installed")] + (
         )
     ]
 )
-"""The machine's own RabbitMQ, and each that was fetched."""
+"""The folder of this machine's own RabbitMQ, and the folder of each downloaded version."""
 
 
 @contextmanager
 def node(folder: Path, root: str, *terms: str) -> Iterator[str]:
-    """The URL of a server that is started, and ended when it is left; skips with the reason where there can be none.
+    """Start a server, provide its URL, and stop it at the end. If no server can run, skip the test with the reason.
 
     Args:
-        folder: for its data, its log and its process id.
-        root: `/` for the machine's own RabbitMQ, or where one was unpacked.
-        terms: RabbitMQ's settings in Erlang, `{consumer_timeout, 5000}`.
+        folder: the folder for the server's data, its log and its process id.
+        root: `/` for the machine's own RabbitMQ, or the folder into which another version was unpacked.
+        terms: RabbitMQ's settings as Erlang terms, such as `{consumer_timeout, 5000}`.
     """
     started = subprocess.run([SCRIPT, "start", folder, root, *terms], capture_output=True, text=True, timeout=120)
     if started.returncode == NOT_HAD:

@@ -1,4 +1,4 @@
-"""A network between us and a server, which a test can cut, close and freeze."""
+"""A proxy between the tests and a server. A test can end, refuse and freeze connections."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ def _nothing(_data: bytes) -> None:
 
 
 class Proxy:
-    """Forwards TCP connections to `host:port`, on a port of its own.
+    """A proxy that listens on a port of its own and forwards TCP connections to `host:port`.
 
     Args:
-        tls: end TLS here, as a load balancer does; what is behind it speaks plainly.
+        tls: clients connect with TLS. The proxy decrypts the data for the server, as a load balancer does.
     """
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
@@ -31,7 +31,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """End the connections there are; new ones are welcome."""
+        """End the present connections. New connections are still accepted."""
         pairs, self._pairs = self._pairs, []
         for pair in pairs:
             for end in pair:
@@ -40,30 +40,30 @@ class Proxy:
                 end.close()
 
     def shut(self) -> None:
-        """End the connections and let nobody in."""
+        """End the connections and accept no new ones."""
         self._open = False
         self.cut()
 
     def reopen(self) -> None:
-        """Let everybody in again."""
+        """Accept new connections again."""
         self._open = True
 
     def freeze(self) -> None:
-        """Connections stay, and nothing passes: a cable that was pulled."""
+        """Keep the connections open but forward nothing, as if the cable were pulled."""
         self._flowing.clear()
 
     def thaw(self) -> None:
-        """Let what was held back pass."""
+        """Forward the data that was held back, and continue."""
         self._flowing.set()
 
     def close(self) -> None:
-        """End everything."""
+        """Stop listening and end all connections."""
         self.thaw()
         self._listener.close()
         self.cut()
 
     def listener(self) -> Callable[[bytes], None]:
-        """What hears everything that the server says on one connection."""
+        """Return a function for one connection. The proxy calls the function with all bytes that the server sends."""
         return _nothing
 
     def _accept(self) -> None:

@@ -1,4 +1,4 @@
-"""The RabbitMQ server of the tests, and a stranger's view of it."""
+"""A client for the tests, which uses the RabbitMQ server as other programs do."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from urllib.parse import urlsplit, urlunsplit
 import pika
 import pytest
 
-from scheduling.broker.topology import LADDER, WORK, Topology
+from scheduling.broker.rabbitmq.topology import LADDER, WORK, Topology
 from tests.support import wait_for
 
 URL = os.environ.get("TEST_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672/")
 
 URLS_4 = tuple(os.environ.get("TEST_RABBITMQ_4_URLS", "").split())
-"""Servers of RabbitMQ 4 beside it; `rabbitmq-node` gets some. Where none is named, tests on them skip."""
+"""URLs of servers with RabbitMQ 4. `rabbitmq-node` can start them. Without a URL, RabbitMQ 4 is not tested."""
 
 PROBES, PROBE_SECONDS = 4, 5.0
-"""A server may be starting, or hang for a moment: one bad answer must not decide for the whole run."""
+"""The number of tries to connect, and the seconds that one try may take. A starting server may refuse the first try."""
 
 
 def _parameters(url: str) -> Any:
     parameters = pika.URLParameters(url)
     parameters.socket_timeout = parameters.stack_timeout = PROBE_SECONDS
     parameters.connection_attempts, parameters.retry_delay = PROBES, 1
-    parameters.heartbeat = 0  # a test may be busy elsewhere for minutes
+    parameters.heartbeat = 0  # no heartbeats, because a test can leave this connection unread for minutes
     return parameters
 
 
@@ -52,7 +52,7 @@ def _problem(url: str) -> str:
 
 
 def require(url: str = URL) -> None:
-    """Skip on a laptop, fail in CI."""
+    """Check that the server answers. If it does not, skip the test on a laptop, or fail the test in CI."""
     if problem := _problem(url):
         if os.environ.get("CI"):
             pytest.fail(problem)
@@ -60,7 +60,7 @@ def require(url: str = URL) -> None:
 
 
 class Server:
-    """One test's part of the server: everything behind a prefix of its own, removed at the end."""
+    """The queues of one test on the server. All names have the test's own prefix. `close` removes the queues."""
 
     def __init__(self, url: str = URL) -> None:
         self._url = url
@@ -70,7 +70,7 @@ class Server:
         self.channel = self._connection.channel()
 
     def url(self, port: int | None = None) -> str:
-        """For our transport, past a proxy's port if there is one."""
+        """Return the URL for our transport. With `port`, the URL leads to the proxy on that port."""
         parts = urlsplit(self._url)
         if port is not None:
             login = parts.netloc.rpartition("@")[0]
@@ -79,25 +79,25 @@ class Server:
 
     @property
     def version(self) -> tuple[int, ...]:
-        """RabbitMQ's major and minor number."""
+        """Return RabbitMQ's major and minor version numbers."""
         return _version(self._connection)
 
     @property
     def address(self) -> tuple[str, int]:
-        """Host and port."""
+        """Return the server's host and port."""
         parts = urlsplit(self._url)
         return parts.hostname or "localhost", parts.port or 5672
 
     def name(self, queue: str) -> str:
-        """The broker's name of one of our work queues."""
+        """Return the name that one of our work queues has on the broker."""
         return self.topology.work(queue)
 
     def publish(self, body: bytes, queue: str | None = None, **properties: Any) -> None:
-        """As any AMQP client does; to the main queue unless told."""
+        """Publish a message as any AMQP client does. The default queue is the main queue."""
         self.channel.basic_publish("", queue or self.name("main"), body, pika.BasicProperties(**properties))
 
     def publish_with_float(self, body: bytes, name: str, number: float, **properties: Any) -> None:
-        """With a header that is a float: other clients send those, pika does not know how."""
+        """Publish a message with a float in a header. Other clients send floats, but pika cannot."""
         headers = {**properties.pop("headers", {}), name: 2**62}
         method = pika.spec.Basic.Publish(exchange="", routing_key=self.name("main"))
         header = pika.frame.Header(
@@ -114,7 +114,7 @@ class Server:
         self._connection.process_data_events(0)
 
     def count(self, queue: str) -> int:
-        """Ready messages; 0 for a queue that is not there."""
+        """Return the number of ready messages, or 0 if the queue does not exist."""
         try:
             return int(self.channel.queue_declare(queue, passive=True).method.message_count)
         except pika.exceptions.ChannelClosedByBroker:
@@ -122,7 +122,7 @@ class Server:
             return 0
 
     def empty(self) -> None:
-        """Remove all messages; the queues stay."""
+        """Remove all messages and keep the queues."""
         for queue in self._queues():
             try:
                 self.channel.queue_purge(queue)
@@ -134,15 +134,15 @@ class Server:
         return [queue.name for queue in (*self.topology.base(), *rungs)]
 
     def reopen(self) -> None:
-        """A new channel: a refusal closes it."""
+        """Open a new channel. The broker closes a channel after an error."""
         self.channel = self._connection.channel()
 
     def wait_count(self, queue: str, count: int) -> None:
-        """Wait until a queue holds so many ready messages."""
+        """Wait until a queue holds `count` ready messages."""
         wait_for(lambda: self.count(queue) == count, f"{queue} holds {count}")
 
     def pull(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
-        """Take everything out, as somebody does by hand."""
+        """Take all messages out of a queue, as an operator does by hand."""
         found = []
         while True:
             method, properties, body = self.channel.basic_get(queue, auto_ack=True)
@@ -151,12 +151,12 @@ class Server:
             found.append((properties, body))
 
     def delete(self, queue: str) -> None:
-        """Remove a queue with all it holds."""
+        """Delete a queue with its messages."""
         self.channel.queue_delete(queue)
-        self.reopen()  # 3.10 crashes a channel that used a deleted queue
+        self.reopen()  # RabbitMQ 3.10 crashes a channel that used a deleted queue
 
     def close(self) -> None:
-        """Remove what the test made."""
+        """Remove the test's queues and close the connection."""
         if self._connection.is_closed:
             self._connection = pika.BlockingConnection(_parameters(self._url))
         self.channel = self._connection.channel()

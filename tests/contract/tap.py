@@ -1,4 +1,4 @@
-"""Tap: a network in between that reads what RabbitMQ delivers, with the broker's own headers and times."""
+"""Tap is a proxy that reads RabbitMQ's deliveries, including the headers and times that the broker wrote."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tests.contract.proxy import Proxy
 
 @dataclass(frozen=True)
 class Wait:
-    """One stay in a wait queue, out of `x-death`; `over` is the broker's clock, in whole seconds."""
+    """One stay of a message in a wait queue, read from the header `x-death`.
+
+    `over` is the time at which the stay ended. The broker's clock measures this time in whole seconds.
+    """
 
     queue: str
     count: int
@@ -21,14 +24,14 @@ class Wait:
 
 
 class Tap(Proxy):
-    """A Proxy that lists the waits of everything that was delivered through it."""
+    """A proxy that lists each stay of a delivered message in a wait queue."""
 
     def __init__(self, host: str, port: int) -> None:
         self.waits: list[Wait] = []
         super().__init__(host, port)
 
     def listener(self) -> Callable[[bytes], None]:
-        """Reads one connection's frames as they pass."""
+        """Return a function that reads the frames of one connection."""
         buffer = b""
 
         def heard(data: bytes) -> None:

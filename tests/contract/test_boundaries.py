@@ -1,6 +1,6 @@
-"""A process dies by SIGKILL at each boundary between a write, a publish and an acknowledgement.
+"""The tests kill a process with SIGKILL at each boundary between a write, a publish and an acknowledgement.
 
-Nothing is lost, and every second start has its crashed attempt on record.
+No execution is lost. If an execution starts a second time, its first attempt is recorded as crashed or failed.
 """
 
 from __future__ import annotations
@@ -15,16 +15,18 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker import get_broker
+from scheduling.inbox.sync import PARK_GRACE, sync
 from scheduling.models import Attempt, SchedulerExecution
-from scheduling.parked import PARK_GRACE, sync
 from tests.contract.server import Server, require
-from tests.support import Commands, due, marks, scheduler, wait_for
+from tests.factories import SchedulerFactory, due
+from tests.support import Commands, marks, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 PRODUCER, CONSUMER, CHILD = "run_scheduler", "run_worker", "child"
 
-# boundary, who dies, handler, outcomes of the attempts, starts that the handler saw
+# Each case has the boundary, the killed process, the handler, the attempts' outcomes, and the number of starts that
+# the handler recorded.
 BOTH = [
     ("rows inserted", PRODUCER, "tests.mark", ["succeeded"], 1),
     ("claim committed", PRODUCER, "tests.mark", ["succeeded"], 1),
@@ -49,7 +51,7 @@ CASES = [("database", *case) for case in BOTH] + [("rabbitmq", *case) for case i
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Server]:
-    """One part of the RabbitMQ server for all cases: the commands declare some hundred queues."""
+    """Provide one set of queues for all cases. New queues for each of about a hundred cases would be slow."""
     require()
     with closing(Server()) as server:
         yield server
@@ -83,7 +85,7 @@ def test_killed_at(
     environment = {
         "BROKER_URL": server.url() if server else "database://",
         "CRON_LEASE_SECONDS": "3",
-        "EXTRA_APPS": "tests.handlers,tests.killer",
+        "EXTRA_APPS": "tests.apps.sample,tests.apps.killer",
         "KILL_FLAG": str(flag),
     }
     deadly = {**environment, "KILL_AT": boundary}
@@ -92,9 +94,9 @@ def test_killed_at(
         for name in (PRODUCER, CONSUMER)
     }
     commands.ready(*fleet.values())
-    row = scheduler(handler, params={"directory": str(tmp_path)} if starts else {})
+    row = SchedulerFactory(rare=True, handler=handler, params={"directory": str(tmp_path)} if starts else {})
     due(row, clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1))
-    wait_for(flag.exists, "somebody was killed")
+    wait_for(flag.exists, "a process was killed")
     if victim != CHILD:
         assert fleet[victim].wait(10) == -signal.SIGKILL
         commands.start(victim, **environment)
@@ -105,7 +107,7 @@ def test_killed_at(
     if server is not None:
         server.wait_count(server.name("main"), 0)
         if state == "failed":
-            # A producer's pass over the failed queue comes each minute; here it comes at once.
+            # A producer syncs the failed queue once a minute. The test syncs the queue at once.
             with closing(get_broker(server.url())) as broker:
                 sync(broker, clock.now() + PARK_GRACE)
             server.wait_count(server.topology.failed, 1)

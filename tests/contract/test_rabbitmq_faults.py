@@ -1,4 +1,4 @@
-"""What can happen to connections, channels and queues, and that nothing is lost by it."""
+"""No execution is lost when a connection, a channel or a queue fails."""
 
 from __future__ import annotations
 
@@ -10,19 +10,22 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker import BrokerRefused, BrokerUnavailable, get_broker
-from scheduling.broker.rabbitmq import RabbitBroker, watchdog
+from scheduling.broker.rabbitmq import RabbitBroker
+from scheduling.broker.rabbitmq.watchdog import Watchdog
 from scheduling.conf import ConfError
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Failed
-from scheduling.dispatch import publish, run_now
-from scheduling.lost import Lost
+from scheduling.execution.publish import publish
+from scheduling.execution.run_now import run_now
 from scheduling.models import Attempt, SchedulerExecution
-from scheduling.reconcile import sweep
+from scheduling.producer.lost_messages import LostMessages
+from scheduling.producer.sweeps import sweep
 from tests.contract.conftest import RUNGS, Rabbit
 from tests.contract.desk import ERROR, Desk
 from tests.contract.proxy import Proxy
 from tests.contract.server import Server
-from tests.support import queued, scheduler, wait_for
+from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -33,18 +36,18 @@ def state(execution: SchedulerExecution) -> str:
 
 
 def claimed(**columns: object) -> SchedulerExecution:
-    (execution,) = queued(scheduler("tests.noop"), state="claimed", published_at=None, **columns)
+    execution = ManualExecutionFactory(state="claimed", published_at=None, **columns)
     return execution
 
 
-def test_while_the_broker_is_away_rows_stay_claimed_and_a_sweep_publishes(rabbit: Rabbit, proxy: Proxy) -> None:
+def test_rows_stay_claimed_during_an_outage_and_a_sweep_publishes_them(rabbit: Rabbit, proxy: Proxy) -> None:
     broker = rabbit(proxy.port, patience=2.0)
     proxy.shut()
     execution = claimed()
     assert publish([execution], broker) == 0
     assert state(execution) == "claimed"
     proxy.reopen()
-    minutes = count(1)  # each sweep puts it off by some seconds
+    minutes = count(1)  # a failed sweep delays the next try, so each sweep gets a later time
     wait_for(lambda: sweep(broker, clock.now() + timedelta(minutes=next(minutes))).claims == 1, "a sweep publishes it")
     assert state(execution) == "queued"
     Desk(broker).run()
@@ -58,22 +61,22 @@ def test_a_cut_connection_is_made_again_at_once(rabbit: Rabbit, proxy: Proxy, ca
     for _ in range(3):
         proxy.cut()
         execution = claimed()
-        assert publish([execution], broker) == 1  # waits for the new connection
+        assert publish([execution], broker) == 1  # the publish waits for the new connection
         desk.run()
         assert state(execution) == "succeeded"
     lost = [record for record in caplog.records if "tried again until" in record.getMessage()]
     back = [record for record in caplog.records if "is back after" in record.getMessage()]
-    assert len(lost) == len(back) <= 6  # one each an outage, whatever the connections and attempts
+    assert len(lost) == len(back) <= 6  # at most one pair of log lines for each outage and connection
     assert "guest:" not in caplog.text
 
 
 def test_a_run_outlives_its_connection_and_is_not_started_twice(rabbit: Rabbit, proxy: Proxy, server: Server) -> None:
     broker = rabbit(proxy.port)
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     proxy.cut()
-    # It is brought again, on the new channel, and answered without disturbing the run.
+    # RabbitMQ delivers the message again on the new channel. The consumer acknowledges it, and the run goes on.
     other = claimed()
     wait_for(lambda: publish([other], broker), "the connection is back")
     desk.run()
@@ -98,28 +101,29 @@ def test_a_frozen_network_raises_and_is_left_behind(rabbit: Rabbit, proxy: Proxy
 def test_a_channel_that_the_broker_closed_is_opened_again(rabbit: Rabbit) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    run_now(scheduler("tests.noop"), broker)
+    run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     subscription = broker._running().subscription
-    # An unknown delivery tag is a 406, as is an acknowledgement that came too late.
+    # RabbitMQ closes the channel with error 406 in two cases: an acknowledgement has an unknown delivery tag, or an
+    # acknowledgement comes too late.
     broker._running().loop.call(lambda: subscription._channel.basic_ack(4711))
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     assert state(execution) == "succeeded"
     assert desk.starts_nothing()
 
 
 def test_an_answer_from_before_is_not_given_to_another_message(rabbit: Rabbit, proxy: Proxy) -> None:
-    """Tags count from 1 on each channel: the old tag 1 must not acknowledge the new tag 1."""
+    """Each channel counts delivery tags from 1. An answer to the old channel must not go to the new channel."""
     broker = rabbit(proxy.port)
     desk = Desk(broker, slots=2)
-    first = run_now(scheduler("tests.noop"), broker)
+    first = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     proxy.cut()
     second = claimed()
     wait_for(lambda: publish([second], broker), "the connection is back")
     wait_for(lambda: broker.ready("main", clock.now()), "the second is brought")
-    desk.end(delivery)  # a tag of the old channel
+    desk.end(delivery)  # this delivery has a tag of the old channel
     broker.close()
     heir = Desk(rabbit())
     heir.run()
@@ -129,7 +133,7 @@ def test_an_answer_from_before_is_not_given_to_another_message(rabbit: Rabbit, p
 def test_a_queue_deleted_under_its_consumer_comes_back(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    run_now(scheduler("tests.noop"), broker)
+    run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     server.delete(server.name("main"))
     execution = claimed()
@@ -141,22 +145,22 @@ def test_a_queue_deleted_under_its_consumer_comes_back(rabbit: Rabbit, server: S
 def test_a_missing_queue_is_declared_by_publishing(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     server.delete(server.name("main"))
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     assert state(execution) == "queued"
     assert server.count(server.name("main")) == 1
 
 
 def test_a_process_that_declares_nothing_can_publish(rabbit: Rabbit, server: Server) -> None:
-    """The admin's process: its first message finds nothing there."""
+    """The admin's process declares no queues. For its first message, neither the queue nor the exchange exists."""
     broker = rabbit(declare=False)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     assert state(execution) == "queued"
 
 
 def test_a_deleted_wait_queue_is_declared_and_nothing_lost(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     server.delete(f"{server.name('main')}_retry.1")
     desk.end(delivery, ERROR)
@@ -167,7 +171,7 @@ def test_a_deleted_wait_queue_is_declared_and_nothing_lost(rabbit: Rabbit, serve
 def test_a_deleted_exchange_is_declared_and_nothing_lost(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     server.channel.exchange_delete(server.topology.exchange)
     desk.end(delivery, ERROR)
@@ -177,7 +181,7 @@ def test_a_deleted_exchange_is_declared_and_nothing_lost(rabbit: Rabbit, server:
 
 def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
-    schedule = scheduler("tests.noop")
+    schedule = SchedulerFactory(rare=True)
     desk = Desk(broker)
     retrying = run_now(schedule, broker)
     desk.run(ERROR)
@@ -185,10 +189,10 @@ def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Serv
     broker.consume("main", 0)
     for queue in (*server.topology.base(), *server.topology.rungs("main", RUNGS)):
         server.delete(queue.name)
-    lost = Lost()
+    lost = LostMessages()
     later = clock.now() + timedelta(seconds=60)
-    assert sweep(broker, later, lost=lost).lost == 0  # suspected
-    assert sweep(broker, later, lost=lost).lost >= 20  # and again: published
+    assert sweep(broker, later, lost_messages=lost).lost == 0  # first sweep: the messages are only suspected to be lost
+    assert sweep(broker, later, lost_messages=lost).lost >= 20  # second sweep: they are published again
     heir = Desk(rabbit())
     for _ in (*waiting, retrying):
         heir.run()
@@ -198,21 +202,21 @@ def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Serv
 
 def test_a_backlog_is_not_taken_for_a_loss(rabbit: Rabbit) -> None:
     broker = rabbit()
-    schedule = scheduler("tests.noop")
+    schedule = SchedulerFactory(rare=True)
     for _ in range(10):
         run_now(schedule, broker)
-    lost, later = Lost(), clock.now() + timedelta(seconds=60)
+    lost, later = LostMessages(), clock.now() + timedelta(seconds=60)
     assert [lost.sweep(broker, later) for _ in range(3)] == [0, 0, 0]
     assert broker.counts().ready["main"] == 10
 
 
 def test_without_a_confirm_the_retry_comes_back_raw(rabbit: Rabbit, proxy: Proxy, server: Server) -> None:
-    """The publisher is stopped (an alarm), the consumer is not: the message goes the seeds' way, by nack."""
+    """An alarm blocks the publisher but not the consumer. The consumer's nack moves the message to the wait queue."""
     broker = RabbitBroker(server.url(), ladder=(1,), retry_delay_ms=1000)
     try:
         broker.declare([])
         desk = Desk(broker)
-        execution = run_now(scheduler("tests.noop"), broker)
+        execution = run_now(SchedulerFactory(rare=True), broker)
         delivery = desk.start()
         broker._running().publisher.blocked = "low on memory"
         desk.end(delivery, ERROR)
@@ -229,7 +233,7 @@ def test_without_a_confirm_the_retry_comes_back_raw(rabbit: Rabbit, proxy: Proxy
 def test_what_comes_back_before_its_time_waits_on(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     broker._running().publisher.blocked = "low on memory"
     desk.end(delivery, Failed("Busy", "busy", retry_after_ms=3000))
@@ -237,7 +241,7 @@ def test_what_comes_back_before_its_time_waits_on(rabbit: Rabbit, server: Server
     execution.refresh_from_db()
     due = execution.wake_at
     assert due is not None
-    # Half a minute of raw waiting, made short: somebody moves it by hand.
+    # The wait queue holds the message for half a minute. The test moves the message to the main queue at once.
     server.wait_count(f"{server.name('main')}_retry", 1)
     ((properties, body),) = server.pull(f"{server.name('main')}_retry")
     server.channel.basic_publish("", server.name("main"), body, properties)
@@ -300,29 +304,29 @@ def test_an_unusable_url_is_a_sentence_without_the_password(url: str, words: str
 
 
 def test_a_message_does_not_wait_behind_a_slot_that_is_taken(rabbit: Rabbit, server: Server) -> None:
-    """A run that was taken from its row fills the slot; what was brought for it goes to another consumer."""
+    """One consumer has one slot, which runs an execution from the table. The next message goes to another consumer."""
     busy = rabbit()
     Desk(busy, name="busy")
-    execution = run_now(scheduler("tests.noop"), busy)
+    execution = run_now(SchedulerFactory(rare=True), busy)
     wait_for(lambda: server.count(server.name("main")) == 0, "it is brought to the busy one")
     other = Desk(rabbit(), name="other")
     other.run()
     execution.refresh_from_db()
     assert (execution.state, execution.consumer) == ("succeeded", "other")
-    # Asked again, the busy one is served again.
+    # The other consumer stops. The busy consumer gets messages again as soon as it asks for a message.
     other.broker.consume("main", 0)
-    following = run_now(scheduler("tests.noop"), busy)
+    following = run_now(SchedulerFactory(rare=True), busy)
     wait_for(lambda: busy.ready("main", clock.now()), "it is brought again")
     assert state(following) == "queued"
 
 
 def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server: Server) -> None:
-    """Behind a backlog and while nothing can be published: a killed consumer's run does not queue again."""
+    """A consumer was killed during a run. The retry starts at once, without a publish and before waiting messages."""
     broker = rabbit()
     for _ in range(5):
-        run_now(scheduler("tests.noop"), broker)
+        run_now(SchedulerFactory(rare=True), broker)
     now = clock.now()
-    (lost,) = queued(scheduler("tests.noop"), state="retrying", attempt=1, wake_at=now, published_at=None)
+    lost = ManualExecutionFactory(state="retrying", attempt=1, wake_at=now, published_at=None)
     desk = Desk(broker)
     first = desk.start()
     assert (first.message.execution_id, first.message.attempt) == (lost.pk, 2)
@@ -334,22 +338,22 @@ def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server:
 def test_a_consumer_that_looks_alive_and_gets_nothing_starts_anew(
     rabbit: Rabbit, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(watchdog, "LOOK_SECONDS", 0.1)  # five seconds of doubt take half a second
+    monkeypatch.setattr(Watchdog, "look_seconds", 0.1)  # the watchdog acts after half a second, not after five seconds
     broker = rabbit()
     desk = Desk(broker)
-    run_now(scheduler("tests.noop"), broker)
+    run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     subscription = broker._running().subscription
-    # Gone without a word: the broker no longer knows the consumer, and we do not know that.
+    # The broker drops the consumer and does not tell our process.
     broker._running().loop.call(lambda: subscription._channel.basic_cancel(subscription._consumer))
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     assert state(execution) == "succeeded"
     assert "holds messages and brings none" in caplog.text
 
 
 def test_during_an_alarm_a_declaration_says_so_at_once(rabbit: Rabbit) -> None:
-    """RabbitMQ reads nothing from a connection that it blocks: waiting for its answer would be in vain."""
+    """RabbitMQ does not read from a blocked connection, so RabbitMQ would never answer a declaration."""
     broker = rabbit()
     broker.declare([])
     broker._running().publisher.blocked = "low on memory"

@@ -1,4 +1,4 @@
-"""The inbox's page beside a real RabbitMQ, and beside none: what it says of the failed queue, and what it does."""
+"""The failed inbox's page and the actions on this page work with a real RabbitMQ and without a broker."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling import replay
 from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.core.outcome import Succeeded
+from scheduling.inbox import replay
+from scheduling.inbox.sync import sync
 from scheduling.models import Replay, SchedulerExecution
-from scheduling.parked import sync
-from scheduling.reconcile import publish_claimed
+from scheduling.producer.sweeps import publish_claimed
 from tests.admin.conftest import logged_in, said
-from tests.admin.test_failed import LIST, ask, confirm, states
+from tests.admin.inbox import LIST, ask, confirm, states
 from tests.contract.conftest import Rabbit
-from tests.contract.desk import Desk
+from tests.contract.desk import Desk, failed
 from tests.contract.server import Server
-from tests.contract.test_rabbitmq_parked import failed
 from tests.factories import FailedExecutionFactory, UserFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def client_of(settings: Any) -> Any:
-    """Makes a client whose pages use the broker of a URL."""
+    """Provide a function that makes a client. The client's pages use the broker at the given URL."""
 
     def make(url: str) -> Client:
         settings.BROKER_URL = url
@@ -63,17 +62,17 @@ def test_a_message_of_others_gets_its_row_when_the_page_is_opened(
     assert "UnreadableMessage" in text
 
 
-def test_a_queue_that_somebody_emptied_is_read_once_and_not_on_each_visit(
+def test_emptied_failed_queue_is_read_once_and_not_on_each_visit(
     rabbit: Rabbit, server: Server, client_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With 10,000 messages in it each read takes most of a second."""
+    """A read of 10,000 messages takes almost one second, so the page must not read the failed queue on each visit."""
     failed(Desk(rabbit()), 3)
     client = client_of(server.url())
-    server.channel.basic_get(server.topology.failed, auto_ack=True)  # by hand, and for good
+    server.channel.basic_get(server.topology.failed, auto_ack=True)  # an operator removes a message by hand
     server.wait_count(server.topology.failed, 2)
     reads = []
-    parked = RabbitBroker.parked
-    monkeypatch.setattr(RabbitBroker, "parked", lambda broker: reads.append(1) or parked(broker))
+    parked = RabbitBroker.failed_queue
+    monkeypatch.setattr(RabbitBroker, "failed_queue", lambda broker: reads.append(1) or parked(broker))
     for _ in range(3):
         assert "holds 2 messages" in client.get(LIST).content.decode()
     assert len(reads) == 1
@@ -86,7 +85,7 @@ def test_a_queue_that_somebody_emptied_is_read_once_and_not_on_each_visit(
 
 def test_without_a_broker_the_page_works_and_says_so(client_of: Any) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # taken and not listening: connections are refused
+        taken.bind(("127.0.0.1", 0))  # no process listens on this port, so connections are refused
         client = client_of(f"amqp://guest:guest@127.0.0.1:{taken.getsockname()[1]}/")
         rows = FailedExecutionFactory.create_batch(3)
         for query in ("", "?group=error"):
@@ -97,7 +96,7 @@ def test_without_a_broker_the_page_works_and_says_so(client_of: Any) -> None:
         first, second = rows[:2]
         assert said(confirm(client, ask(client, "republish_selected", [first]))) == ["1 was republished."]
         assert said(confirm(client, ask(client, "discard_selected", [second]), reason="known")) == ["1 was discarded."]
-        # It waits as claimed: a producer publishes it when the broker is back.
+        # The republished execution stays claimed. A producer publishes it when the broker is back.
         assert states(*rows) == ["claimed", "discarded", "failed"]
 
 

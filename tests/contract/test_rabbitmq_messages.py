@@ -1,4 +1,4 @@
-"""What travels over RabbitMQ: our own messages, a stranger's, and what nobody can read."""
+"""RabbitMQ delivers our own messages, messages of other programs, and unreadable messages."""
 
 from __future__ import annotations
 
@@ -8,16 +8,17 @@ from typing import Any
 import pytest
 from django.utils import timezone as clock
 
-from scheduling.broker.rabbitmq.envelope import ERROR_BYTES
+from scheduling.broker.rabbitmq.messages import ERROR_BYTES
 from scheduling.core.outcome import Failed
 from scheduling.core.retry import RetryPolicy
-from scheduling.dispatch import run_now
+from scheduling.execution.run_now import run_now
+from scheduling.inbox.sync import sync
 from scheduling.models import Attempt, SchedulerExecution, Worker
-from scheduling.parked import sync
 from tests.contract.conftest import Rabbit
 from tests.contract.desk import ERROR, SOON, Desk
 from tests.contract.server import Server
-from tests.support import scheduler, wait_for
+from tests.factories import SchedulerFactory
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -25,13 +26,13 @@ NEVER = RetryPolicy(max_retries=0)
 
 
 def body(**fields: Any) -> bytes:
-    """The seeds' four fields."""
+    """Return a message in the format of the original contract, with additional `fields`."""
     worker = Worker.objects.get(name="tests.noop")
     return json.dumps({"type": "worker", "id": worker.pk, "params_scheduler": "{}", **fields}).encode()
 
 
-def test_our_own_message_says_all_that_the_seeds_say(rabbit: Rabbit, server: Server) -> None:
-    execution = run_now(scheduler("tests.noop"), rabbit(), params={"since": "ayer ñ"})
+def test_own_message_has_all_fields_of_the_original_contract(rabbit: Rabbit, server: Server) -> None:
+    execution = run_now(SchedulerFactory(rare=True), rabbit(), params={"since": "ayer ñ"})
     ((properties, raw),) = server.pull(server.name("main"))
     assert properties.delivery_mode == 2
     assert properties.content_type == "application/json"
@@ -44,7 +45,7 @@ def test_our_own_message_says_all_that_the_seeds_say(rabbit: Rabbit, server: Ser
 
 def test_a_retried_message_says_why_and_since_when(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
-    run_now(scheduler("tests.noop"), broker)
+    run_now(SchedulerFactory(rare=True), broker)
     desk = Desk(broker)
     desk.run(ERROR)
     desk.run(ERROR)
@@ -58,9 +59,9 @@ def test_a_retried_message_says_why_and_since_when(rabbit: Rabbit, server: Serve
     assert json.loads(raw)["attempt"] == 3
 
 
-def test_the_failed_message_has_the_seeds_fields(rabbit: Rabbit, server: Server) -> None:
+def test_failed_message_has_the_fields_of_the_original_contract(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     desk = Desk(broker)
     desk.run(ERROR)
     desk.run(ERROR)
@@ -77,7 +78,7 @@ def test_the_failed_message_has_the_seeds_fields(rabbit: Rabbit, server: Server)
 def test_an_oversized_error_does_not_kill_the_connection(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run(Failed("E", "ñ" * 1_000_000))
     desk.run(Failed("E", "\x00" * 1_000_000), NEVER)
     execution.refresh_from_db()
@@ -86,8 +87,8 @@ def test_an_oversized_error_does_not_kill_the_connection(rabbit: Rabbit, server:
     assert len(properties.headers["x-last-error"].encode()) <= ERROR_BYTES
 
 
-def test_the_seeds_four_fields_run(rabbit: Rabbit, server: Server) -> None:
-    schedule = scheduler("tests.noop", stay_alive=False)
+def test_message_with_the_four_original_fields_runs(rabbit: Rabbit, server: Server) -> None:
+    schedule = SchedulerFactory(rare=True, stay_alive=False)
     desk = Desk(rabbit())
     server.publish(body(scheduler_id=schedule.pk, params_scheduler='{"a": 1}'))
     desk.run(ERROR)
@@ -119,7 +120,7 @@ def test_an_unknown_schedule_is_left_out(rabbit: Rabbit, server: Server, caplog:
 def test_copies_of_a_strangers_message_run_once(
     rabbit: Rabbit, server: Server, identity: str, with_schedule: bool
 ) -> None:
-    raw = body(scheduler_id=scheduler("tests.noop").pk) if with_schedule else body()
+    raw = body(scheduler_id=SchedulerFactory(rare=True).pk) if with_schedule else body()
     desk = Desk(rabbit())
     for _ in range(3):
         server.publish(raw, message_id=identity)
@@ -156,12 +157,12 @@ UNREADABLE = [
 ]
 
 
-def test_what_nobody_can_read_is_parked_with_its_bytes_and_stops_nobody(rabbit: Rabbit, server: Server) -> None:
+def test_unreadable_message_is_parked_with_its_bytes_and_blocks_no_other(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
     for number, raw in enumerate(UNREADABLE):
         server.publish(raw, message_id=f"bad-{number}", headers={"from": "elsewhere", "deep": {"a": [1]}})
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     execution.refresh_from_db()
     assert execution.state == "succeeded"
@@ -184,7 +185,7 @@ def test_headers_that_cannot_be_sent_again_do_not_stop_it(rabbit: Rabbit, server
     assert "load" not in properties.headers
 
 
-def test_what_nobody_can_read_is_in_the_inbox(rabbit: Rabbit, server: Server) -> None:
+def test_unreadable_message_is_in_the_inbox(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     Desk(broker)
     for raw in UNREADABLE:

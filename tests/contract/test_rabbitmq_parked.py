@@ -1,4 +1,4 @@
-"""The failed queue keeps, the inbox finds: both stay in step, and nothing leaves by itself."""
+"""The failed queue and the failed inbox agree. A failure leaves the queue or the inbox only on request."""
 
 from __future__ import annotations
 
@@ -8,37 +8,26 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone as clock
 
-from scheduling.broker import Broker, BrokerError, ParkedBusy
-from scheduling.broker.rabbitmq.parking import RabbitParking
-from scheduling.broker.topology import DELIVERY_LIMIT
-from scheduling.core.retry import RetryPolicy
-from scheduling.dispatch import publish, run_now
-from scheduling.failed import discard, republish
+from scheduling.broker import Broker, BrokerError, FailedQueueBusy
+from scheduling.broker.rabbitmq.failed_queue import RabbitParking
+from scheduling.broker.rabbitmq.topology import DELIVERY_LIMIT
+from scheduling.execution.publish import publish
+from scheduling.execution.run_now import run_now
+from scheduling.inbox.actions import discard, republish
+from scheduling.inbox.sync import sync
 from scheduling.models import SchedulerExecution, Worker
-from scheduling.parked import sync
 from tests.contract.conftest import Rabbit
-from tests.contract.desk import ERROR, Desk
+from tests.contract.desk import ERROR, NEVER, Desk, failed
 from tests.contract.proxy import Proxy
 from tests.contract.server import Server
-from tests.support import queued, scheduler, wait_for
+from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-NEVER = RetryPolicy(max_retries=0)
 
-
-def failed(desk: Desk, count: int = 1) -> list[SchedulerExecution]:
-    schedule = scheduler("tests.noop")
-    rows = [run_now(schedule, desk.broker) for _ in range(count)]
-    for _ in rows:
-        desk.run(ERROR, NEVER)
-    for row in rows:
-        row.refresh_from_db()
-    return rows
-
-
-def seeds_body(**fields: object) -> bytes:
-    """What the seeds' worker parks: no identity at all."""
+def original_body(**fields: object) -> bytes:
+    """Return a parked message in the form of the original contract. The message names no execution."""
     worker = Worker.objects.get(name="tests.noop")
     task = {"type": "worker", "id": worker.pk, "scheduler_id": 16, "params_scheduler": "{}"}
     end = {"failed_at": "2025-12-12T12:03:39.002Z", "failed_reason": "Connection timeout", "retry_count": 3}
@@ -48,12 +37,12 @@ def seeds_body(**fields: object) -> bytes:
 def test_a_look_at_ten_thousand_keeps_order_and_count(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     for number in range(10_000):
-        server.publish(seeds_body(number=number), server.topology.failed, message_id=f"m{number}")
+        server.publish(original_body(number=number), server.topology.failed, message_id=f"m{number}")
     server.wait_count(server.topology.failed, 10_000)
     for _ in range(2):
-        with broker.parked() as session:
-            assert [each.message_id for each in session.messages] == [f"m{number}" for number in range(10_000)]
-            assert server.count(server.topology.failed) == 0  # held
+        with broker.failed_queue() as session:
+            assert [message.message_id for message in session.messages] == [f"m{number}" for number in range(10_000)]
+            assert server.count(server.topology.failed) == 0  # the open session holds all messages
         server.wait_count(server.topology.failed, 10_000)
     assert sync(broker, clock.now()).rows == 10_000
     server.wait_count(server.topology.failed, 10_000)
@@ -81,7 +70,7 @@ def test_the_inbox_works_while_the_broker_is_away(rabbit: Rabbit, proxy: Proxy, 
     first.refresh_from_db()
     assert first.state == "claimed"
     proxy.reopen()
-    # The sync pass takes out what an operator has dealt with.
+    # The sync removes the messages of executions that the operator republished or discarded.
     assert wait_for(lambda: _removed(broker), "the broker is back") == 2
     assert server.count(server.topology.failed) == 0
 
@@ -96,28 +85,28 @@ def _removed(broker: Broker) -> int:
 def test_a_failure_that_could_not_be_parked_is_parked_later(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     broker._running().publisher.blocked = "low on memory"
     desk.end(delivery, ERROR, NEVER)
     broker._running().publisher.blocked = ""
     execution.refresh_from_db()
     assert (execution.state, execution.published_at) == ("failed", None)
-    assert sync(broker, clock.now()).parked == 0  # its consumer may still be at it
+    assert sync(broker, clock.now()).parked == 0  # the sync waits, because the consumer could still park it
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 1
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 0
     ((_, raw),) = server.pull(server.topology.failed)
     assert json.loads(raw)["execution_id"] == execution.pk
-    # Taken out by hand: it is not parked again, and its row stays for an operator.
+    # An operator took the message out by hand. The sync does not park it again, and its row stays.
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 0
     execution.refresh_from_db()
     assert execution.state == "failed"
 
 
-def test_what_the_seeds_worker_left_gets_rows_and_identities(rabbit: Rabbit, server: Server) -> None:
+def test_messages_parked_by_the_original_worker_get_rows_and_identities(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     for _ in range(3):
-        server.publish(seeds_body(), server.topology.failed)  # equal to the last byte
+        server.publish(original_body(), server.topology.failed)  # the messages have the same bytes
     assert sync(broker, clock.now()).rows == 3
     assert sync(broker, clock.now()).rows == 0
     rows = list(SchedulerExecution.objects.all())
@@ -135,40 +124,41 @@ def test_what_the_seeds_worker_left_gets_rows_and_identities(rabbit: Rabbit, ser
 def test_an_open_inbox_does_not_read_what_has_not_changed(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     failed(Desk(broker), 2)
-    with broker.parked():  # so that any reading is refused
+    with broker.failed_queue():  # while this session holds the queue, no sync can read the queue
         pass
     server.wait_count(server.topology.failed, 2)
     assert not sync(broker, clock.now(), only_if_changed=True).busy
     holder = rabbit()
-    server.publish(seeds_body(), server.topology.failed)
-    with holder.parked():
-        assert sync(broker, clock.now()).busy is False  # it looks empty while somebody holds it
-        with pytest.raises(ParkedBusy), broker.parked():
+    server.publish(original_body(), server.topology.failed)
+    with holder.failed_queue():
+        assert sync(broker, clock.now()).busy is False  # the queue looks empty while another session holds its messages
+        with pytest.raises(FailedQueueBusy), broker.failed_queue():
             pass
 
 
-def test_a_look_ends_when_its_messages_are_back(rabbit: Rabbit, server: Server) -> None:
-    """RabbitMQ 4 closes a connection before what it held is in the queue again."""
+def test_a_look_ends_when_its_messages_are_back(
+    rabbit: Rabbit, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """RabbitMQ 4 reports a closed connection too early: the connection's messages are not yet back in the queue."""
     broker = rabbit()
     for _ in range(3):
-        server.publish(seeds_body(), server.topology.failed)
+        server.publish(original_body(), server.topology.failed)
     server.wait_count(server.topology.failed, 3)
-    engine = broker._running()
+    client = broker._running()
     counts = [0, 1, 2]
-    looks = RabbitParking(
-        engine.loop, broker.address, broker.topology, publish=engine.send, ready=lambda: counts.pop(0), patience=5.0
-    )
-    with looks as session:
-        session.remove(session.messages[:1])
+    with monkeypatch.context() as patched:
+        patched.setattr(client, "declare", lambda _queues: {broker.topology.failed: counts.pop(0)})
+        with RabbitParking(client, broker.address) as session:
+            session.remove(session.messages[:1])
     assert counts == []
     for _ in range(20):
-        with broker.parked() as session:
+        with broker.failed_queue() as session:
             assert len(session.messages) == 2
         assert server.count(server.topology.failed) == 2
 
 
 def moved_by_hand(server: Server, *, keep_properties: bool = True) -> None:
-    """As with RabbitMQ's own tools: out of the failed queue, into the main one."""
+    """Move all messages from the failed queue to the main queue, as RabbitMQ's own tools do."""
     for properties, raw in server.pull(server.topology.failed):
         server.publish(
             raw, **({"headers": properties.headers, "message_id": properties.message_id} if keep_properties else {})
@@ -181,7 +171,7 @@ def test_moved_by_hand_it_runs_and_leaves_the_inbox(rabbit: Rabbit, server: Serv
     desk = Desk(broker)
     (execution,) = failed(desk)
     ((properties, raw),) = server.pull(server.topology.failed)
-    for _ in range(2):  # twice, by mistake
+    for _ in range(2):  # the operator publishes the message twice by mistake
         server.publish(raw, **({"headers": properties.headers} if keep_properties else {}))
     delivery = desk.start()
     assert (delivery.message.execution_id, delivery.message.attempt, delivery.message.retry_count) == (
@@ -197,7 +187,7 @@ def test_moved_by_hand_it_runs_and_leaves_the_inbox(rabbit: Rabbit, server: Serv
 
 def test_a_strangers_failure_moved_by_hand_leaves_the_inbox_too(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
-    server.publish(seeds_body(), server.topology.failed)
+    server.publish(original_body(), server.topology.failed)
     assert sync(broker, clock.now()).rows == 1
     desk = Desk(broker)
     moved_by_hand(server)
@@ -208,11 +198,14 @@ def test_a_strangers_failure_moved_by_hand_leaves_the_inbox_too(rabbit: Rabbit, 
 
 
 def test_a_plain_copy_of_a_failed_run_stays_a_copy(rabbit: Rabbit, server: Server) -> None:
-    """Redelivered after its failure was recorded: only what says `failed_at` was moved by hand."""
+    """The message is delivered again after its failure was recorded.
+
+    The message has no `failed_at`. Only a message with `failed_at` counts as moved by hand.
+    """
     broker = rabbit()
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     (properties, raw) = server.pull(server.name("main"))[0]
-    desk = Desk(broker)  # not before: it would have the message already
+    desk = Desk(broker)  # the consumer starts only now, because before, it would have taken the message
     server.publish(raw, headers=properties.headers)
     desk.run(ERROR, NEVER)
     server.publish(raw, headers=properties.headers)
@@ -223,11 +216,11 @@ def test_a_plain_copy_of_a_failed_run_stays_a_copy(rabbit: Rabbit, server: Serve
 
 def test_what_the_broker_gives_up_bringing_fails_visibly(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
-    (execution,) = queued(scheduler("tests.noop"), queue="immediate", state="claimed")
+    execution = ManualExecutionFactory(queue="immediate", state="claimed")
     publish([execution], broker)
     brought = server.channel.consume(server.name("immediate"), inactivity_timeout=5)
     for (method, _, _), _number in zip(brought, range(DELIVERY_LIMIT + 1), strict=False):
-        # What a consumer does that dies of the message each time.
+        # A consumer that crashes on each delivery has the same effect as this rejection.
         server.channel.basic_reject(method.delivery_tag, requeue=True)
     server.channel.cancel()
     server.wait_count(server.topology.failed, 1)
@@ -241,8 +234,8 @@ def test_what_the_broker_gives_up_bringing_fails_visibly(rabbit: Rabbit, server:
     assert execution.state == "succeeded"
 
 
-def test_an_unreadable_message_runs_once_somebody_reads_it(rabbit: Rabbit, server: Server) -> None:
-    """Parked by a consumer of an older version; republish tries again to read it."""
+def test_unreadable_message_runs_after_it_became_readable(rabbit: Rabbit, server: Server) -> None:
+    """A consumer parks a message that it cannot read. A republish tries again to read the message."""
     broker = rabbit()
     desk = Desk(broker)
     newer = json.dumps({"type": "worker", "id": Worker.objects.get(name="tests.noop").pk, "version": 99}).encode()
@@ -250,7 +243,7 @@ def test_an_unreadable_message_runs_once_somebody_reads_it(rabbit: Rabbit, serve
     server.wait_count(server.topology.failed, 1)
     sync(broker, clock.now())
     row = SchedulerExecution.objects.get()
-    assert republish([row.pk], broker, "ann") == []  # still not
+    assert republish([row.pk], broker, "ann") == []  # the message is still unreadable
     row.refresh_from_db()
     assert (row.state, "Update it" in row.error_message) == ("failed", True)
     SchedulerExecution.objects.update(params={"body": newer.decode().replace("99", "1")})
@@ -262,13 +255,15 @@ def test_an_unreadable_message_runs_once_somebody_reads_it(rabbit: Rabbit, serve
 
 
 def test_messages_of_another_database_are_not_taken_for_ours(rabbit: Rabbit, server: Server) -> None:
-    """A database set up anew gives out the old numbers: the key tells the executions apart."""
+    """Executions of two databases can have the same id. The execution key distinguishes these executions."""
     broker = rabbit()
     desk = Desk(broker)
-    execution = run_now(scheduler("tests.noop"), broker)
+    execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     server.publish(
-        seeds_body(execution_id=execution.pk, execution_key="cron-2019-1-1-0-0"), server.topology.failed, message_id="o"
+        original_body(execution_id=execution.pk, execution_key="cron-2019-1-1-0-0"),
+        server.topology.failed,
+        message_id="o",
     )
     found = sync(broker, clock.now())
     assert (found.rows, found.removed) == (1, 0)
@@ -276,7 +271,7 @@ def test_messages_of_another_database_are_not_taken_for_ours(rabbit: Rabbit, ser
 
 
 def test_a_confirm_that_came_too_late_is_not_a_second_message(rabbit: Rabbit, server: Server) -> None:
-    """An alarm held the failed message up: it is in the queue, and its row does not know."""
+    """An alarm delayed the confirm. The failed queue has the message, but the row is not marked as parked."""
     broker = rabbit()
     (execution,) = failed(Desk(broker))
     SchedulerExecution.objects.update(published_at=None)

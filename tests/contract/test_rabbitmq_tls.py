@@ -1,4 +1,4 @@
-"""amqps: the server is verified, always."""
+"""With an `amqps` URL, the server's certificate is always verified."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def authority(tmp_path: Path) -> Path:
-    """A folder with a certificate authority and a certificate of `localhost`."""
+    """Provide a folder with a certificate authority and a certificate for `localhost`."""
     if shutil.which("openssl") is None:
         pytest.skip("openssl is not installed")
 
@@ -37,7 +37,7 @@ def authority(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tls(server: Server, authority: Path) -> Iterator[Proxy]:
-    """TLS in front of the server."""
+    """Provide a proxy that adds TLS to the server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority / "own.pem", authority / "own.key")
     proxy = Proxy(*server.address, tls=context)

@@ -1,4 +1,4 @@
-"""The queues on a real server: declared once, kept, and never in the way of a changed setting."""
+"""The queues are declared on a real server. Declaring them again with other retry delays gives no error."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 
 from scheduling.broker import TopologyMismatch
 from scheduling.broker.rabbitmq import RabbitBroker
-from scheduling.broker.topology import LADDER
+from scheduling.broker.rabbitmq.topology import LADDER
 from tests.contract.conftest import RUNGS, Rabbit
 from tests.contract.server import Server
 from tests.support import wait_for
@@ -45,7 +45,7 @@ def test_a_wait_that_is_new_is_declared_ahead_of_use(rabbit: Rabbit, server: Ser
 
 
 def test_only_the_consumers_of_a_queue_declare_its_waits(rabbit: Rabbit, server: Server) -> None:
-    """Each wait queue reserves file handles of the broker."""
+    """Each wait queue uses file handles of the broker. So only the consumers of a queue declare its wait queues."""
     rabbit().declare([7000])
     assert not exists(server, f"{server.name('main')}_retry.1")
     rabbit().declare([7000], "main")
@@ -54,7 +54,7 @@ def test_only_the_consumers_of_a_queue_declare_its_waits(rabbit: Rabbit, server:
 
 
 def test_another_prefix_is_another_world(server: Server) -> None:
-    assert all(each.name.startswith(server.prefix) for each in server.topology.base())
+    assert all(queue.name.startswith(server.prefix) for queue in server.topology.base())
 
 
 def test_changed_delays_start_without_a_conflict(server: Server) -> None:
@@ -93,8 +93,11 @@ def test_a_queue_of_another_shape_is_a_sentence_with_the_way_out(server: Server)
         assert words in text
 
 
-def test_the_seeds_own_declarations_agree_with_ours(rabbit: Rabbit, server: Server) -> None:
-    """Their worker and ours can share the queues while one replaces the other."""
+def test_original_declarations_agree_with_ours(rabbit: Rabbit, server: Server) -> None:
+    """Declaring our queues again with the arguments of the original contract gives no error.
+
+    So a worker of the original contract and our consumer can use the same queues at the same time.
+    """
     rabbit()
     channel = server.channel
     channel.exchange_declare(server.topology.exchange, "direct", durable=True)

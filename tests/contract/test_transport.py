@@ -1,4 +1,4 @@
-"""The contract: what every transport does, seen from dispatch, consumer and inbox."""
+"""Every transport keeps the same contract with the publishing code, the consumer and the failed inbox."""
 
 from __future__ import annotations
 
@@ -9,15 +9,18 @@ from django.db import transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker
-from scheduling.cancel import cancel
 from scheduling.core.outcome import Failed, Interrupted
 from scheduling.core.retry import RetryPolicy
-from scheduling.dispatch import message_of, publish, run_now
-from scheduling.failed import discard, republish
+from scheduling.execution.cancel import cancel
+from scheduling.execution.publish import publish
+from scheduling.execution.run_now import run_now
+from scheduling.inbox.actions import discard, republish
 from scheduling.models import Attempt, SchedulerExecution
+from scheduling.models.execution import message_of
 from tests.contract.conftest import Connect
 from tests.contract.desk import ERROR, Desk
-from tests.support import queued, scheduler, wait_for
+from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -30,7 +33,7 @@ def row(execution: SchedulerExecution) -> SchedulerExecution:
 
 
 def published(broker: Broker, **columns: object) -> SchedulerExecution:
-    execution = run_now(scheduler("tests.noop", params={}, **columns), broker)
+    execution = run_now(SchedulerFactory(rare=True, params={}, **columns), broker)
     assert row(execution).state == "queued"
     assert execution.published_at is not None
     return execution
@@ -59,7 +62,7 @@ def test_what_is_published_starts_once_and_is_gone_when_acknowledged(connect: Co
 
 def test_many_are_confirmed_and_come_in_order(connect: Connect) -> None:
     broker = connect()
-    schedule = scheduler("tests.noop")
+    schedule = SchedulerFactory(rare=True)
     executions = [run_now(schedule, broker) for _ in range(30)]
     desk = Desk(broker, slots=7)
     seen = []
@@ -87,7 +90,7 @@ def test_a_message_may_be_faster_than_its_confirm(connect: Connect) -> None:
     SchedulerExecution.objects.update(state="claimed" if not broker.embedded else "queued", published_at=None)
     delivery = Desk(broker).start()
     assert delivery.message.execution_id == execution.pk
-    publish([execution], broker)  # the confirm that comes late
+    publish([execution], broker)  # the confirm comes after the start
     assert row(execution).state == "running"
 
 
@@ -105,7 +108,7 @@ def test_a_retry_comes_after_its_delay_with_the_next_number(connect: Connect) ->
     assert (delivery.message.attempt, delivery.message.retry_count) == (2, 1)
     assert (row(execution).state, execution.attempt) == ("running", 2)
     desk.end(delivery)
-    assert [each.outcome for each in Attempt.objects.order_by("number")] == ["failed", "succeeded"]
+    assert [attempt.outcome for attempt in Attempt.objects.order_by("number")] == ["failed", "succeeded"]
 
 
 def test_a_delay_of_nothing_comes_at_once(connect: Connect) -> None:
@@ -143,7 +146,7 @@ def test_republish_runs_it_again_and_empties_the_inbox(connect: Connect) -> None
     desk.run(ERROR, NEVER)
     desk.run(ERROR, NEVER)
     assert republish([execution.pk], broker, "ann") == [execution.pk]
-    assert republish([execution.pk], broker, "bob") == []  # the second click
+    assert republish([execution.pk], broker, "bob") == []  # a second operator is too late
     assert broker.counts().failed == 1
     delivery = desk.start()
     assert (delivery.message.execution_id, delivery.message.attempt, delivery.message.retry_count) == (
@@ -169,10 +172,10 @@ def test_what_could_not_be_started_is_taken_again(connect: Connect) -> None:
     desk = Desk(broker)
 
     def taken_and_released() -> list[int | None]:
-        with transaction.atomic():  # what the supervisor does when the database refuses
+        with transaction.atomic():  # the supervisor does the same after a database error
             deliveries = broker.take("main", 1, clock.now())
             broker.release(deliveries)
-            return [each.message.execution_id for each in deliveries]
+            return [delivery.message.execution_id for delivery in deliveries]
 
     assert wait_for(taken_and_released, "it is taken") == [execution.pk]
     assert wait_for(taken_and_released, "it is taken again") == [execution.pk]
@@ -209,7 +212,7 @@ def test_cancelled_wins_over_the_retry_that_waits(connect: Connect) -> None:
     desk = Desk(broker)
     desk.run(ERROR)
     assert cancel(execution.pk, "ann") == "cancelled"
-    other = published(broker)  # shows that the queue is still served
+    other = published(broker)  # the start of this execution shows that the consumer still takes messages
     late = clock.now() + timedelta(seconds=1.2)
     wait_for(lambda: clock.now() > late and desk.look() is not None, "the retry's time has come")
     assert row(execution).state == "cancelled"
@@ -232,7 +235,7 @@ def test_standalone_runs_stay_apart_also_when_they_are_retried(connect: Connect)
 def test_the_immediate_queue_retries_without_a_delay(connect: Connect) -> None:
     broker = connect()
     state = "queued" if broker.embedded else "claimed"
-    (execution,) = queued(scheduler("tests.noop"), queue="immediate", state=state)
+    execution = ManualExecutionFactory(queue="immediate", state=state)
     publish([execution], broker)
     desk = Desk(broker, "immediate")
     for attempt in (1, 2):

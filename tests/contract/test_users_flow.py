@@ -1,6 +1,7 @@
-"""The flow of the users' own documents on a real RabbitMQ: a report fails, waits, fails for good, and is put right.
+"""A report fails on a real RabbitMQ, is retried, fails for good and is republished, as the documents describe.
 
-The waits are read off the broker's own timestamps. FLOW_DELAY_MS=30000 makes them 30, 60 and 120 s.
+The test reads the delay before each retry from the broker's time stamps. With FLOW_DELAY_MS=30000, the delays are
+30, 60 and 120 s.
 """
 
 from __future__ import annotations
@@ -16,13 +17,13 @@ import pytest
 from django.test import Client
 from django.utils import timezone as clock
 
-from reports.models import Report, ReportArtefact
-from scheduling.models import Attempt, Scheduler, SchedulerExecution
-from tests.admin.test_failed import LIST, ask, confirm
+from reports.models import Report
+from scheduling.models import Artefact, Attempt, Scheduler, SchedulerExecution
+from tests.admin.inbox import LIST, ask, confirm
 from tests.contract.server import Server
 from tests.contract.tap import Tap
-from tests.factories import UserFactory
-from tests.support import Commands, due, marks, wait_for
+from tests.factories import UserFactory, due
+from tests.support import Commands, marks, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -32,7 +33,7 @@ SECONDS = [DELAY_MS * factor // 1000 for factor in (1, 2, 4)]
 
 @pytest.fixture
 def tap(server: Server) -> Iterator[Tap]:
-    """What the broker brings, overheard."""
+    """Provide a proxy that records the broker's deliveries."""
     tap = Tap(*server.address)
     yield tap
     tap.close()
@@ -58,7 +59,8 @@ def test_a_failing_report_is_retried_parked_republished_and_succeeds(
     def row() -> SchedulerExecution | None:
         return SchedulerExecution.objects.filter(scheduler=schedule).first()
 
-    # Three retries after 1, 2 and 4 times the delay, then it has failed for good.
+    # Retries come after 1, 2 and 4 times the delay. If the third retry fails, the execution has failed
+    # for good.
     failed = wait_for(
         lambda: (found := row()) and found.state == "failed" and found, "it fails for good", sum(SECONDS) + 60
     )
@@ -66,9 +68,9 @@ def test_a_failing_report_is_retried_parked_republished_and_succeeds(
     assert [wait.queue for wait in tap.waits] == [f"{server.name('main')}_retry.{seconds}" for seconds in SECONDS]
     assert [wait.count for wait in tap.waits] == [1, 1, 1]
     ended = list(Attempt.objects.filter(execution=failed).order_by("number"))
-    assert [each.outcome for each in ended] == ["failed"] * 4
+    assert [attempt.outcome for attempt in ended] == ["failed"] * 4
     for attempt, wait, seconds in zip(ended, tap.waits, SECONDS, strict=False):
-        # The broker writes whole seconds, so a stay may look up to one shorter.
+        # The broker writes whole seconds, so a wait may seem up to one second too short.
         assert (wait.over - attempt.finished_at).total_seconds() > seconds - 1
     assert len([line for line in marks(tmp_path, failed.pk) if line.startswith("start")]) == 4
 
@@ -83,7 +85,7 @@ def test_a_failing_report_is_retried_parked_republished_and_succeeds(
         assert f"Scheduling retry {number}/3 in {seconds * 1000}ms" in log
     assert log.count("PERMANENTLY FAILED TASK") == 1
 
-    # An operator puts the cause right and presses the button.
+    # An operator removes the cause and republishes the execution.
     down.unlink()
     client = Client()
     client.force_login(UserFactory(superuser=True))
@@ -96,12 +98,12 @@ def test_a_failing_report_is_retried_parked_republished_and_succeeds(
     server.wait_count(server.topology.failed, 0)
     server.wait_count(server.name("main"), 0)
     assert SchedulerExecution.objects.filter(scheduler=schedule).count() == 1
-    assert [each.outcome for each in Attempt.objects.order_by("number")] == ["failed"] * 4 + ["succeeded"]
-    assert ReportArtefact.objects.filter(execution=failed).exists()
+    assert [attempt.outcome for attempt in Attempt.objects.order_by("number")] == ["failed"] * 4 + ["succeeded"]
+    assert Artefact.objects.filter(execution=failed).exists()
 
 
 def look(server: Server) -> list[tuple[Any, bytes]]:
-    """The parked messages, put back afterwards."""
+    """Return the messages of the failed queue. The messages are taken out and put back."""
     found = []
     while (message := server.channel.basic_get(server.topology.failed))[0] is not None:
         found.append(message[1:])

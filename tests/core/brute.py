@@ -1,6 +1,6 @@
-"""The policy once more, as plainly as it can be written: look at every minute, remember what the clock has shown.
+"""A second, plain implementation of the cron policy, which walks through every minute.
 
-Shares nothing with the code under test. Slow, so that it can be read and believed.
+This implementation shares no code with the code under test. It is slow, but easy to read and to trust.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ def _hit(text: str, value: int, last: int, low: int = 0) -> bool:
 
 
 def fires(expression: str, tz: str, after: datetime, until: datetime) -> list[datetime]:
-    """Every instant in (after, until], by walking the minutes of real time with an eye on the local clock."""
+    """Walk through the minutes of real time in (after, until]. Return the minutes at which the local time matches."""
     matcher, info = Matcher(expression), ZoneInfo(tz)
     found = []
-    # A fixed job looks at each wall-clock minute once, when the clock first reaches or jumps over it: the highest
-    # reading so far is its memory. Two days suffice, for no change is longer than one.
+    # A fixed job checks each wall-clock minute once, when the clock first reaches or skips the minute. `highest` is
+    # the latest wall-clock minute so far. No clock change is longer than one day, so the walk starts two days early.
     instant = (after if matcher.interval else after - timedelta(days=2)).replace(second=0, microsecond=0)
     highest = _reading(instant, info)
     while (instant := instant + MINUTE) <= until:
@@ -110,7 +110,7 @@ def _reading(instant: datetime, info: ZoneInfo) -> datetime:
 
 
 def changes(tz: str, year: int) -> list[datetime]:
-    """The clock changes of a year, to the quarter of an hour."""
+    """Return the clock changes of a year, exact to a quarter of an hour."""
     info, step = ZoneInfo(tz), timedelta(minutes=15)
     found, instant = [], datetime(year, 1, 1, tzinfo=UTC)
     day = timedelta(days=1)
@@ -124,7 +124,7 @@ def changes(tz: str, year: int) -> list[datetime]:
     return found
 
 
-# What people write, and what they should not: every form of the dialect, in every field.
+# These strategies make random expressions with every form of the dialect in every field.
 
 
 def _items(low: int, high: int, size: int, names: list[str]) -> st.SearchStrategy[str]:
@@ -162,7 +162,7 @@ _days = _field(1, 31, 31) | st.sampled_from(["L", "l", "1,L", "L,15", "1-30,L", 
 _months = _field(1, 12, 12, MONTHS) | st.just("*")
 _weekdays = _field(0, 7, 7, WEEKDAYS) | st.sampled_from(["0-6", "1-7", "0,7"])
 _dates = st.builds("{} {} {}".format, _days, _months, _weekdays) | st.builds("* {} {}".format, _months, _nth())
-# Half of them name hours in which clocks change, and few minutes, so that a window of hours holds some.
+# Half of the expressions match hours in which clocks change. So even a short time around a clock change has runs.
 _times_of_day = st.builds("{} {}".format, _field(0, 59, 60), _field(0, 23, 24)) | st.builds(
     "{} {}".format, _field(0, 59, 60), st.sampled_from(["*", "*/2", "0-3", "0,1,2,3", "1", "2", "23,0", "0-23"])
 )

@@ -1,4 +1,4 @@
-"""What a clock change does to a schedule, held against the instants at which it does fire."""
+"""The predicted effect of a clock change on a schedule agrees with the instants at which the schedule fires."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ YEAR = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
 def test_changes_that_meet_a_schedule(expression: str, zone: str, met: list[tuple[bool, str, str, int, str]]) -> None:
     found = changes_met(parse(expression), zone, *YEAR)
     assert [
-        (each.skipped, f"{each.start:%H:%M}", f"{each.end:%H:%M}", each.readings, each.effect.value) for each in found
+        (change.skipped, f"{change.start:%H:%M}", f"{change.end:%H:%M}", change.readings, change.effect.value)
+        for change in found
     ] == met
 
 
 @pytest.mark.parametrize(
     ("expression", "after", "effects"),
     [
-        # Two days around each change in Madrid.
+        # Each search starts at noon UTC on the day before a clock change in Madrid.
         ("30 2 * * *", datetime(2026, 3, 28, 12, tzinfo=UTC), [(Effect.MOVED, 1), None]),
         ("30 2 * * *", datetime(2026, 10, 24, 12, tzinfo=UTC), [(Effect.ONCE, 1), None]),
         ("*/30 2 * * *", datetime(2026, 10, 24, 12, tzinfo=UTC),

@@ -1,6 +1,7 @@
-"""No expression costs more than its length: whatever somebody types or plain SQL stores, the work has a bound.
+"""The number of steps for any expression has a limit. The limit grows only with the length of the expression.
 
-The dearest that were found: dates that never come, which need fifty years of months to be gone through.
+Expressions come from users and from plain SQL.
+A date that never comes needs the most steps, because the search looks at all months of fifty years.
 """
 
 from __future__ import annotations
@@ -16,42 +17,29 @@ from scheduling.core.cron import count_between, next_after
 from scheduling.core.describe import describe
 from scheduling.core.dialect import MAX_LENGTH, parse
 from tests.core import brute
+from tests.core.crafted import CRAFTED
 from tests.steps import steps
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 SEARCH = 60_000
-"""Steps to look for a date that never comes; ten times less is usual."""
+"""The maximum number of steps of a search for a date that never comes. A usual search needs a tenth of this number."""
 CHARACTER = 60
 WORDS = 6_000
-
-CRAFTED = [
-    ",".join(["0-59/1"] * 35) + " * * * *",
-    "0," * 120 + "0 * * * *",
-    "0-" * 100 + " * * * *",
-    "9" * 250 + " * * * *",
-    "*" * 255,
-    "(" * 255,
-    "0 " * 127,
-    "*/59 */23 */31 */12 */7",
-    "0 0 31 2 *",
-    "0 0 31 2,4,6,9,11 *",
-    "0 0 29 2 5#5",
-    "0 0 29 2 6",
-    "0 0 30 2 1",
-    "0 0 * * 1#5,2#5,3#5,4#5,5#5",
-]
 
 typed = st.text(st.sampled_from("0123456789*/-,#L \tabcdefmnorstuy()\u0660"), max_size=MAX_LENGTH)
 
 
 def next_of(expression: str) -> datetime:
-    """As a producer plans it."""
+    """Return the next instant, as a producer computes it."""
     return next_after(parse(expression), "Europe/Madrid", NOW)
 
 
 def bounded(expression: str) -> None:
-    """Each of what a page or a producer asks of an expression, with nothing remembered of it."""
+    """Check the number of steps of each function that a page or a producer calls with an expression.
+
+    The caches are empty at the start.
+    """
     parse.cache_clear()
     days.first_day.cache_clear()
     days._engine.cache_clear()
@@ -79,4 +67,4 @@ def test_a_megabyte_is_not_even_read(character: str) -> None:
 
 def test_a_count_over_years_is_no_walk() -> None:
     until = datetime(2036, 3, 10, 12, tzinfo=UTC)
-    assert steps(count_between, parse("* * * * *"), "Europe/Madrid", NOW, until) <= 10 * SEARCH  # of five million runs
+    assert steps(count_between, parse("* * * * *"), "Europe/Madrid", NOW, until) <= 10 * SEARCH  # for 5 million runs

@@ -1,4 +1,4 @@
-"""Instants: the truth table of clock changes, and the policy against a minute-by-minute walk."""
+"""The tests compare the instants of cron expressions with a table of clock changes and a walk through every minute."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hou
 
 
 def times(expression: str, tz: str, after: str, until: str) -> list[str]:
-    """The instants in (after, until] as "day hour:minute" in UTC, by next_after."""
+    """Return the instants in (after, until] that next_after finds, as "day hour:minute" in UTC."""
     cron, found, here, end = parse(expression), [], utc(after), utc(until)
     while (here := next_after(cron, tz, here)) <= end:
         found.append(f"{here:%d %H:%M}")
@@ -42,13 +42,15 @@ def times(expression: str, tz: str, after: str, until: str) -> list[str]:
 @pytest.mark.parametrize(
     ("expression", "tz", "after", "until", "expected"),
     [
-        # Gap, fixed: once, at its end. New York 2026-03-08 02:00 -> 03:00 (07:00 UTC); Madrid 2026-03-29 (01:00 UTC)
+        # Fixed job in a gap: one run, at the end of the gap.
+        # New York 2026-03-08 02:00 -> 03:00 (07:00 UTC); Madrid 2026-03-29 02:00 -> 03:00 (01:00 UTC)
         ("30 2 * * *", NEW_YORK, "2026-03-07", "2026-03-10", ["07 07:30", "08 07:00", "09 06:30"]),
         ("30 2 * * *", MADRID, "2026-03-28", "2026-03-31", ["28 01:30", "29 01:00", "30 00:30"]),
         ("0,15,30 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", ["08 07:00"]),
         ("0 2,3 * * *", NEW_YORK, "2026-03-08", "2026-03-09", ["08 07:00"]),
         ("0 3 * * *", NEW_YORK, "2026-03-08", "2026-03-09", ["08 07:00"]),
-        # Fold, fixed: once, in the first pass. New York 2026-11-01 02:00 -> 01:00 (06:00 UTC); Madrid 10-25 (01:00)
+        # Fixed job in a fold: one run, in the first pass.
+        # New York 2026-11-01 02:00 -> 01:00 (06:00 UTC); Madrid 2026-10-25 03:00 -> 02:00 (01:00 UTC)
         ("30 1 * * *", NEW_YORK, "2026-10-31", "2026-11-03", ["31 05:30", "01 05:30", "02 06:30"]),
         ("30 2 * * *", MADRID, "2026-10-24", "2026-10-27", ["24 00:30", "25 00:30", "26 01:30"]),
         (
@@ -58,18 +60,19 @@ def times(expression: str, tz: str, after: str, until: str) -> list[str]:
             "2026-11-01T08",
             ["01 04:00", "01 05:00", "01 07:00", "01 08:00"],
         ),
-        # Gap, interval: real time; what the clock never shows does not fire.
+        # Interval job in a gap: the job follows real time and does not fire at a time that the clock never shows.
         ("0 * * * *", NEW_YORK, "2026-03-08T05:30", "2026-03-08T08", ["08 06:00", "08 07:00", "08 08:00"]),
         ("*/30 * * * *", MADRID, "2026-03-29T00:15", "2026-03-29T01:45", ["29 00:30", "29 01:00", "29 01:30"]),
         ("* 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", []),
         ("*/15 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", []),
-        # Fold, interval: both passes.
+        # Interval job in a fold: the job runs in both passes.
         ("0 * * * *", NEW_YORK, "2026-11-01T04:30", "2026-11-01T08", ["01 05:00", "01 06:00", "01 07:00", "01 08:00"]),
         ("*/30 1 * * *", NEW_YORK, "2026-11-01", "2026-11-02", ["01 05:00", "01 05:30", "01 06:00", "01 06:30"]),
         ("0 */2 * * *", MADRID, "2026-10-24T23", "2026-10-25T04", ["25 00:00", "25 01:00", "25 03:00"]),
-        # "0 */2" with 02:00 in the gap: 00:00, then 04:00, and no 03:00.
+        # "0 */2" with 02:00 in the gap: it runs at 00:00 and 04:00, not at 03:00.
         ("0 */2 * * *", NEW_YORK, "2026-03-08T04", "2026-03-08T10", ["08 05:00", "08 08:00", "08 10:00"]),
-        # Half an hour. Lord Howe 2026-04-05 02:00 -> 01:30 (04-04 15:00 UTC); 2026-10-04 02:00 -> 02:30 (10-03 15:30)
+        # Changes of half an hour. Lord Howe 2026-04-05 02:00 -> 01:30 (04-04 15:00 UTC);
+        # 2026-10-04 02:00 -> 02:30 (10-03 15:30 UTC)
         (
             "*/20 * * * *",
             LORD_HOWE,
@@ -80,7 +83,7 @@ def times(expression: str, tz: str, after: str, until: str) -> list[str]:
         ("45 1 * * *", LORD_HOWE, "2026-04-03", "2026-04-06", ["03 14:45", "04 14:45", "05 15:15"]),
         ("15 2 * * *", LORD_HOWE, "2026-10-02", "2026-10-05", ["02 15:45", "03 15:30", "04 15:15"]),
         ("0 */2 * * *", LORD_HOWE, "2026-10-03T13", "2026-10-03T18", ["03 13:30", "03 17:00"]),
-        # Midnight itself. Sao Paulo 2018-11-04 00:00 -> 01:00 (03:00 UTC), 2018-02-18 00:00 -> 23:00 (02:00 UTC)
+        # Changes at midnight. Sao Paulo 2018-11-04 00:00 -> 01:00 (03:00 UTC), 2018-02-18 00:00 -> 23:00 (02:00 UTC)
         ("0 0 * * *", SAO_PAULO, "2018-11-03", "2018-11-06", ["03 03:00", "04 03:00", "05 02:00"]),
         ("30 23 * * *", SAO_PAULO, "2018-02-17", "2018-02-20", ["17 01:30", "18 01:30", "19 02:30"]),
         ("0 0 18 2 *", SAO_PAULO, "2018-02-17", "2018-02-20", ["18 03:00"]),
@@ -89,11 +92,11 @@ def times(expression: str, tz: str, after: str, until: str) -> list[str]:
         ("30 0 * * *", TEHRAN, "2022-03-20", "2022-03-23", ["20 21:00", "21 20:30", "22 20:00"]),
         ("30 23 * * *", TEHRAN, "2022-09-20T12", "2022-09-23", ["20 19:00", "21 19:00", "22 20:00"]),
         ("30 * * * *", TEHRAN, "2022-09-21T18:30", "2022-09-21T21:30", ["21 19:00", "21 20:00", "21 21:00"]),
-        # A whole day. Apia skipped 2011-12-30 (12-30 10:00 UTC)
+        # A change of a whole day. Apia skipped 2011-12-30 (12-30 10:00 UTC)
         ("30 9 * * *", APIA, "2011-12-29", "2012-01-01", ["29 19:30", "30 10:00", "30 19:30", "31 19:30"]),
         ("0 12 30 12 *", APIA, "2011-12-01", "2012-12-01", ["30 10:00"]),
         ("0 */6 * * *", APIA, "2011-12-29T22", "2011-12-30T16", ["30 04:00", "30 10:00", "30 16:00"]),
-        # No changes.
+        # A zone without clock changes.
         ("30 2 * * *", "UTC", "2026-03-28", "2026-03-31", ["28 02:30", "29 02:30", "30 02:30"]),
         ("0 * * * *", "UTC", "2026-10-25T00:30", "2026-10-25T03", ["25 01:00", "25 02:00", "25 03:00"]),
     ],
@@ -116,7 +119,7 @@ def test_every_minute_of_a_repeated_hour_runs_twice() -> None:
     start = utc("2026-11-01T04:30")
 
     assert count_between(parse("* 1 * * *"), NEW_YORK, start, start + 24 * HOUR) == 120
-    # and in a fixed spelling once
+    # A fixed job with the same minutes runs once.
     assert count_between(parse("0-59 1 * * *"), NEW_YORK, start, start + 24 * HOUR) == 60
 
 
@@ -173,7 +176,7 @@ def test_unknown_zone_is_refused() -> None:
 
 
 def test_an_interval_job_that_only_gaps_would_show_says_so() -> None:
-    # Given every minute of 02:00 on 8 March if it is a Sunday, which is the day New York skips 02:00
+    # Given every minute from 02:00 to 02:59 on 8 March if it is a Sunday. New York skips this hour on that Sunday
     cron, after = parse("* 2 8 3 */7"), utc("2026-01-01")
     first_day.cache_clear()
 
@@ -182,9 +185,9 @@ def test_an_interval_job_that_only_gaps_would_show_says_so() -> None:
 
     assert last_between(cron, NEW_YORK, after, utc("2036-01-01")) is None
     assert count_between(cron, NEW_YORK, after, utc("2036-01-01")) == 0
-    # The search ends after fifty years, not with the calendar: some eight such Sundays, and what the spans above took.
+    # The search ends after fifty years, not at the end of the calendar. Fifty years have about eight such Sundays.
     assert first_day.cache_info().misses < 1000
-    # Elsewhere it fires.
+    # The job fires in UTC, because UTC does not skip the hour.
     assert next_after(cron, "UTC", after) == utc("2026-03-08T02:00")
 
 
@@ -205,13 +208,14 @@ def test_five_years_of_every_minute() -> None:
     assert count_between(cron, "UTC", after, until) == minutes
     assert count_between(cron, NEW_YORK, after, until) == minutes
     assert count_between(cron, LORD_HOWE, after, until) == minutes
-    # A fixed one has one run a reading: five gaps lose sixty, save the one at their end, and five folds as many.
+    # A fixed job does not run again in the 60 minutes that each of the five folds repeats. Gaps lose no run, because
+    # a gap takes no real time.
     assert count_between(parse("0-59 0-23 * * *"), NEW_YORK, after, until) == minutes - 5 * 60
     assert last_between(cron, NEW_YORK, after, until) == utc("2026-01-01T00:00")
 
 
 def test_threads_do_not_disturb_each_other() -> None:
-    # Given schedules whose dates croniter must look up, asked for by all threads at once and in no cache yet
+    # Given schedules whose dates are in no cache, so croniter must find them. All threads ask for these dates at once
     crons = [parse(expression) for expression in ("0 9 L * *", "30 2 29 2 *", "0 0 13 * 5", "15 4 * * 1#2")]
     starts = [utc("1980-01-01") + day * timedelta(days=37, hours=5) for day in range(60)]
     expected = [next_after(cron, MADRID, start) for start in starts for cron in crons]
@@ -221,7 +225,7 @@ def test_threads_do_not_disturb_each_other() -> None:
         barrier.wait()
         return [next_after(cron, MADRID, start) for start in starts for cron in crons]
 
-    # When the interpreter changes threads as often as it can
+    # When the interpreter switches threads as often as it can
     first_day.cache_clear()
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
@@ -231,11 +235,11 @@ def test_threads_do_not_disturb_each_other() -> None:
     finally:
         sys.setswitchinterval(interval)
 
-    # Then each finds what one alone did.
+    # Then each thread finds the same instants as a single thread.
     assert answers == [expected] * 8
 
 
-# Against the walk.
+# These tests compare the policy with the walk through every minute.
 
 ZONES = [
     "UTC",
@@ -246,18 +250,18 @@ ZONES = [
     TEHRAN,
     APIA,
     "Africa/Cairo",
-    "Africa/Casablanca",  # twice a year around Ramadan, "winter" ahead
-    "America/Caracas",  # half an hour, once
-    "America/Havana",  # at midnight
-    "America/St_Johns",  # at one minute past midnight
-    "Antarctica/Casey",  # hours at a time
-    "Antarctica/Troll",  # two hours
+    "Africa/Casablanca",  # changes twice a year around Ramadan; "winter" time is ahead
+    "America/Caracas",  # changed by half an hour, once
+    "America/Havana",  # changes at midnight
+    "America/St_Johns",  # changed at one minute past midnight
+    "Antarctica/Casey",  # changes by several hours
+    "Antarctica/Troll",  # changes by two hours
     "Asia/Gaza",
-    "Asia/Kathmandu",  # a quarter of an hour, once
+    "Asia/Kathmandu",  # changed by a quarter of an hour, once
     "Asia/Pyongyang",
-    "Europe/Dublin",  # negative summer time
-    "Pacific/Chatham",  # at 02:45
-    "Pacific/Kwajalein",  # a day, once
+    "Europe/Dublin",  # winter time is stored as a negative summer time
+    "Pacific/Chatham",  # changes at 02:45
+    "Pacific/Kwajalein",  # changed by a day, once
 ]
 YEARS = [1986, 1993, 2007, 2011, 2016, 2018, 2022, 2026, 2035]
 
@@ -273,7 +277,7 @@ def check(expression: str, tz: str, after: datetime, until: datetime) -> None:
         cron = parse(expression)
     except CronError:
         cron = None
-    if cron is None:  # no month that it names has the day
+    if cron is None:  # no month of the expression has the day
         assert not expected
         return
 
@@ -321,7 +325,7 @@ def test_counting_is_enumerating(expression: str, tz: str, after: datetime, runs
     try:
         instants = upcoming(parse(expression), tz, after, runs)
     except CronError:
-        return  # rare dates, years apart: the hundredth lies beyond the calendar
+        return  # the dates are so rare that the last of these runs is after the year 9999
     until = instants[-1]
 
     for end, count, last in ((until, runs, until), (until - SECOND, runs - 1, instants[-2] if runs > 1 else None)):
@@ -331,7 +335,7 @@ def test_counting_is_enumerating(expression: str, tz: str, after: datetime, runs
 
 
 class TestFlawsOfCroniter:
-    """Instants that plain croniter 7.0 gets wrong (facts/cron.md 1.2, by letter)."""
+    """Instants that croniter 7.0 alone gets wrong."""
 
     @pytest.mark.parametrize("minutes", ["*/20", "*/7", "*/25", "*/40"])
     def test_a_half_hour_fold_keeps_the_second_pass(self, minutes: str) -> None:
@@ -348,7 +352,7 @@ class TestFlawsOfCroniter:
             ("0 */2 * * *", ["08 08:00"]),
             ("*/15 2 * * *", []),
             ("* 2 * * *", []),
-            # A list of all hours is no star: the run that the gap swallowed comes at its end.
+            # A list of all hours is not a star, so the job is fixed: the run in the gap comes at the gap's end.
             ("16 0-23 * * *", ["08 06:16", "08 07:00", "08 07:16", "08 08:16"]),
         ],
     )
@@ -356,7 +360,7 @@ class TestFlawsOfCroniter:
         assert times(expression, NEW_YORK, "2026-03-08T06", "2026-03-08T08:30") == expected
 
     def test_f_gap_neither_shifts_nor_repeats_nor_disorders(self) -> None:
-        # Given 02:30 in the gap, where replacing the zone of a naive time gives 03:30, a second time
+        # Given 02:30, which is in the gap. Code that only replaces the zone of a naive time runs the job twice at 03:30
         assert times("30 2,3 * * *", NEW_YORK, "2026-03-08T05", "2026-03-08T12") == ["08 07:00", "08 07:30"]
 
     def test_f_fold_is_not_silent_for_an_hour(self) -> None:
@@ -365,7 +369,7 @@ class TestFlawsOfCroniter:
         assert {later - earlier for earlier, later in pairwise(instants)} == {5 * MINUTE}
 
     def test_g_start_in_a_second_pass_never_goes_back(self) -> None:
-        # Given 01:20 for the second time (06:20 UTC)
+        # Given an instant at which the clock shows 01:20 for the second time (06:20 UTC)
         after = utc("2026-11-01T06:20")
 
         assert next_after(parse("*/30 * * * *"), NEW_YORK, after) == utc("2026-11-01T06:30")

@@ -1,4 +1,4 @@
-"""Expressions in plain English."""
+"""Descriptions of cron expressions in plain English."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.core import brute
         ("0 6,14,22 * * *", "At 06:00, 14:00 and 22:00"),
         ("0 22-23,0-2 * * *", "At 00:00, 01:00, 02:00, 22:00 and 23:00"),
         ("*/15 9-17 * * mon-fri", "Every 15 minutes, between 09:00 and 17:59, Monday through Friday"),
-        # Values are named by what they mean, not by how they are spelled.
+        # Unusual spellings: the sentence names the values that a field matches. `5-5` matches only 5.
         ("5-5 * * * *", "At 5 minutes past the hour"),
         ("59/15 * * * *", "At 59 minutes past the hour"),
         ("0 23/6 * * *", "At 23:00"),
@@ -46,7 +46,7 @@ from tests.core import brute
         ("0 9 * * 0-7", "At 09:00"),
         ("0 9 1 */4 *", "At 09:00, on day 1 of the month, only in January, May and September"),
         ("0 9 1 jan-mar *", "At 09:00, on day 1 of the month, only in January through March"),
-        # The days.
+        # Days of the month and weekdays.
         ("0 9 */2 * *", "At 09:00, every 2 days, starting on day 1 of the month"),
         ("0 9 5/10 * *", "At 09:00, on day 5, 15, and 25 of the month"),
         ("0 9 1-7 * *", "At 09:00, between day 1 and 7 of the month"),
@@ -54,7 +54,7 @@ from tests.core import brute
         ("0 9 L,1,15 * *", "At 09:00, on day 1, 15, and the last day of the month"),
         ("0 9 * * 1#2", "At 09:00, on the second Monday of the month"),
         ("0 9 * * fri#1,7#5", "At 09:00, on the fifth Sunday and the first Friday of the month"),
-        # The day rule.
+        # Two day fields: a date must match one of them. If a field begins with a star, the date must match both fields.
         ("0 9 13 * 5", "At 09:00, on day 13 of the month, or on Friday"),
         ("0 9 L * 1-5", "At 09:00, on the last day of the month, or on Monday through Friday"),
         ("0 9 */2 * 1", "At 09:00, every 2 days, starting on day 1 of the month, but only on Monday"),
@@ -70,13 +70,13 @@ def test_sentences(expression: str, sentence: str) -> None:
 
 @pytest.mark.parametrize("expression", ["60 * * * *", "0 0 12 * * *", "H * * * *", ""])
 def test_what_is_refused_is_not_described(expression: str) -> None:
-    # cron-descriptor itself would say "At 60 minutes past the hour", or read six fields as beginning with seconds
+    # cron-descriptor alone would say "At 60 minutes past the hour", or read the first of six fields as seconds
     with pytest.raises(CronError):
         describe(expression)
 
 
 def test_the_locale_of_the_process_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a process that speaks German, then one that has no locale at all
+    # Given a process with a German locale, then a process without a locale
     german = ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"]
     monkeypatch.setattr(calendar, "day_name", german)
     for name in ("de_DE", None):
@@ -107,7 +107,7 @@ def test_every_schedule_has_a_sentence(expression: str) -> None:
     try:
         sentence = describe(expression)
     except CronError:
-        return  # the strategy does not look whether February has the day
+        return  # the strategy also makes dates that do not exist, such as 30 February
 
     assert sentence != expression
     assert sentence[0].isupper()

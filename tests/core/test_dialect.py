@@ -1,4 +1,4 @@
-"""The dialect: what is accepted and what it means, what is refused and with which words."""
+"""The tests check the meaning of accepted cron expressions, and the error messages for refused cron expressions."""
 
 from __future__ import annotations
 
@@ -107,7 +107,8 @@ def test_months(text: str, months: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("dates", "of_2026"),
     [
-        # The day rule. 2026-02-13 is a Friday.
+        # Two day fields: a date must match one of them. If a field begins with a star, the date must match both fields.
+        # 13 February 2026 is a Friday.
         ("13 * 5", ["02-06", "02-13", "02-20", "02-27"]),
         ("13 * *", ["02-13"]),
         ("* * 5", ["02-06", "02-13", "02-20", "02-27"]),
@@ -115,11 +116,11 @@ def test_months(text: str, months: tuple[int, ...]) -> None:
         ("*/1 * 1", ["02-02", "02-09", "02-16", "02-23"]),
         ("9,10 * */2", ["02-10"]),
         ("31 * 1", ["02-02", "02-09", "02-16", "02-23"]),
-        # All of one field is not a star: either still suffices.
+        # A range of all weekdays is not a star, so one match suffices.
         ("13 * 0-6", [f"02-{day:02}" for day in range(1, 29)]),
         ("1-31 * 5", [f"02-{day:02}" for day in range(1, 29)]),
         ("13 */3 *", []),
-        # The last day, and the k-th weekday.
+        # The last day of the month, and the k-th weekday of the month.
         ("L * *", ["02-28"]),
         ("l * *", ["02-28"]),
         ("1,L,15 * *", ["02-01", "02-15", "02-28"]),
@@ -144,7 +145,7 @@ def test_29_february_is_found_across_a_century_without_it() -> None:
 
 
 def test_the_rarest_date_is_still_found() -> None:
-    # Given 29 February on a Monday, which comes every 28 years, but not from 2072 to 2112
+    # Given 29 February if it is a Sunday. It comes every 28 years. 2100 is no leap year, so 2128 follows 2088
     calendar = parse("0 0 29 2 */7").calendar
 
     assert first_day(calendar, date(2060, 3, 1)) == date(2088, 2, 29)
@@ -225,7 +226,7 @@ REFUSED = [
     ("*-5 * * * *", MINUTE, "'*' is not understood"),
     ("** * * * *", MINUTE, "'**' is not understood"),
     ("0 0 * * 7/2", DOW, "begins at the end of the week"),
-    # other crons
+    # forms of other cron programs
     ("H * * * *", MINUTE, "'H' (a value chosen by the program) is not supported"),
     ("H/15 * * * *", MINUTE, "chosen by the program"),
     ("h(0-5) * * * *", MINUTE, "chosen by the program"),
@@ -244,7 +245,7 @@ REFUSED = [
     ("0 0 * * L5", DOW, "'L5' is not supported"),
     ("0 0 * * L", DOW, "'L' is not supported"),
     ("L * * * *", MINUTE, "'L' is not supported"),
-    # d#k
+    # the k-th weekday of the month
     ("0 0 * * 1#0", DOW, "the number after '#' in '1#0' must be 1-5."),
     ("0 0 * * 1#6", DOW, "must be 1-5"),
     ("0 0 * * 1#", DOW, "must be 1-5"),
@@ -257,7 +258,7 @@ REFUSED = [
     ("0 0 13 * 5#2", DOM, "with '#' in the weekday it must be '*', not '13'."),
     ("0 0 */2 * 5#2", DOM, "it must be '*'"),
     ("0 1#2 * * *", HOUR, "only a weekday may have '#'"),
-    # never
+    # dates that never come
     ("0 0 31 2 *", DOM, "no date ever matches '31 2 *', so this would never fire"),
     ("0 0 30 2 *", DOM, "never fire"),
     ("0 0 31 4,6,9,11 *", DOM, "never fire"),
@@ -287,12 +288,12 @@ def test_hints_for_ranges_are_accepted(hint: str) -> None:
 
 
 def test_hostile_length_is_refused_before_it_is_read() -> None:
-    # Given a list long enough to keep a parser busy, and one short enough that only its items are absurd
+    # Given expressions that are too long to parse quickly, and shorter expressions with absurd items
     for expression in ("1," * 250_000 + "1 * * * *", "9" * 250 + " * * *", "1-" * 120 + " * * * *", "," * 240):
         with pytest.raises(CronError) as caught:
             parse(expression)
 
-        # Then the answer is short too.
+        # Then the error message is short.
         assert len(str(caught.value)) < 400
 
 
@@ -326,7 +327,7 @@ def test_every_valid_expression_means_what_a_plain_reading_says(expression: str,
     cron = outcome(expression)
 
     if isinstance(cron, CronError):
-        # The strategy writes valid fields only, but does not look whether February has the day.
+        # The strategy writes valid fields only, but also dates that do not exist, such as 30 February.
         assert "never fire" in str(cron)
         assert not expected
         return
@@ -355,7 +356,7 @@ def test_garbage_is_refused_with_a_sentence_or_is_a_schedule(text: str) -> None:
 
 
 class TestFlawsOfCroniter:
-    """Readings of plain croniter 7.0 that would run a job at times nobody meant (facts/cron.md 1.2, by letter)."""
+    """Expressions that croniter 7.0 alone reads wrongly: a job would run at unintended times."""
 
     def test_d_equal_range_is_one_value_not_the_whole_field(self) -> None:
         assert parse("5-5 * * * *").minutes == (5,)

@@ -1,4 +1,4 @@
-"""Errors that differ only in what changes from run to run belong together."""
+"""Two errors get the same fingerprint if the errors differ only in details that change with each run."""
 
 from __future__ import annotations
 

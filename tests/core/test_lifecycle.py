@@ -1,8 +1,13 @@
-"""The state machine's table is whole, and its parts agree."""
+"""The table of the execution's states and moves is complete and has no contradictions."""
 
 from __future__ import annotations
 
-from scheduling.core.lifecycle import CANCELLABLE, ENDED, MOVES, STARTABLE, State, may
+import re
+from pathlib import Path
+
+import pytest
+
+from scheduling.core.lifecycle import CANCELLABLE, ENDED, MOVES, WAITING, State, check_move
 
 
 def test_every_state_has_its_moves() -> None:
@@ -14,9 +19,22 @@ def test_what_has_ended_moves_no_more() -> None:
 
 
 def test_what_may_start_or_be_cancelled_says_so() -> None:
-    assert all(may(state, State.RUNNING) for state in STARTABLE)
-    assert all(may(state, State.CANCELLED) for state in CANCELLABLE)
+    check_move(WAITING, State.RUNNING)
+    check_move(CANCELLABLE, State.CANCELLED)
+    for origins, to in [(ENDED, State.RUNNING), ({State.FAILED}, State.RUNNING), (WAITING, State.SUCCEEDED)]:
+        with pytest.raises(ValueError, match=f"never moves from [a-z]+ to {to}"):
+            check_move(origins, to)
 
 
 def test_the_failed_inbox_is_left_by_operators_only() -> None:
     assert MOVES[State.FAILED] == {State.CLAIMED, State.QUEUED, State.DISCARDED}
+
+
+def test_waiting_states_are_listed_once() -> None:
+    """Only lifecycle.py has a set or tuple of the three states in which an execution waits."""
+    root = Path(__file__).parents[2]
+    sources = [path for app in ("scheduling", "reports", "cronsite") for path in (root / app).rglob("*.py")]
+    trio = re.compile(
+        r"[({\[](?=[^(){}\[\]]*State\.CLAIMED)(?=[^(){}\[\]]*State\.QUEUED)(?=[^(){}\[\]]*State\.RETRYING)"
+    )
+    assert [path.name for path in sources if trio.search(path.read_text())] == ["lifecycle.py"]

@@ -1,8 +1,9 @@
-"""What travels: anything decodes into a type or into a reason with its bytes."""
+"""Decoding any bytes gives a message, or an error that holds the bytes and a reason."""
 
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import Any
 
@@ -17,10 +18,11 @@ JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=6), inner, max_size=3),
     max_leaves=6,
 )
+STORABLE = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\x00"), max_size=10)
 FIELDS = ["type", "id", "scheduler_id", "params_scheduler", "execution_id", "attempt", "scheduled_at", "version"]
 
 
-def test_the_seeds_four_fields_are_enough() -> None:
+def test_four_original_fields_are_enough() -> None:
     body = b'{"type": "report", "id": 25, "scheduler_id": 16, "params_scheduler": "{\\"a\\": 1}"}'
     assert decode(body) == TaskMessage(type="report", id=25, scheduler_id=16, params={"a": 1})
 
@@ -31,10 +33,10 @@ def test_the_seeds_four_fields_are_enough() -> None:
         type=st.sampled_from(["report", "worker", "reminder"]),
         id=st.integers(1, 2**40),
         scheduler_id=st.none() | st.integers(1, 2**40),
-        params=st.dictionaries(st.text(max_size=10), st.integers() | st.text(max_size=10), max_size=4),
+        params=st.dictionaries(STORABLE, st.integers(-(2**63), 2**63 - 1) | STORABLE, max_size=4),
         execution_id=st.none() | st.integers(1, 2**40),
         attempt=st.integers(1, 100),
-        execution_key=st.text(max_size=64).filter(lambda text: text < "\ud800" or text.isascii()),
+        execution_key=STORABLE,
         scheduled_at=st.none() | st.just(datetime(2025, 12, 12, 8, 0, tzinfo=UTC)),
         trigger=st.sampled_from(["cron", "date", "manual", "message"]),
     )
@@ -48,7 +50,7 @@ def test_anything_else_is_a_reason_with_its_bytes(body: bytes) -> None:
     try:
         assert isinstance(decode(body), TaskMessage)
     except DecodeError as error:
-        # Either end is right; this is what a refusal must hold.
+        # Both results are right. An error must have the bytes and a reason.
         assert error.body == body  # noqa: PT017
         assert str(error)  # noqa: PT017
 
@@ -81,7 +83,44 @@ def test_a_deep_or_huge_body_is_refused() -> None:
         decode(b" " * 1_000_001)
 
 
-def test_the_failed_message_has_the_seeds_fields() -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"scheduled_at": "0001-01-01T00:00:00+14:00"},
+        {"scheduled_at": "9999-12-31T23:59:59-14:00"},
+        {"scheduled_at": "0900-01-01T00:00:00+00:00"},
+        {"params_scheduler": '{"x":' + "[" * 31 + "]" * 31 + "}"},
+        {"params_scheduler": '{"x":' + "[" * 970 + "]" * 970 + "}"},
+        {"params_scheduler": '{"x":NaN}'},
+        {"params_scheduler": '{"x":1e999}'},
+        {"params_scheduler": '{"x":9223372036854775808}'},
+        {"params_scheduler": '{"x":"\\u0000"}'},
+        {"params_scheduler": '{"x":"\\ud800"}'},
+        {"params_scheduler": {"x": [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]}},
+        {"attempt": 2**31},
+        {"attempt": -1},
+        {"execution_id": 2**63},
+        {"execution_id": 1, "execution_key": "\x00"},
+        {"retry_count": 2**40},
+    ],
+)
+def test_values_that_some_database_refuses_are_refused_at_the_edge(change: dict[str, Any]) -> None:
+    with pytest.raises(DecodeError):
+        decode(json.dumps({"type": "worker", "id": 1, **change}).encode())
+
+
+def test_params_of_a_message_of_ours_are_the_rows_and_refuse_nothing() -> None:
+    body = json.dumps({"type": "worker", "id": 1, "execution_id": 5, "params_scheduler": '{"x":NaN}'}).encode()
+    assert decode(body).params == {}
+
+
+@given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode(errors="replace")))
+def test_any_body_decodes_or_says_why_not(body: bytes) -> None:
+    with suppress(DecodeError):
+        assert isinstance(decode(body), TaskMessage)
+
+
+def test_failed_message_has_the_fields_of_the_original_contract() -> None:
     at = datetime(2025, 12, 12, 12, 3, 39, 2000, tzinfo=UTC)
     task = TaskMessage(type="report", id=25, scheduler_id=16)
     payload = json.loads(encode(FailedMessage(task, at, "Connection timeout", 3)))

@@ -1,4 +1,4 @@
-"""What is due, what is missed, and under which keys."""
+"""The tests check which occurrences are due or missed, and what their execution keys are."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class TestKeys:
             ("2025-01-02T03:04:00+00:00", "cron-2025-1-2-3-4"),
             ("2025-12-12T08:00:00-05:00", "cron-2025-12-12-13-0"),
             ("2025-12-31T23:30:00-01:00", "cron-2026-1-1-0-30"),
-            # One instant, one key: should seconds ever come, they are told apart.
+            # Cron has no seconds today, but instants that differ in seconds would have different keys.
             ("2025-12-12T08:00:09+00:00", "cron-2025-12-12-8-0-9"),
         ],
     )
@@ -97,7 +97,7 @@ class TestPlanCron:
 
         assert plan == Plan(run=None, missed=None, next_run_at=utc("2026-01-01T09:00"))
 
-    def test_after_an_hour_of_downtime_the_latest_runs_and_the_others_are_counted(self) -> None:
+    def test_after_downtime_the_latest_occurrence_runs_and_the_others_are_counted(self) -> None:
         plan = self.plan("* * * * *", "2026-01-01T00:00", "2026-01-01T00:59:30")
 
         assert plan.run == Due(utc("2026-01-01T00:59"), "cron-2026-1-1-0-59")
@@ -170,8 +170,9 @@ class TestPlanCron:
         assert plan.missed.last == utc("2025-12-31T23:59")
         assert plan.next_run_at == utc("2026-01-01T00:01")
 
-    def test_a_stored_instant_that_the_expression_no_longer_names_is_honoured(self) -> None:
-        # Given a row whose expression was changed by plain SQL: what was due stays due, what follows is by the new one
+    def test_stored_instant_is_honoured_after_the_expression_changed(self) -> None:
+        # Given a row whose expression was changed by plain SQL. The stored due instant stays, and the instant after it
+        # comes from the new expression.
         plan = self.plan("0 12 * * *", "2026-01-01T09:17", "2026-01-01T09:18")
 
         assert plan.run == Due(utc("2026-01-01T09:17"), "cron-2026-1-1-9-17")
@@ -214,7 +215,7 @@ class TestPlanCron:
 
         plan = plan_cron(cron, tz, due_from, now, catch_up)
 
-        # Ran and missed together are all that was due, and nothing was both.
+        # The run and the missed occurrences together are all due occurrences, and none is counted twice.
         due = 1 + count_between(cron, tz, due_from, now)
         assert (plan.run is not None) + (plan.missed.count if plan.missed else 0) == due
         if plan.missed:
@@ -225,7 +226,7 @@ class TestPlanCron:
             assert count_between(cron, tz, plan.run.instant, now) == 0
         if plan.run and plan.missed:
             assert next_after(cron, tz, plan.missed.last) == plan.run.instant
-        # The next is the first that was not due.
+        # The next run is the first occurrence that is not due.
         assert plan.next_run_at is not None
         assert plan.next_run_at > now
         latest = plan.run.instant if plan.run else plan.missed.last if plan.missed else due_from

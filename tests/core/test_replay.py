@@ -1,4 +1,4 @@
-"""Replay: what follows from a canary, and the pace of the others."""
+"""The canary's outcome decides whether a replay goes on. A limit decides how fast the replay sends the others."""
 
 from __future__ import annotations
 

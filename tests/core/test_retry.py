@@ -1,13 +1,16 @@
-"""The retry rule as tables of numbers."""
+"""The tests check the delays, the limits and the decisions of the retry policy."""
 
 from __future__ import annotations
 
 import math
+import re
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Succeeded, TimedOut
-from scheduling.core.retry import GiveUp, Retry, RetryPolicy, RetryPolicyInvalid, decide, delays
+from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, RetryableError, Succeeded, TimedOut
+from scheduling.core.retry import BOUNDS, MAX_RETRIES, GiveUp, Retry, RetryPolicy, RetryPolicyInvalid, decide, delays
 
 FAILED = Failed("ValueError", "no")
 
@@ -80,3 +83,22 @@ def test_jitter_draws_from_half_to_the_whole_delay() -> None:
 def test_what_is_no_failure_is_not_decided(outcome: Succeeded) -> None:
     with pytest.raises(ValueError, match="is not a failure"):
         decide(RetryPolicy(), 0, outcome)
+
+
+def test_ceiling_of_retries_stands_in_one_product_file() -> None:
+    root = Path(__file__).parents[2]
+    sources = [path for app in ("scheduling", "reports", "cronsite") for path in (root / app).rglob("*.py")]
+    named = re.compile(rf"retr.*\b({MAX_RETRIES[1]}|{MAX_RETRIES[1] + 1})\b", re.IGNORECASE)
+    assert [path.name for path in sources if named.search(path.read_text())] == ["retry.py"]
+    for name, (low, high) in BOUNDS.items():
+        with pytest.raises(RetryPolicyInvalid, match=f"must be from {low} to {high}, not {high + 1}"):
+            RetryPolicy(**{name: high + 1})  # type: ignore[arg-type]
+
+
+def test_retry_after_is_seconds_or_a_timedelta() -> None:
+    assert RetryableError(retry_after=timedelta(minutes=1, milliseconds=500)).retry_after == 60.5
+    assert RetryableError(retry_after=3).retry_after == 3
+    assert RetryableError().retry_after is None
+    for wrong in ("90", True, [90]):
+        with pytest.raises(TypeError, match="a number of seconds or a timedelta, not"):
+            RetryableError(retry_after=wrong)  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Zones: which names are accepted, and which instant a wall-clock time names."""
+"""The tests check which time zone names are accepted, and which instant a wall-clock time means."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def test_any_text_is_a_zone_or_an_error(name: str) -> None:
     [
         ("2026-01-01T12:34:56", "UTC", "2026-01-01T12:34:56"),
         ("2026-07-01T12:00:07", "Europe/Madrid", "2026-07-01T10:00:07"),
-        # A repeated time is its first pass.
+        # If the clock shows a local time twice, the earlier of the two instants is meant.
         ("2026-11-01T01:30:15", "America/New_York", "2026-11-01T05:30:15"),
         ("2026-04-05T01:45", "Australia/Lord_Howe", "2026-04-04T14:45"),
-        # A skipped one is the end of the gap, whatever its seconds.
+        # If the clock skips a local time, the end of the gap is meant, whatever the seconds of the local time are.
         ("2026-03-08T02:00", "America/New_York", "2026-03-08T07:00"),
         ("2026-03-08T02:30:15", "America/New_York", "2026-03-08T07:00"),
         ("2026-03-08T02:59:59.999999", "America/New_York", "2026-03-08T07:00"),

@@ -1,7 +1,8 @@
-"""The services of docker-compose.yml without containers: their own commands, in their own order, on real servers.
+"""The tests start the services of docker-compose.yml without containers, with the same commands in the same order.
 
-They serve the main job: somebody signs in, a schedule falls due, its run is seen with its output; then all drain.
-`make compose-native` runs this alone. TEST_DATABASE_URLS and TEST_BROKER_URL name the servers.
+A user signs in, a schedule falls due, and the admin shows the schedule's execution and the execution's output. Then
+all services stop cleanly.
+`make compose-native` runs only this file. TEST_DATABASE_URLS and TEST_BROKER_URL name the servers.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from django.db import DatabaseError
 from django.db.utils import ConnectionHandler
 
 from cronsite.settings import database
-from scheduling.management import entry
+from scheduling.management import command_line
 from tests import compose
 from tests.contract.server import Server, require
 from tests.support import Commands, marks, wait_for
@@ -36,7 +37,7 @@ SERVERS = os.environ.get("TEST_DATABASE_URLS", "mysql://root@127.0.0.1:3306/cron
 
 
 def server_url() -> str:
-    """A database server's address: the kind that docker-compose.yml has, if it is among them."""
+    """Return a URL from TEST_DATABASE_URLS. A MySQL server is preferred, because docker-compose.yml uses MySQL."""
     urls = [url for url in SERVERS if not url.startswith("sqlite")]
     found = sorted(urls, key=lambda url: not url.startswith("mysql"))
     if not found:
@@ -45,7 +46,7 @@ def server_url() -> str:
 
 
 def missing(what: str) -> None:
-    """Skip on a laptop, fail in CI."""
+    """In CI, fail the test. Elsewhere, skip the test. `what` is the message that says what is missing."""
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)
@@ -53,7 +54,7 @@ def missing(what: str) -> None:
 
 @pytest.fixture
 def fresh_database(django_db_blocker: Any) -> Iterator[str]:
-    """The address of a new, empty database, dropped at the end."""
+    """Provide the URL of a new, empty database. At the end, drop the database."""
     parts = urllib.parse.urlsplit(server_url())
     name = f"cron_e2e_{secrets.token_hex(4)}"
     url = urllib.parse.urlunsplit(parts._replace(path=f"/{name}"))
@@ -73,26 +74,26 @@ def fresh_database(django_db_blocker: Any) -> Iterator[str]:
 
 @pytest.fixture
 def broker_url() -> Iterator[str]:
-    """The address of the broker with a prefix of its own, whose queues are removed at the end."""
+    """Provide the broker's URL with a queue prefix that only this test uses. At the end, remove the test's queues."""
     require()
     with closing(Server()) as server:
         yield server.url()
 
 
 class Site:
-    """A browser without a screen."""
+    """A simple HTTP client that keeps cookies."""
 
     def __init__(self, port: int) -> None:
         self.address = f"http://127.0.0.1:{port}"
         self._open = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar())).open
 
     def get(self, path: str) -> str:
-        """A page."""
+        """Return a page as text."""
         with self._open(self.address + path) as response:
             return str(response.read().decode())
 
     def sign_in(self, user: str) -> str:
-        """The page behind the login form."""
+        """Sign in and return the page that follows the login form."""
         page = self.get("/admin/login/?next=/admin/")
         token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
         assert token is not None
@@ -107,19 +108,19 @@ class Site:
 
 
 class Fleet:
-    """The services of the file as processes of this machine."""
+    """The services of docker-compose.yml as processes of this machine."""
 
     def __init__(self, commands: Commands, port: int) -> None:
         self.commands, self.port = commands, port
         self.running: list[tuple[str, subprocess.Popen[bytes]]] = []
 
     def up(self) -> None:
-        """Start each when what it waits for is there, as its health check says."""
+        """Start the services in order. After each start, wait until the service's health check passes."""
         services = compose.load()["services"]
         for name in compose.order(services):
             service = services[name]
             if name not in compose.ours(services):
-                continue  # a server, which runs here already
+                continue  # this service is a database or a broker, which already runs on this machine
             command = [self._native(word) for word in compose.command(service)]
             if service["restart"] == "no":
                 code, output = self.commands.run(*command)
@@ -130,7 +131,7 @@ class Fleet:
             self._healthy(name, service["healthcheck"]["test"][2:])
 
     def down(self) -> dict[str, list[int]]:
-        """Stop all at once, as `docker compose stop` does; exit codes by service."""
+        """Stop all services at once, as `docker compose stop` does, and return the exit codes by service."""
         for _, process in self.running:
             process.terminate()
         codes: dict[str, list[int]] = {}
@@ -139,7 +140,7 @@ class Fleet:
         return codes
 
     def logs(self) -> str:
-        """What all have said."""
+        """Return the output of all processes."""
         return "\n".join(f"--- {name}\n{self.commands.log(process)}" for name, process in self.running)
 
     def _native(self, word: str) -> str:
@@ -151,7 +152,7 @@ class Fleet:
 
 
 def schedule(commands: Commands, handler: str, params: dict[str, Any], description: str) -> None:
-    """Save a schedule that is due in a moment."""
+    """Save a schedule that is due in one second."""
     code, output = commands.run(
         "shell",
         "-c",
@@ -165,7 +166,7 @@ def schedule(commands: Commands, handler: str, params: dict[str, Any], descripti
 
 
 def test_the_services_serve_the_main_job(tmp_path: Path, fresh_database: str, broker_url: str) -> None:
-    port = entry.free_port("127.0.0.1", 18000) or 0
+    port = command_line.free_port("127.0.0.1", 18000) or 0
     commands = Commands(tmp_path, DATABASE_URL=fresh_database, BROKER_URL=broker_url, CRON_GRACE_SECONDS="20")
     fleet = Fleet(commands, port)
     site = Site(port)
@@ -195,7 +196,7 @@ def test_the_services_serve_the_main_job(tmp_path: Path, fresh_database: str, br
 
 
 def visible(site: Site, description: str, state: str) -> str:
-    """The page of the run of a schedule, as soon as its state is shown there."""
+    """Wait until the page of a schedule's execution shows `state`, and return the page."""
 
     def look() -> str:
         listed = site.get("/admin/scheduling/schedulerexecution/")

@@ -1,4 +1,7 @@
-"""The commands, killed: nothing is lost, and every second start has a recorded cause."""
+"""The tests kill producers, consumers and children.
+
+No execution is lost. Each attempt after the first has a cause: the outcome of the attempt before.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,9 @@ from pathlib import Path
 import pytest
 from django.utils import timezone as clock
 
-from scheduling.models import Attempt, Scheduler, SchedulerExecution
-from tests.support import Commands, due, marks, queued, scheduler, wait_for
+from scheduling.models import Attempt, SchedulerExecution
+from tests.factories import ManualExecutionFactory, SchedulerFactory, due
+from tests.support import Commands, marks, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -25,22 +29,21 @@ def waiting() -> int:
 
 
 def explain(directory: Path, execution: SchedulerExecution) -> None:
-    """One success, attempts without a hole, and no attempt that started twice."""
+    """Check an execution: it succeeded once, its attempts are numbered without a gap, and no attempt started twice."""
     attempts = list(Attempt.objects.filter(execution=execution))
-    assert [each.number for each in attempts] == list(range(1, execution.attempt + 1))
-    assert [each.outcome for each in attempts].count("succeeded") == 1
+    assert [attempt.number for attempt in attempts] == list(range(1, execution.attempt + 1))
+    assert [attempt.outcome for attempt in attempts].count("succeeded") == 1
     assert attempts[-1].outcome == "succeeded"
-    assert {each.outcome for each in attempts[:-1]} <= {"crashed", "interrupted"}
+    assert {attempt.outcome for attempt in attempts[:-1]} <= {"crashed", "interrupted"}
     starts = Counter(line.split()[1] for line in marks(directory, execution.pk) if line.startswith("start"))
     assert set(starts.values()) == {1}, starts
 
 
-def test_a_due_minute_with_two_producers_and_two_consumers_killed_meanwhile(commands: Commands, tmp_path: Path) -> None:
-    Scheduler.objects.all().delete()
+def test_due_minute_survives_killed_producers_and_consumers(commands: Commands, tmp_path: Path) -> None:
     instant = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1)
     rows = [
-        scheduler(
-            "tests.mark",
+        SchedulerFactory(
+            handler="tests.mark",
             schedule="0 0 1 1 *",
             params={"directory": str(tmp_path), "seconds": 0.05},
             max_retries=19,
@@ -67,17 +70,21 @@ def test_a_due_minute_with_two_producers_and_two_consumers_killed_meanwhile(comm
         fleet[index] = commands.start("run_scheduler" if index < 2 else "run_worker", **environment)
     wait_for(lambda: SchedulerExecution.objects.count() == 60 and not waiting(), "everything has ended", seconds=60)
     executions = list(SchedulerExecution.objects.all())
-    assert len({(each.scheduler_id, each.execution_key) for each in executions}) == 60
+    assert len({(execution.scheduler_id, execution.execution_key) for execution in executions}) == 60
     for execution in executions:
         assert execution.state == "succeeded"
         explain(tmp_path, execution)
 
 
 def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
-    row = scheduler(
-        "tests.mark", params={"directory": str(tmp_path), "seconds": 0.2}, max_retries=19, retry_delay_ms=1000
+    row = SchedulerFactory(
+        rare=True,
+        handler="tests.mark",
+        params={"directory": str(tmp_path), "seconds": 0.2},
+        max_retries=19,
+        retry_delay_ms=1000,
     )
-    executions = queued(row, 30)
+    executions = ManualExecutionFactory.bulk(30, scheduler=row)
     worker = commands.start("run_worker", "--concurrency", "3")
     pick = random.Random(5)
     for _ in range(5):
@@ -97,11 +104,10 @@ def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
 
 
 def test_a_producer_killed_between_claim_and_publish_loses_nothing(commands: Commands) -> None:
-    """The embedded claim is one transaction: killed inside it, another producer finds the row still due."""
-    Scheduler.objects.all().delete()
+    """With the database transport, a claim is one transaction. After a kill in the claim, the schedule is still due."""
     instant = clock.now().replace(second=0, microsecond=0)
     for _ in range(300):
-        due(scheduler(schedule="0 0 1 1 *"), instant)
+        due(SchedulerFactory(schedule="0 0 1 1 *"), instant)
     for _ in range(3):
         producer = commands.start("run_scheduler")
         commands.ready(producer)

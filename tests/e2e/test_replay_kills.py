@@ -1,4 +1,4 @@
-"""A replay under kill -9 of the producers that send it: none is lost, none is sent twice."""
+"""With SIGKILL, the test kills the producers that send a replay. No execution is lost, and none is sent twice."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone as clock
 
-from scheduling import replay
 from scheduling.broker.database import DatabaseBroker
+from scheduling.inbox import replay
 from scheduling.models import SchedulerExecution
-from tests.factories import UserFactory
-from tests.support import Commands, queued, scheduler, wait_for
+from tests.factories import ManualExecutionFactory, UserFactory
+from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
@@ -21,7 +21,9 @@ COUNT = 3_000
 
 
 def test_killed_producers_leave_nothing_half_done(commands: Commands) -> None:
-    rows = queued(scheduler(), COUNT, state="failed", wake_at=None, attempt=4, error_class="E", finished_at=clock.now())
+    rows = ManualExecutionFactory.bulk(
+        COUNT, state="failed", wake_at=None, attempt=4, error_class="E", finished_at=clock.now()
+    )
     chunks = ([(row.pk, 4) for row in rows[first : first + 500]] for first in range(0, COUNT, 500))
     made = replay.start(uuid.uuid4(), chunks, DatabaseBroker(), UserFactory(), "these")
     assert made is not None
@@ -42,6 +44,6 @@ def test_killed_producers_leave_nothing_half_done(commands: Commands) -> None:
     assert kills >= 2
     assert (made.state, made.sent, made.skipped, made.position) == ("done", COUNT, 0, COUNT)
     assert SchedulerExecution.objects.filter(state="queued", retry_base=4, attempt=4).count() == COUNT - 1
-    # One entry for each: whatever was sent twice would have two.
+    # Each execution has one log entry. An execution that was sent twice would have two entries.
     entries = LogEntry.objects.filter(change_message=f"republish: replay {made.pk}")
     assert entries.count() == entries.values("object_id").distinct().count() == COUNT

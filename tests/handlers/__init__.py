@@ -1,1 +1,0 @@
-"""Handlers that only the tests use."""

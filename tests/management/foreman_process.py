@@ -1,4 +1,4 @@
-"""A foreman over the commands that a test names: `'{"name": "code"}' '{"option": 1}'`."""
+"""A script that runs a foreman. Its arguments are commands and options: `'{"name": "code"}' '{"option": 1}'`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ import json
 import os
 import sys
 
-from scheduling.management.foreman import Backoff, ChildSpec, Foreman
-from scheduling.management.prefix import Prefixer
+from scheduling.management.child import Backoff, ChildSpec
+from scheduling.management.foreman import Foreman
+from scheduling.management.log_prefix import Prefixer
 
 
 def main() -> int:
-    """Run Python code by name under a foreman with the options given as JSON."""
+    """Run the named pieces of Python code under a foreman. The code and the options are JSON."""
     children, options = json.loads(sys.argv[1]), json.loads(sys.argv[2])
     backoff = Backoff(**options.pop("backoff", {}))
     specs = [

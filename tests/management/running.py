@@ -1,4 +1,4 @@
-"""A real process in a test: its lines as they come, conditions with a deadline, and nothing left behind."""
+"""Run a real process in a test: read its output at once, wait with a deadline, and always end the process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 60.0
-"""Seconds after which a condition is given up: long enough for the slowest machine, as nobody waits for it in vain."""
+"""Seconds after which a wait fails. The value is large enough for a slow machine."""
 
 
 def until(condition: Callable[[], bool], what: str, deadline: float = DEADLINE) -> None:
-    """Wait for a condition of another process.
+    """Wait until a condition is true. The condition usually depends on another process.
 
     Raises:
-        AssertionError: naming `what` did not happen.
+        AssertionError: if the condition is not met in time. The message names `what`.
     """
     end = time.monotonic() + deadline
     pause = threading.Event()
@@ -31,7 +31,7 @@ def until(condition: Callable[[], bool], what: str, deadline: float = DEADLINE) 
 
 
 def exists(pid: int) -> bool:
-    """Whether a process runs; one that has ended and was not collected by its parent does not."""
+    """Return whether a process runs. A zombie process counts as ended."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -43,10 +43,10 @@ def exists(pid: int) -> bool:
 
 
 class Running:
-    """Starts a command in a session of its own and collects what it writes.
+    """A command that runs as a process in a separate session. A thread collects the output of the process.
 
     Attributes:
-        text: everything so far.
+        text: the output so far.
     """
 
     def __init__(self, argv: Sequence[str], env: dict[str, str] | None = None, cwd: Path = ROOT) -> None:
@@ -70,7 +70,8 @@ class Running:
 
     def __exit__(self, *_exc: object) -> None:
         if self.process.poll() is None:
-            # The foreman's own emergency exit: two more signals end its children with it.
+            # After the first signal, a foreman asks its children to end. After the second signal, the foreman asks them
+            # again and waits for a shorter time. After the third signal, the foreman kills them.
             for _ in range(3):
                 self.send(signal.SIGTERM)
             try:
@@ -90,7 +91,7 @@ class Running:
                 self._changed.notify_all()
 
     def wait_for(self, pattern: str, count: int = 1, deadline: float = DEADLINE) -> list[re.Match[str]]:
-        """The matches of a pattern in the output, as soon as there are `count` of them."""
+        """Wait until the output has `count` matches of a pattern, and return the matches."""
 
         def matches() -> list[re.Match[str]]:
             return list(re.finditer(pattern, self.text, re.MULTILINE))
@@ -101,15 +102,15 @@ class Running:
         return matches()
 
     def number(self, pattern: str, index: int = 0) -> int:
-        """The first group of a match, as a number."""
+        """Wait for match number `index` of a pattern, counted from 0, and return the first group as a number."""
         return int(self.wait_for(pattern, index + 1)[index].group(1))
 
     def send(self, number: signal.Signals) -> None:
-        """A signal to the process alone."""
+        """Send a signal to this process, not to its children."""
         self.process.send_signal(number)
 
     def ended(self) -> int:
-        """Its exit code, once it has ended and all of its output is here."""
+        """Wait until the process has ended and all of its output is read, and return the exit code."""
         code = self.process.wait(DEADLINE)
         self._reader.join(DEADLINE)
         return code

@@ -1,5 +1,5 @@
-"""What `up` prepares, and how it finds its way, without starting anything."""
-# ruff: noqa: S104 (addresses to read, none is bound)
+"""The preparations of `up`: secret key, first user, port and welcome text. These tests start no process."""
+# ruff: noqa: S104 (the addresses are only parsed, not bound)
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ import pytest
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
-from scheduling.management import entry, first_start
-from scheduling.management.first_start import Account, ensure_admin, ensure_secret_key
-from scheduling.management.prefix import Prefixer
+from scheduling.management import command_line, first_start
+from scheduling.management.first_start import Account, ensure_admin, ensure_data_dir, ensure_secret_key
+from scheduling.management.log_prefix import Prefixer
 from scheduling.management.welcome import Welcome
 
 
 class TestSecretKey:
     @pytest.fixture(autouse=True)
     def settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-        """Not Django's own: those cannot even be restored while the key is empty."""
+        """Replace Django's settings by a plain object, because Django refuses to read an empty SECRET_KEY."""
         settings = SimpleNamespace(SECRET_KEY="", DATA_DIR=tmp_path / "data")
         monkeypatch.setattr(first_start, "settings", settings)
         monkeypatch.setenv("SECRET_KEY", "")
@@ -37,7 +37,7 @@ class TestSecretKey:
         assert settings.SECRET_KEY == os.environ["SECRET_KEY"] == key
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
         assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
-        assert [each.name for each in path.parent.iterdir()] == ["secret.key"]
+        assert [file.name for file in path.parent.iterdir()] == ["secret.key"]
 
         settings.SECRET_KEY = ""
         assert ensure_secret_key() is None
@@ -48,6 +48,17 @@ class TestSecretKey:
         (settings.DATA_DIR / "secret.key").touch()
         assert ensure_secret_key() is not None
         assert settings.SECRET_KEY
+
+    @pytest.mark.parametrize(("owner", "mode"), [("this user", 0o700), ("another", 0o755)])
+    def test_a_folder_that_is_there_is_closed_if_it_is_ours(
+        self, settings: SimpleNamespace, owner: str, mode: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        settings.DATA_DIR.mkdir()
+        settings.DATA_DIR.chmod(0o755)
+        if owner == "another":
+            monkeypatch.setattr(first_start.os, "geteuid", lambda: settings.DATA_DIR.stat().st_uid + 1)
+        ensure_data_dir()
+        assert stat.S_IMODE(settings.DATA_DIR.stat().st_mode) == mode
 
     def test_one_that_is_set_stays(self, settings: SimpleNamespace) -> None:
         settings.SECRET_KEY = "set"
@@ -87,9 +98,9 @@ class TestEntry:
     def test_a_taken_port_is_passed_over(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             taken = server.getsockname()[1]
-            chosen = entry.free_port("127.0.0.1", taken)
+            chosen = command_line.free_port("127.0.0.1", taken)
         assert chosen is not None
-        assert taken < chosen < taken + entry.PORTS_TRIED
+        assert taken < chosen < taken + command_line.PORTS_TRIED
 
     def test_no_port_is_free_above_the_last(self) -> None:
         with socket.socket() as probe:
@@ -98,18 +109,18 @@ class TestEntry:
                 probe.bind(("127.0.0.1", 65_535))
                 probe.listen()
             except OSError:
-                pass  # somebody else has it: as good
-            assert entry.free_port("127.0.0.1", 65_535) is None
+                pass  # another process holds the port, so this port is not free
+            assert command_line.free_port("127.0.0.1", 65_535) is None
 
     def test_a_host_of_another_machine(self) -> None:
         with pytest.raises(OSError, match="assign"):
-            entry.free_port("192.0.2.1", 8000)
+            command_line.free_port("192.0.2.1", 8000)
 
     @pytest.mark.parametrize(
         ("host", "typed"), [("0.0.0.0", "127.0.0.1:80"), ("::", "[::1]:80"), ("example.org", "example.org:80")]
     )
     def test_what_to_type_into_a_browser(self, host: str, typed: str) -> None:
-        assert entry.address_of(entry.reachable_host(host), 80) == typed
+        assert command_line.address_of(command_line.reachable_host(host), 80) == typed
 
     @pytest.mark.parametrize(
         ("name", "text", "arguments"),
@@ -127,15 +138,15 @@ class TestEntry:
         monkeypatch.setattr(sys, "argv", [str(script), "up"])
         monkeypatch.setattr(sys.modules["__main__"], "__spec__", None)
         expected = [str(script)] if arguments == [name] else arguments
-        assert entry.command_line(from_shell=True) == [sys.executable, *expected]
+        assert command_line.command_line(from_shell=True) == [sys.executable, *expected]
 
     def test_other_code_calls_it_by_djangos_own_door(self) -> None:
-        assert entry.command_line(from_shell=False) == [sys.executable, "-P", "-m", "django"]
+        assert command_line.command_line(from_shell=False) == [sys.executable, "-P", "-m", "django"]
 
-    def test_a_page_that_nobody_serves(self) -> None:
+    def test_page_without_a_server(self) -> None:
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
-            assert entry.answer("127.0.0.1", silent.getsockname()[1], "/") is None
+            assert command_line.answer("127.0.0.1", silent.getsockname()[1], "/") is None
 
 
 class TestWelcome:
@@ -155,7 +166,7 @@ class TestWelcome:
                 ["Everything is running.", "User      admin", "secret   (shown only now"],
             ),
             (302, Account("admin"), ["was shown once, at the first start", "changepassword admin"]),
-            (200, Account(""), ["nobody may sign in yet", "createsuperuser"]),
+            (200, Account(""), ["no account may sign in yet", "createsuperuser"]),
             (400, Account("admin"), ["ALLOWED_HOSTS"]),
             (500, Account("admin"), ["the site answers 500"]),
         ],

@@ -1,4 +1,4 @@
-"""The foreman and its children as processes, with the signals that people and machines send."""
+"""The tests run a foreman and its children as real processes, and send signals as operators do."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ import pytest
 
 from scheduling.management.child import Backoff, describe
 from scheduling.management.foreman import Exit
-from scheduling.management.prefix import LONGEST_LINE, Prefixer, wants_colour
-from scheduling.management.warden import read_sessions
+from scheduling.management.log_prefix import LONGEST_LINE, Prefixer, wants_colour
+from scheduling.management.orphan_reaper import read_sessions
 from tests.management.running import Running, exists, until
 
-# Children say their number, and that they are ready, before a test goes on.
+# Each child prints its process id. A test waits for this line, because the child is ready then.
 POLITE = """
 import os, signal, sys
 def stop(*_):
@@ -34,7 +34,7 @@ sys.stdout.write("no end")
 """
 DEAF = """
 import os, signal
-for each in (signal.SIGTERM, signal.SIGINT): signal.signal(each, signal.SIG_IGN)
+for number in (signal.SIGTERM, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
 print("pid", os.getpid())
 while True: signal.pause()
 """
@@ -67,6 +67,7 @@ def foreman(children: dict[str, Any], **options: Any) -> Running:
     return Running(argv)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_drains_all_children_and_exits_clean(number: signal.Signals) -> None:
     with foreman({"web": POLITE, "consumer": POLITE}) as running:
@@ -79,6 +80,7 @@ def test_a_signal_drains_all_children_and_exits_clean(number: signal.Signals) ->
         assert not any(exists(pid) for pid in pids)
 
 
+@pytest.mark.processes
 def test_output_of_both_streams_stands_behind_the_name() -> None:
     with foreman({"a": POLITE, "longer": TALKATIVE + POLITE}) as running:
         running.wait_for(r"pid", 2)
@@ -88,12 +90,14 @@ def test_output_of_both_streams_stands_behind_the_name() -> None:
             assert line in running.text
 
 
+@pytest.mark.processes
 def test_stdin_is_empty_and_each_child_leads_a_session() -> None:
     code = "import os, sys; print(repr(sys.stdin.read()), os.getsid(0) == os.getpgid(0) == os.getpid())\n" + POLITE
     with foreman({"child": code}) as running:
         running.wait_for(r"child \| '' True$")
 
 
+@pytest.mark.processes
 def test_a_child_that_dies_is_started_again_after_growing_pauses() -> None:
     with foreman({"child": "print('alive'); raise SystemExit(7)"}, backoff=QUICK) as running:
         lines = running.wait_for(r"^up    \| child ended with exit code 7; starting it again in ([\d.]+) s\.$", 5)
@@ -102,6 +106,7 @@ def test_a_child_that_dies_is_started_again_after_growing_pauses() -> None:
         assert running.ended() == Exit.CLEAN
 
 
+@pytest.mark.processes
 def test_a_killed_child_is_named_with_its_signal_and_the_others_go_on() -> None:
     with foreman({"one": POLITE, "two": POLITE}, backoff=QUICK) as running:
         first = running.number(r"^one \| pid (\d+)$")
@@ -112,6 +117,7 @@ def test_a_killed_child_is_named_with_its_signal_and_the_others_go_on() -> None:
         assert exists(other)
 
 
+@pytest.mark.processes
 def test_a_command_that_does_not_exist_is_tried_again() -> None:
     with foreman({"bad": ["/nonexistent/command"], "good": POLITE}, backoff=QUICK) as running:
         running.wait_for(r"bad cannot be started \(.*\); starting it again in", 2)
@@ -120,13 +126,15 @@ def test_a_command_that_does_not_exist_is_tried_again() -> None:
         assert running.ended() == Exit.CLEAN
 
 
-def test_what_a_dead_child_leaves_behind_is_ended_before_the_next_start() -> None:
+@pytest.mark.processes
+def test_orphans_of_a_dead_child_are_ended_before_its_restart() -> None:
     with foreman({"child": FAMILY}, backoff={"first": 3600}) as running:
         same, own = running.number(r"\| same (\d+)$"), running.number(r"\| own (\d+)$")
         running.wait_for("starting it again in 3600 s")
         until(lambda: not exists(same) and not exists(own), "the processes of the session end")
 
 
+@pytest.mark.processes
 def test_a_child_that_outlives_the_grace_is_killed_with_its_session() -> None:
     with foreman({"deaf": FAMILY + DEAF}, grace=0.2) as running:
         pids = [running.number(rf"\| {name} (\d+)$") for name in ("same", "own", "pid")]
@@ -138,6 +146,7 @@ def test_a_child_that_outlives_the_grace_is_killed_with_its_session() -> None:
         until(lambda: not any(exists(pid) for pid in pids), "the whole session ends")
 
 
+@pytest.mark.processes
 def test_a_second_signal_asks_again_and_does_not_wait_for_the_grace() -> None:
     with foreman({"child": HURRIED}, grace=3600, hurry=3600) as running:
         running.wait_for("ready")
@@ -148,7 +157,8 @@ def test_a_second_signal_asks_again_and_does_not_wait_for_the_grace() -> None:
         assert running.ended() == Exit.CLEAN
 
 
-def test_a_second_signal_kills_whoever_does_not_hurry() -> None:
+@pytest.mark.processes
+def test_second_signal_kills_slow_children() -> None:
     with foreman({"deaf": DEAF}, grace=3600, hurry=0.1) as running:
         pid = running.number(r"\| pid (\d+)$")
         running.send(signal.SIGINT)
@@ -159,6 +169,7 @@ def test_a_second_signal_kills_whoever_does_not_hurry() -> None:
         assert not exists(pid)
 
 
+@pytest.mark.processes
 def test_a_third_signal_waits_for_nothing() -> None:
     with foreman({"deaf": DEAF}, grace=3600, hurry=3600) as running:
         pid = running.number(r"\| pid (\d+)$")
@@ -169,6 +180,7 @@ def test_a_third_signal_waits_for_nothing() -> None:
         assert not exists(pid)
 
 
+@pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
 def test_children_end_when_the_foreman_is_killed(number: signal.Signals) -> None:
     with foreman({"polite": POLITE, "deaf": FAMILY + DEAF}, grace=0.2) as running:
@@ -177,7 +189,7 @@ def test_children_end_when_the_foreman_is_killed(number: signal.Signals) -> None
         running.wait_for(r"^deaf *\| pid", 2)
         running.send(number)
         assert running.process.wait() == -number
-        until(lambda: not any(exists(pid) for pid in pids), "nobody outlives the foreman")
+        until(lambda: not any(exists(pid) for pid in pids), "no child outlives the foreman")
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""`load_demo`: what it makes, and that it makes it once. What the demo's code does is seen in test_up."""
+"""`load_demo` makes the demo's rows, and a second call makes no further rows. test_up.py runs the demo's code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduling.models import Scheduler, SchedulerExecution, Worker
 pytestmark = pytest.mark.django_db
 
 TOTAL = len(DEMOS) + 1
-"""The workers' schedules and the review of failures."""
+"""The number of demo schedules. One schedule runs the report that reviews failures; all others run workers."""
 
 
 @pytest.fixture(autouse=True)
@@ -27,12 +27,15 @@ def _rows() -> None:
 
 
 def demos() -> QuerySet[Scheduler]:
-    """Beside the schedules that the app brings along."""
+    """Return the demo's schedules, without the schedules that migrations make."""
     return Scheduler.objects.filter(description__startswith="Demo: ")
 
 
 def load(*, once: bool = False) -> str:
-    """Run the command, which these settings do not install, and return what it says."""
+    """Run the command and return its output.
+
+    The command is passed as an object, because the tests' settings do not install the command's app.
+    """
     stream = io.StringIO()
     call_command(Command(), once=once, stdout=stream)
     return stream.getvalue()

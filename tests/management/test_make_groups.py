@@ -1,4 +1,7 @@
-"""`make_groups`: who may do what, derived from the permissions that there are, so that a new one is not forgotten."""
+"""`make_groups` gives each group its permissions.
+
+The command reads the list of all permissions, so the command forgets no permission.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ pytestmark = pytest.mark.django_db
 VIEWER = {
     "scheduling.view_dashboard", "scheduling.view_scheduler", "scheduling.view_schedulerexecution",
     "scheduling.view_failedexecution", "scheduling.view_worker", "scheduling.view_reminder",
-    "scheduling.view_process", "reports.view_report", "reports.view_reportartefact",
+    "scheduling.view_process", "cron_reports.view_report", "scheduling.view_artefact",
 }  # fmt: skip
 OPERATOR = {
     "scheduling.run_scheduler", "scheduling.pause_scheduler", "scheduling.rerun_execution",
@@ -26,7 +29,7 @@ EDITOR = {
     for app, model in (
         ("scheduling", "scheduler"),
         ("scheduling", "worker"),
-        ("reports", "report"),
+        ("cron_reports", "report"),
         ("scheduling", "reminder"),
     )
     for verb in ("add", "change", "delete")
@@ -34,14 +37,14 @@ EDITOR = {
 
 
 def make(**options: object) -> list[str]:
-    """Run the command; the lines it says."""
+    """Run the command and return its lines of output."""
     stream = io.StringIO()
     call_command("make_groups", stdout=stream, **options)
     return stream.getvalue().splitlines()
 
 
 def held(name: str) -> set[str]:
-    """What a group may do."""
+    """Return the permissions of a group."""
     rows = Group.objects.get(name=name).permissions.values_list("content_type__app_label", "codename")
     return {f"{app}.{code}" for app, code in rows}
 
@@ -58,7 +61,7 @@ def test_each_role_has_what_it_needs_and_no_more() -> None:
     }
     assert held("editor") - held("operator") == EDITOR
     assert held("viewer") < held("operator") < held("editor")
-    assert {name.split(".")[0] for name in held("editor")} == {"scheduling", "reports"}
+    assert {name.split(".")[0] for name in held("editor")} == {"scheduling", "cron_reports"}
 
 
 def test_an_action_of_a_later_version_goes_to_the_operator() -> None:
@@ -73,9 +76,9 @@ def test_an_action_of_a_later_version_goes_to_the_operator() -> None:
 
 
 def test_a_group_that_is_there_is_left_as_it_is() -> None:
-    Group.objects.create(name="editor")  # of the project's own: of its articles, say
+    Group.objects.create(name="editor")  # the project already has a group of this name for another purpose
     lines = make()
-    assert lines[2].startswith("editor: is there. It lacks reports.add_report, ")
+    assert lines[2].startswith("editor: is there. It lacks cron_reports.add_report, ")
     assert held("editor") == set()
     assert [line.split(":")[0] for line in make(prefix="cron ")] == ["cron viewer", "cron operator", "cron editor"]
     assert held("cron editor") > held("viewer")

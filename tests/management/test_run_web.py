@@ -1,4 +1,4 @@
-"""`run_web`: gunicorn or, without it, Django's own server; static files in any project."""
+"""`run_web` uses gunicorn, or Django's server if gunicorn is missing. `run_web` serves static files in any project."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_a_project_that_does_not_gets_them_served(settings: Any) -> None:
 def test_it_serves(with_gunicorn: bool, tmp_path: Path, free_port: int) -> None:
     path = ROOT
     if not with_gunicorn:
-        # A package of that name without anything in it stands for a machine where it is of no use.
+        # An empty package named gunicorn hides the real package, as on a machine without gunicorn.
         (tmp_path / "gunicorn").mkdir()
         (tmp_path / "gunicorn" / "__init__.py").touch()
         path = tmp_path

@@ -1,4 +1,4 @@
-"""`up` as a newcomer meets it: the real command, the real processes, a folder of its own."""
+"""The tests run `up` as a new user does: the real command starts real processes in an empty folder."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.processes
 
 
 def up(data_dir: Path, *arguments: str, **env: str) -> Running:
-    """`manage.py up` with nothing of this machine's environment but what is said here."""
+    """Start `manage.py up`. The environment variables `env` override those of this machine."""
     environment = {
         "DATA_DIR": str(data_dir),
         "DJANGO_SETTINGS_MODULE": "cronsite.settings",
@@ -31,14 +31,14 @@ def up(data_dir: Path, *arguments: str, **env: str) -> Running:
         "SECRET_KEY": "",
         "DATABASE_URL": f"sqlite:///{data_dir / 'db.sqlite3'}",
         "CRON_DEMO": "",
-        "CRON_GRACE_SECONDS": "1",  # the demo's long run is handed back, not waited for
+        "CRON_GRACE_SECONDS": "1",  # `up` stops without waiting for the demo's long run
         **env,
     }
     return Running([sys.executable, str(ROOT / "manage.py"), "up", *arguments], environment)
 
 
 def sign_in(address: str, user: str, password: str) -> str:
-    """The page behind the login form."""
+    """Sign in and return the page that follows the login form."""
     opener = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(http.cookiejar.CookieJar()))
     with opener.open(address) as response:
         page = response.read().decode()
@@ -50,8 +50,13 @@ def sign_in(address: str, user: str, password: str) -> str:
         return str(response.read().decode())
 
 
+def open_to_others(folder: Path) -> list[str]:
+    """Search the folder and everything in it. Return the paths that other users can read, write or execute."""
+    return [str(path) for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
+
+
 def states(data_dir: Path) -> dict[str, tuple[str, int]]:
-    """State and attempt of the demo's first runs, by the name of their worker."""
+    """Return the state and attempt number of the demo's manual executions. The keys are the names of the workers."""
     with closing(sqlite3.connect(data_dir / "db.sqlite3")) as database:
         rows = database.execute(
             "select target_name, state, attempt from scheduling_schedulerexecution where trigger = 'manual'"
@@ -67,7 +72,8 @@ def test_the_first_start_and_the_second(tmp_path: Path, free_port: int) -> None:
         running.wait_for("Ctrl-C stops everything")
         assert address == f"http://127.0.0.1:{free_port}/admin/"
         assert stat.S_IMODE(data_dir.stat().st_mode) == 0o700
-        assert stat.S_IMODE((data_dir / "secret.key").stat().st_mode) == 0o600
+        assert {"secret.key", "db.sqlite3", "db.sqlite3-wal"} <= {path.name for path in data_dir.iterdir()}
+        assert open_to_others(data_dir) == []
         assert "Site administration" in sign_in(address, "admin", password)
         with urllib.request.urlopen(f"http://127.0.0.1:{free_port}/static/admin/css/base.css") as response:
             assert response.headers["Content-Type"].startswith("text/css")
@@ -79,6 +85,7 @@ def test_the_first_start_and_the_second(tmp_path: Path, free_port: int) -> None:
         assert running.ended() == 0
         assert running.text.count(password) == 1
         assert "may take up to 6 s to finish" in running.text
+        assert open_to_others(data_dir) == []
         for name in ("web", "producer", "consumer"):
             assert f"{name} stopped." in running.text
 
@@ -131,7 +138,7 @@ def test_a_web_server_that_is_killed_comes_back_on_its_port(tmp_path: Path, free
 
 
 def web_process(parent: int) -> int:
-    """The number of the `run_web` that `up` started."""
+    """Return the process id of the `run_web` that `up` started."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             own_parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])

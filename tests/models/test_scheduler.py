@@ -1,4 +1,4 @@
-"""A Scheduler refuses nonsense at the field, plans itself, and notices what plain SQL did to it."""
+"""Validation errors name the invalid field, `save` plans the next run, and producers notice changes made with SQL."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from django.utils import timezone as clock
 
 from scheduling.core.retry import RetryPolicy
 from scheduling.models import Reminder, Scheduler, Worker
-from scheduling.reconcile import plan_stale
-from tests.support import due, scheduler
+from scheduling.producer.sweeps import plan_stale
+from tests.factories import SchedulerFactory, due
 
 pytestmark = pytest.mark.django_db
 
@@ -36,20 +36,20 @@ def test_nonsense_is_refused_at_its_field_and_nothing_is_written(
     columns: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(ValidationError) as caught:
-        scheduler(**columns)
+        SchedulerFactory(**{"schedule": "", **columns})
     assert words in " ".join(caught.value.message_dict[field])
     assert not Scheduler.objects.filter(worker__name="tests.noop").exists()
 
 
-def test_a_policy_out_of_bounds_has_the_seeds_code() -> None:
+def test_policy_out_of_bounds_has_the_original_error_code() -> None:
     with pytest.raises(ValidationError) as caught:
-        scheduler(max_retries=20)
+        SchedulerFactory(rare=True, max_retries=20)
     assert caught.value.error_dict["max_retries"][0].code == "SCHEDULE_RETRY_POLICY_INVALID"
 
 
 def test_params_that_do_not_fit_are_refused_when_saved() -> None:
     with pytest.raises(ValidationError) as caught:
-        scheduler("tests.typed", params={"since_days": 91})
+        SchedulerFactory(rare=True, handler="tests.typed", params={"since_days": 91})
     assert "since_days" in str(caught.value)
 
 
@@ -63,7 +63,7 @@ def test_params_that_do_not_fit_are_refused_when_saved() -> None:
     ],
 )
 def test_the_database_itself_holds_one_target_and_one_time(change: dict[str, Any]) -> None:
-    row = scheduler()
+    row = SchedulerFactory(rare=True)
     if change.get("reminder"):
         change = {"reminder": Reminder.objects.create(name="r", subject="s", recipients="a@example.com")}
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -71,7 +71,7 @@ def test_the_database_itself_holds_one_target_and_one_time(change: dict[str, Any
 
 
 def test_saving_plans_the_next_run() -> None:
-    row = scheduler(schedule="*/5 * * * *")
+    row = SchedulerFactory(schedule="*/5 * * * *")
     assert row.next_run_at is not None
     assert 0 < (row.next_run_at - clock.now()).total_seconds() <= 300
     row.status = False
@@ -81,9 +81,9 @@ def test_saving_plans_the_next_run() -> None:
 
 
 def test_an_edit_of_something_else_leaves_a_due_instant_alone() -> None:
-    row = scheduler(schedule="* * * * *")
+    row = SchedulerFactory(schedule="* * * * *")
     instant = clock.now().replace(second=0, microsecond=0)
-    form = Scheduler.objects.get(pk=row.pk)  # an operator's form, loaded before the minute
+    form = Scheduler.objects.get(pk=row.pk)  # an operator loaded this form before the schedule was due
     due(row, instant)
     form.description = "renamed"
     form.save()
@@ -92,16 +92,16 @@ def test_an_edit_of_something_else_leaves_a_due_instant_alone() -> None:
 
 
 def test_an_edit_of_the_plan_in_the_due_second_loses_nothing() -> None:
-    row = due(scheduler(schedule="* * * * *"), clock.now().replace(second=0, microsecond=0))
+    row = due(SchedulerFactory(schedule="* * * * *"), clock.now().replace(second=0, microsecond=0))
     instant = row.next_run_at
     row.schedule = "0 5 * * *"
     row.save()
     row.refresh_from_db()
-    assert row.next_run_at == instant  # the producers claim it, then follow the new expression
+    assert row.next_run_at == instant  # producers claim this instant and then follow the new expression
 
 
 def test_plain_sql_is_noticed_and_planned() -> None:
-    row = scheduler(schedule="0 0 1 1 *")
+    row = SchedulerFactory(schedule="0 0 1 1 *")
     with connection.cursor() as cursor:
         cursor.execute(
             f"UPDATE {connection.ops.quote_name('scheduling_scheduler')} SET schedule = %s WHERE id = %s",
@@ -117,7 +117,7 @@ def test_plain_sql_is_noticed_and_planned() -> None:
 
 
 def test_nonsense_by_plain_sql_is_reported_once_per_change(caplog: pytest.LogCaptureFixture) -> None:
-    row = scheduler()
+    row = SchedulerFactory(rare=True)
     Scheduler.objects.filter(pk=row.pk).update(schedule="every monday")
     plan_stale(clock.now())
     plan_stale(clock.now())
@@ -150,3 +150,19 @@ def test_the_policy_of_the_row_lies_over_the_inherited_one() -> None:
     assert Scheduler().retry_policy(base) is base
     own = Scheduler(max_retries=5, retry_multiplier=3.0).retry_policy(base)
     assert (own.max_retries, own.delay_ms, own.multiplier) == (5, 2000, 3.0)
+
+
+@pytest.mark.parametrize(("seconds", "active", "overdue"), [(59, True, False), (61, True, True), (61, False, False)])
+def test_a_schedule_is_overdue_after_a_minute_while_active(seconds: int, active: bool, overdue: bool) -> None:
+    now = clock.now()
+    row = due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=seconds))
+    Scheduler.objects.filter(pk=row.pk).update(status=active)
+    row.refresh_from_db()
+    assert row.is_overdue(now) is overdue
+    assert list(Scheduler.objects.overdue(now)) == ([row] if overdue else [])
+
+
+def test_the_longest_overdue_comes_first() -> None:
+    now = clock.now()
+    late, later = (due(SchedulerFactory(schedule="* * * * *"), now - timedelta(minutes=minutes)) for minutes in (2, 3))
+    assert list(Scheduler.objects.overdue(now)) == [later, late]

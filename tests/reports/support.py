@@ -1,4 +1,4 @@
-"""Reports, runs and executions for the tests of this folder."""
+"""Helpers that make reports, `Run` objects, executions and artefacts for tests."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from typing import Any
 from django.core.files.base import ContentFile
 
 from reports.controller import ReportController, Row
-from reports.models import ReportArtefact
 from reports.renderers import Renderer
 from scheduling.core.fingerprint import fingerprint
-from scheduling.models import Attempt, SchedulerExecution
-from scheduling.run import Run
+from scheduling.handlers import Run
+from scheduling.models import Artefact, Attempt, SchedulerExecution
 from tests.support import NOON
 
 
@@ -30,7 +29,7 @@ class Numbers(ReportController):
 
 
 def run_of(execution: SchedulerExecution | None = None, **facts: Any) -> Run:
-    """The Run that a handler would get for the execution's present attempt."""
+    """Return the `Run` object that a handler gets for the current attempt of an execution."""
     values: dict[str, Any] = {
         "execution_id": execution.pk if execution else 1,
         "execution_key": execution.execution_key if execution else "manual-1",
@@ -46,7 +45,7 @@ def run_of(execution: SchedulerExecution | None = None, **facts: Any) -> Run:
 
 
 def execution_of(state: str = "running", **columns: Any) -> SchedulerExecution:
-    """A saved execution of a report."""
+    """Store an execution of a report and return it."""
     values: dict[str, Any] = {
         "execution_key": f"manual-{uuid.uuid4()}",
         "scheduled_at": NOON,
@@ -63,7 +62,7 @@ def execution_of(state: str = "running", **columns: Any) -> SchedulerExecution:
 
 
 def failed(at: datetime, error: str = "no route", **columns: Any) -> SchedulerExecution:
-    """An execution whose last attempt failed at an instant, one minute after the first."""
+    """Store an execution with two failed attempts. The first failed one minute before `at`, the second at `at`."""
     values = {
         "error_class": "ConnectionError",
         "error_message": error,
@@ -82,9 +81,9 @@ def failed(at: datetime, error: str = "no route", **columns: Any) -> SchedulerEx
     return execution
 
 
-def artefact_of(execution: SchedulerExecution, attempt: int = 1, **columns: Any) -> ReportArtefact:
-    """A stored artefact with a small file."""
-    artefact = ReportArtefact(
+def artefact_of(execution: SchedulerExecution, attempt: int = 1, **columns: Any) -> Artefact:
+    """Store an artefact with a small file and return it."""
+    artefact = Artefact(
         execution=execution,
         attempt=attempt,
         **{"filename": "numbers.csv", "content_type": "text/csv; charset=utf-8", "size": 3, "rows": 1, **columns},
@@ -95,7 +94,7 @@ def artefact_of(execution: SchedulerExecution, attempt: int = 1, **columns: Any)
 
 
 def rendered(kind: type[Renderer], columns: Sequence[str], *rows: Sequence[Any], **options: Any) -> bytes:
-    """The bytes of a file."""
+    """Return the content of the file that the renderer writes for these rows."""
     file = io.BytesIO()
     renderer = kind(file, columns, **options)
     for row in rows:

@@ -1,4 +1,4 @@
-"""The admin pages of reports and artefacts: who may see what, and what a download carries."""
+"""Tests of the admin pages of reports and artefacts: their permissions, and the headers and content of a download."""
 
 from __future__ import annotations
 
@@ -11,18 +11,18 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pydantic import BaseModel, Field
 
-from reports.models import Report, ReportArtefact
+from reports.models import Report
 from reports.registry import report
-from scheduling.models import SchedulerExecution
+from scheduling.models import Artefact, SchedulerExecution
 from tests.reports.support import Numbers, artefact_of, execution_of
 
 pytestmark = pytest.mark.django_db
 
-LIST = "/admin/reports/reportartefact/"
+LIST = "/admin/scheduling/artefact/"
 
 
 def client_with(*codenames: str) -> Client:
-    """A logged-in member of staff with these permissions only."""
+    """Return a client of a staff user who has only these permissions."""
     user = User.objects.create_user(f"staff-{len(codenames)}", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client = Client()
@@ -30,20 +30,20 @@ def client_with(*codenames: str) -> Client:
     return client
 
 
-def download(client: Client, artefact: ReportArtefact) -> Any:
-    """The response of the download view."""
+def download(client: Client, artefact: Artefact) -> Any:
+    """Request the artefact's download."""
     return client.get(f"{LIST}{artefact.pk}/download/")
 
 
 def body(response: Any) -> bytes:
-    """All of a streamed response; it also closes the file."""
+    """Read a streamed response to its end and close its file."""
     content = b"".join(response.streaming_content)
     response.close()
     return content
 
 
-def test_whoever_may_view_artefacts_may_download_them() -> None:
-    response = download(client_with("view_reportartefact"), artefact_of(execution_of("succeeded")))
+def test_view_permission_allows_download() -> None:
+    response = download(client_with("view_artefact"), artefact_of(execution_of("succeeded")))
     assert response.status_code == 200
     assert body(response) == b"a,b"
     assert response["Content-Type"] == "text/csv; charset=utf-8"
@@ -69,9 +69,7 @@ def test_a_download_is_only_read(admin_client: Client) -> None:
 
 def test_what_plain_sql_wrote_into_a_row_is_not_believed(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
-    ReportArtefact.objects.filter(pk=artefact.pk).update(
-        filename='../x"\r\nSet-Cookie: a=b;.html', content_type="text/html"
-    )
+    Artefact.objects.filter(pk=artefact.pk).update(filename='../x"\r\nSet-Cookie: a=b;.html', content_type="text/html")
     response = download(admin_client, artefact)
     assert body(response) == b"a,b"
     assert response["Content-Type"] == "application/octet-stream"
@@ -82,7 +80,7 @@ def test_what_plain_sql_wrote_into_a_row_is_not_believed(admin_client: Client) -
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "reports/gone.csv", ""])
 def test_a_file_that_is_not_in_the_storage_is_said_to_be_missing(name: str, admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
-    ReportArtefact.objects.filter(pk=artefact.pk).update(file=name)
+    Artefact.objects.filter(pk=artefact.pk).update(file=name)
     response = admin_client.get(f"{LIST}{artefact.pk}/download/", follow=True)
     assert response.redirect_chain == [(f"{LIST}{artefact.pk}/change/", 302)]
     assert "cannot be read from here" in response.content.decode()
@@ -93,9 +91,7 @@ def test_an_artefact_that_was_pruned_meanwhile_is_named(admin_client: Client) ->
     assert "There is no artefact 12345" in response.content.decode()
 
 
-def test_the_pages_say_what_each_file_is_worth_and_never_show_the_storages_address(
-    admin_client: Client, settings: Any
-) -> None:
+def test_pages_show_each_files_standing_and_never_its_storage_address(admin_client: Client, settings: Any) -> None:
     settings.MEDIA_URL = "/media-of-the-project/"
     execution = execution_of("succeeded", attempt=2)
     result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
@@ -113,7 +109,7 @@ def test_history_cannot_be_added_changed_or_deleted(admin_client: Client) -> Non
     assert admin_client.get(f"{LIST}add/").status_code == 403
     assert admin_client.post(f"{LIST}{artefact.pk}/change/", {"attempt": 7}).status_code == 403
     assert admin_client.post(f"{LIST}{artefact.pk}/delete/", {"post": "yes"}).status_code == 403
-    assert ReportArtefact.objects.filter(pk=artefact.pk, attempt=1).exists()
+    assert Artefact.objects.filter(pk=artefact.pk, attempt=1).exists()
 
 
 def test_the_list_costs_the_same_for_many_and_joins_nothing(admin_client: Client) -> None:
@@ -130,7 +126,7 @@ def test_the_list_costs_the_same_for_many_and_joins_nothing(admin_client: Client
         artefact_of(execution_of("succeeded"))
     many = queries()
     assert len(one) == len(many)
-    assert not any("JOIN" in sql and "reports_reportartefact" in sql for sql in many)
+    assert not any("JOIN" in sql and "scheduling_artefact" in sql for sql in many)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +148,7 @@ def test_an_artefact_whose_execution_is_gone_does_not_break_the_list(admin_clien
 
 
 class RegionParams(BaseModel):
-    """Typed defaults."""
+    """A params model with a required and an optional field."""
 
     region: str = Field(min_length=2, description="Where to look.")
     days: int = Field(7, ge=1, le=90)
@@ -166,19 +162,19 @@ def region_report(own_registry: None) -> Report:
 
 
 def post(client: Client, row: Report, **fields: str) -> Any:
-    """Save the change form."""
+    """Post the report's change form with these fields."""
     data = {"title": row.title, "description": "", "params": "{}", **fields}
-    return client.post(f"/admin/reports/report/{row.pk}/change/", data)
+    return client.post(f"/admin/cron_reports/report/{row.pk}/change/", data)
 
 
 def test_a_reports_page_shows_its_code_and_its_parameters(admin_client: Client, region_report: Report) -> None:
-    page = admin_client.get(f"/admin/reports/report/{region_report.pk}/change/").content.decode()
+    page = admin_client.get(f"/admin/cron_reports/report/{region_report.pk}/change/").content.decode()
     assert "registered" in page
     assert "Where to look." in page
-    assert 'name="controller"' not in page  # read-only once it exists
+    assert 'name="controller"' not in page  # read-only after the report has been added
     assert "not registered" not in page
     gone = Report.objects.create(controller="tests.gone")
-    assert "not registered" in admin_client.get(f"/admin/reports/report/{gone.pk}/change/").content.decode()
+    assert "not registered" in admin_client.get(f"/admin/cron_reports/report/{gone.pk}/change/").content.decode()
 
 
 def test_defaults_may_be_incomplete_but_not_wrong(admin_client: Client, region_report: Report) -> None:
@@ -200,9 +196,19 @@ def test_the_controller_cannot_be_changed_by_a_hand_made_post(admin_client: Clie
 
 
 def test_the_list_of_reports_has_the_built_in_one(admin_client: Client) -> None:
-    page = admin_client.get("/admin/reports/report/").content.decode()
+    page = admin_client.get("/admin/cron_reports/report/").content.decode()
     assert "Failure review" in page
     assert "failure_review" in page
+
+
+def test_reports_have_the_pages_of_targets(admin_client: Client, region_report: Report) -> None:
+    assert '<option value="tests.region">' in admin_client.get("/admin/cron_reports/report/add/").content.decode()
+    gone = Report.objects.create(controller="tests.gone", description="Old numbers.\nMore.")
+    page = admin_client.get("/admin/cron_reports/report/?q=tests").content.decode()
+    for text in ("tests.region", "Regions", "tests.gone", "Old numbers.", "not registered"):
+        assert text in page, text
+    assert (str(region_report), region_report.handler_name) == ("Regions", "tests.region")
+    assert (str(gone), gone.handler_name) == ("tests.gone", "tests.gone")
 
 
 def test_the_media_folder_is_the_tests_own(media: Path) -> None:

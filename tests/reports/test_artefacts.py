@@ -1,4 +1,4 @@
-"""Artefacts: made by an attempt, worth something when it succeeded, gone with the execution."""
+"""An attempt makes artefacts. They count only if the attempt succeeded, and they are deleted with their execution."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, transaction
 
-from reports import prune as reports_prune
 from reports.controller import ReportError
 from reports.delivery import deliver
-from reports.links import artefacts_for
-from reports.models import ReportArtefact, Standing
 from scheduling import artefacts as hook
-from scheduling.models import SchedulerExecution
-from scheduling.prune import prune
-from scheduling.run import Run
+from scheduling.admin.executions.artefacts import all_links, artefacts_for
+from scheduling.execution import artefacts as storage
+from scheduling.execution.retention import prune
+from scheduling.handlers import Run
+from scheduling.models import Artefact, SchedulerExecution
+from scheduling.models.artefact import Standing
 from tests.reports.support import Numbers, artefact_of, execution_of, run_of
 from tests.support import NOON
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Both(Numbers):
-    """Two files."""
+    """A report that makes two files."""
 
     formats = ("csv", "jsonl")
 
@@ -35,7 +35,7 @@ class Both(Numbers):
 
 
 class Breaks(Numbers):
-    """A bad third row."""
+    """A report whose third row has too few columns."""
 
     def rows(self, params: Any, run: Run) -> Iterator[Any]:
         yield from super().rows(params, run)
@@ -43,12 +43,12 @@ class Breaks(Numbers):
 
 
 def files(media: Path) -> list[str]:
-    """What is on the disk, by name."""
+    """Return the sorted names of all files in the media folder."""
     return sorted(path.name for path in media.rglob("*")) if media.exists() else []
 
 
-def content(artefact: ReportArtefact) -> bytes:
-    """What is stored."""
+def content(artefact: Artefact) -> bytes:
+    """Return the bytes of the stored file."""
     with artefact.file.open() as file:
         return bytes(file.read())
 
@@ -60,7 +60,7 @@ def test_a_report_is_kept_under_its_execution_and_attempt(media: Path) -> None:
     assert (artefact.execution_id, artefact.attempt, artefact.rows) == (execution.pk, 3, 2)
     assert artefact.filename == "numbers-2026-03-10-1200Z.csv"
     assert artefact.content_type == "text/csv; charset=utf-8"
-    assert artefact.file.name.startswith(f"reports/{execution.pk}/3-")
+    assert artefact.file.name.startswith(f"artefacts/{execution.pk}/3-")
     assert content(artefact) == b"\xef\xbb\xbfname,total\r\none,1\r\ntwo,2\r\n"
     assert artefact.size == len(content(artefact))
 
@@ -72,7 +72,7 @@ def test_the_path_cannot_be_guessed_from_the_execution() -> None:
 
 def test_every_format_is_made_and_a_hostile_name_is_made_safe() -> None:
     made = deliver(Both(), None, run_of(execution_of()))
-    assert [each.filename for each in made] == ["numbersof_today.csv", "numbersof_today.jsonl"]
+    assert [artefact.filename for artefact in made] == ["numbersof_today.csv", "numbersof_today.jsonl"]
     assert content(made[1]) == b'{"name": "one", "total": 1}\n{"name": "two", "total": 2}\n'
 
 
@@ -88,7 +88,7 @@ def test_an_empty_report_is_a_report() -> None:
 def test_a_report_that_breaks_leaves_nothing(media: Path) -> None:
     with pytest.raises(ReportError, match="Row 3"):
         deliver(Breaks(), None, run_of(execution_of()))
-    assert ReportArtefact.objects.count() == 0
+    assert Artefact.objects.count() == 0
     assert files(media) == []
 
 
@@ -116,20 +116,19 @@ def test_only_the_attempt_that_succeeded_made_the_result(state: str, attempt: in
     artefact = artefact_of(execution_of(state, attempt=attempt), attempt=2)
     assert artefact.standing is standing
     assert artefact.is_result is (standing is Standing.RESULT)
-    assert list(ReportArtefact.objects.results()) == ([artefact] if artefact.is_result else [])
+    assert list(Artefact.objects.results()) == ([artefact] if artefact.is_result else [])
 
 
 def test_links_name_the_result_first_and_say_what_the_others_are() -> None:
     execution = execution_of("succeeded", attempt=2)
     result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
     links = artefacts_for(execution.pk)
-    assert [url for _, url in links] == [
-        f"/admin/reports/reportartefact/{each.pk}/download/" for each in (result, broken)
-    ]
+    downloads = [f"/admin/scheduling/artefact/{artefact.pk}/download/" for artefact in (result, broken)]
+    assert [url for _, url in links] == downloads
     assert links[0][0] == "numbers.csv (1 row, 3\xa0bytes)"
     assert "from an attempt that did not finish" in links[1][0]
-    assert hook.links_for(execution.pk) == links
-    assert hook.links_for(execution_of().pk) == []
+    assert all_links(execution.pk) == links
+    assert all_links(execution_of().pk) == []
 
 
 def test_a_provider_that_raises_does_not_take_the_page_with_it(
@@ -153,45 +152,45 @@ def test_artefacts_go_with_their_execution(media: Path) -> None:
     stays = artefact_of(kept)
     done = prune(NOON + timedelta(days=40), 30)
     assert done.executions == 1
-    assert list(ReportArtefact.objects.all()) == [stays]
+    assert list(Artefact.objects.all()) == [stays]
     assert files(media).count("numbers.csv") == 1
-    assert not (media / "reports" / str(old.pk)).exists()
+    assert not (media / "artefacts" / str(old.pk)).exists()
 
 
 def test_a_dry_run_removes_no_file(media: Path) -> None:
     artefact_of(execution_of("succeeded", finished_at=NOON))
     prune(NOON + timedelta(days=40), 30, dry_run=True)
-    assert ReportArtefact.objects.count() == 1
+    assert Artefact.objects.count() == 1
     assert "numbers.csv" in files(media)
 
 
-def test_a_storage_that_is_down_stops_no_pruning_and_is_made_up_for(
+def test_pruning_survives_a_storage_outage_and_deletes_files_later(
     media: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = (execution_of("succeeded", finished_at=NOON) for _ in range(2))
     artefact_of(first)
     artefact_of(second)
-    delete = reports_prune._delete_file
+    delete = storage._delete_file
 
-    def down(storage: Any, name: str) -> None:
-        if f"reports/{first.pk}/" in name:
+    def down(place: Any, name: str) -> None:
+        if f"artefacts/{first.pk}/" in name:
             raise OSError("no such host")
-        delete(storage, name)
+        delete(place, name)
 
     with monkeypatch.context() as patch:
-        patch.setattr(reports_prune, "_delete_file", down)
+        patch.setattr(storage, "_delete_file", down)
         prune(NOON + timedelta(days=40), 30)
     assert "could not be deleted" in caplog.text
     assert SchedulerExecution.objects.count() == 0
-    left = ReportArtefact.objects.get()
+    left = Artefact.objects.get()
     assert left.standing is Standing.UNFINISHED
     execution_of("succeeded", finished_at=NOON)
     prune(NOON + timedelta(days=40), 30)
-    assert ReportArtefact.objects.count() == 0
+    assert Artefact.objects.count() == 0
     assert "numbers.csv" not in files(media)
 
 
 def test_a_file_that_is_gone_already_is_no_error(media: Path) -> None:
     artefact = artefact_of(execution_of())
     (media / artefact.file.name).unlink()
-    assert reports_prune.remove([artefact]) == 1
+    assert storage.remove([artefact]) == 1

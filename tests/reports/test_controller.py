@@ -1,4 +1,4 @@
-"""ReportController and @report: rows of a wrong shape, and classes that cannot make a report."""
+"""ReportController and @report refuse rows of a wrong shape and classes that cannot make a report."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ import pytest
 
 from reports.controller import ReportController, ReportError
 from reports.registry import report
-from scheduling.registry import RegistryError, find
+from scheduling.handlers import RegistryError, find
 from tests.reports.support import Numbers, run_of
 
 
 def one_row(row: Any) -> ReportController:
-    """A report of one row."""
+    """Return a report that has only this row."""
 
     class OneRow(ReportController):
         columns = ("a", "b")
@@ -88,7 +88,7 @@ def test_two_reports_of_one_name_are_refused() -> None:
         pass
 
     report("tests.numbers")(Numbers)
-    report("tests.numbers")(Numbers)  # the same class again: a module that was imported twice
+    report("tests.numbers")(Numbers)  # the same class is accepted twice, because a module can be imported twice
     with pytest.raises(RegistryError, match="Two reports"):
         report("tests.numbers")(Other)
 

@@ -1,4 +1,4 @@
-"""The failure review: which failures, in which rows."""
+"""Tests of the failure review: which failures the report includes, and which rows the report has for these failures."""
 
 from __future__ import annotations
 
@@ -11,25 +11,25 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pydantic import ValidationError
 
-from reports import failure_review
 from reports.failure_review import FailureReview, FailureReviewParams
 from reports.models import Report
-from scheduling.registry import find
+from scheduling.handlers import find
+from tests.factories import SchedulerFactory
 from tests.reports.support import execution_of, failed, run_of
-from tests.support import NOON, scheduler
+from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
 
 
 def review(**params: Any) -> list[dict[str, Any]]:
-    """The rows by column name, for a review that is due at NOON."""
+    """Return the rows of a review that is due at NOON. Each row is a dictionary whose keys are the column names."""
     controller = FailureReview()
     rows = controller.table(FailureReviewParams(**params), run_of())
     return [dict(zip(controller.columns, row, strict=True)) for row in rows]
 
 
 def test_each_failure_tells_what_failed_and_when() -> None:
-    row = scheduler(description="Sync of tokens")
+    row = SchedulerFactory(rare=True, description="Sync of tokens")
     execution = failed(NOON - timedelta(hours=1), "no route to 10.1.2.3\nmore", scheduler=row)
     assert review(group="each") == [
         {
@@ -51,8 +51,8 @@ def test_each_failure_tells_what_failed_and_when() -> None:
     ]
 
 
-def test_failures_of_one_cause_make_one_row_and_the_most_frequent_comes_first() -> None:
-    rows = [scheduler(description=name) for name in ("a", "b")]
+def test_failures_are_grouped_by_cause_most_frequent_first() -> None:
+    rows = [SchedulerFactory(rare=True, description=name) for name in ("a", "b")]
     failed(NOON - timedelta(days=1), "disk full")
     for number, row in enumerate(rows):
         failed(
@@ -79,7 +79,8 @@ def test_only_failures_count_and_the_discarded_on_request() -> None:
     for state in ("succeeded", "cancelled", "retrying", "skipped"):
         execution_of(state, finished_at=at)
     failed(at)
-    # Discarded today, though it failed long ago; and discarded after the window, though it failed within.
+    # The time of the failure decides, not the time of the discard. `long_ago` failed before the window and was
+    # discarded inside it. `inside` failed inside the window and was discarded after it.
     long_ago = failed(NOON - timedelta(days=30), state="discarded")
     inside = failed(at, state="discarded")
     type(inside).objects.filter(pk=long_ago.pk).update(finished_at=at)
@@ -105,19 +106,19 @@ def test_a_message_that_never_ran_is_in_it_too() -> None:
 
 
 def test_it_reads_in_chunks_without_joins(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_review, "CHUNK", 2)
-    row = scheduler(description="a")
+    monkeypatch.setattr(FailureReview, "executions_per_query", 2)
+    row = SchedulerFactory(rare=True, description="a")
     made = [failed(NOON - timedelta(hours=1), scheduler=row).pk for _ in range(5)]
     with CaptureQueriesContext(
         connection,
     ) as queries:
-        assert [each["execution_id"] for each in review(group="each")] == made[::-1]
+        assert [line["execution_id"] for line in review(group="each")] == made[::-1]
     assert len(queries) == 3 * 3
     assert not any(" JOIN " in query["sql"] for query in queries)
 
 
 def test_rows_of_each_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(failure_review, "CHUNK", 1)
+    monkeypatch.setattr(FailureReview, "executions_per_query", 1)
     for _ in range(3):
         failed(NOON - timedelta(hours=1))
     rows: Iterator[Any] = FailureReview().table(FailureReviewParams(group="each"), run_of())

@@ -1,4 +1,4 @@
-"""File names: hostile proposals."""
+"""A file name that a report proposes is changed into a safe name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.filenames import safe_filename
+from scheduling.execution.filenames import safe_filename
 
 
 @pytest.mark.parametrize(

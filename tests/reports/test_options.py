@@ -1,4 +1,7 @@
-"""`options_interface`: accepted by every report, forced to be instant, and kept from models that do not ask for it."""
+"""Every report accepts the param `options_interface`, but only a params model that declares this param receives it.
+
+The model gets `options_interface` with `delivery.instant` set to true, whatever value is stored.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,8 @@ import pytest
 from pydantic import BaseModel, ConfigDict, Field
 
 from reports.registry import report
-from scheduling.params import ParamsInvalid, validate
-from scheduling.registry import Handler, find
+from scheduling.handlers import Handler, find
+from scheduling.handlers.params import ParamsInvalid, validate
 from tests.reports.support import Numbers
 
 LATER = {"delivery": {"instant": False, "to": "a@example.com"}, "theme": "dark"}
@@ -18,26 +21,26 @@ pytestmark = pytest.mark.usefixtures("own_registry")
 
 
 class Strict(BaseModel):
-    """A model that refuses what it does not know."""
+    """A params model that refuses unknown fields."""
 
     model_config = ConfigDict(extra="forbid")
     days: int = 1
 
 
 class Declared(Strict):
-    """A model that wants to see how it is delivered."""
+    """A params model that declares `options_interface`."""
 
     options_interface: dict[str, Any] = Field(default_factory=dict)
 
 
 class Aliased(Strict):
-    """The same under a name of its own."""
+    """A params model in which `options_interface` is the alias of the field `options`."""
 
     options: dict[str, Any] = Field(default_factory=dict, alias="options_interface")
 
 
 def handler(model: type[BaseModel]) -> Handler:
-    """A report with these params."""
+    """Register a report with this params model and return its handler."""
     report("tests.options", params=model)(Numbers)
     return find("report", "tests.options")
 

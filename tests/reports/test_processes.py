@@ -1,4 +1,4 @@
-"""Reports and commands run by the real consumer."""
+"""A consumer in a real process runs reports and commands."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import pytest
 from django.test import Client
 from django.utils import timezone as clock
 
-from reports.models import Report, ReportArtefact
+from reports.models import Report
 from scheduling.broker.database import DatabaseBroker
-from scheduling.dispatch import run_now
-from scheduling.models import Output, Scheduler, SchedulerExecution, Worker
-from scheduling.targets import sync_targets
+from scheduling.execution.run_now import run_now
+from scheduling.handlers.targets import sync_targets
+from scheduling.models import Artefact, Output, Scheduler, SchedulerExecution, Worker
 from tests.reports.support import execution_of, failed
 from tests.support import Commands, wait_for
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.processes
 
 
 def ended(execution: SchedulerExecution) -> SchedulerExecution:
-    """The execution, once it is over."""
+    """Wait until the execution is over, and return it."""
 
     def over() -> bool:
         execution.refresh_from_db()
@@ -32,7 +32,7 @@ def ended(execution: SchedulerExecution) -> SchedulerExecution:
 
 
 def run(commands: Commands, row: Scheduler, media: Path) -> SchedulerExecution:
-    """Run a schedule now, in a consumer of its own."""
+    """Run a schedule now in a new consumer process. Return the succeeded execution."""
     commands.start("run_worker", MEDIA_ROOT=str(media))
     execution = ended(run_now(row, DatabaseBroker(), by="test"))
     assert execution.state == "succeeded", (execution.error_class, execution.error_message)
@@ -42,7 +42,7 @@ def run(commands: Commands, row: Scheduler, media: Path) -> SchedulerExecution:
 def test_the_failure_review_ends_as_a_file_to_download(
     commands: Commands, embedded: DatabaseBroker, media: Path, admin_client: Client
 ) -> None:
-    sync_targets()  # the flush of the test before took the rows
+    sync_targets()  # the previous test's flush deleted the targets
     failed(clock.now().replace(microsecond=0), error="=cmd|' /C calc'!A0")
     row = Scheduler.objects.create(
         report=Report.objects.get(controller="failure_review"),
@@ -50,10 +50,10 @@ def test_the_failure_review_ends_as_a_file_to_download(
         params={"days": 3, "options_interface": {"delivery": {"instant": False}}},
     )
     execution = run(commands, row, media)
-    artefacts = list(ReportArtefact.objects.of([execution.pk]).results())
-    assert sorted(each.filename.rsplit(".", 1)[1] for each in artefacts) == ["csv", "jsonl"]
-    csv = next(each for each in artefacts if each.filename.endswith(".csv"))
-    response = admin_client.get(f"/admin/reports/reportartefact/{csv.pk}/download/")
+    artefacts = list(Artefact.objects.of([execution.pk]).results())
+    assert sorted(artefact.filename.rsplit(".", 1)[1] for artefact in artefacts) == ["csv", "jsonl"]
+    csv = next(artefact for artefact in artefacts if artefact.filename.endswith(".csv"))
+    response = admin_client.get(f"/admin/scheduling/artefact/{csv.pk}/download/")
     lines = b"".join(response.streaming_content).decode("utf-8-sig").splitlines()
     response.close()
     assert lines[0].startswith("date,type,target,scheduler_id")

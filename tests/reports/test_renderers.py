@@ -1,4 +1,4 @@
-"""Renderers: what a cell becomes, and that a file reads back as what was written."""
+"""Tests of the renderers: each kind of cell has its text, and reading a file gives the rows that were written."""
 
 from __future__ import annotations
 

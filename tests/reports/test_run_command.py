@@ -1,29 +1,33 @@
-"""The built-in worker that runs a management command, and the 3 AM row that uses it."""
+"""Tests of the built-in worker `run_command`, and of the nightly cleanup at 3:00, which uses this worker."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from django.core.management import CommandError
+from django.db import connection
+from django.db.migrations.executor import MigrationExecutor
 
-from scheduling import builtins
-from scheduling.builtins import CommandParams, run_command
-from scheduling.contract import problem
+from scheduling import workers
+from scheduling.handlers import find
+from scheduling.handlers.params import ParamsInvalid, validate
+from scheduling.handlers.validation import params_error
 from scheduling.models import Scheduler
-from scheduling.params import ParamsInvalid, validate
-from scheduling.registry import find
+from scheduling.workers import CommandParams, run_command
 from tests.reports.support import run_of
 
 
 def refusal(**params: Any) -> str:
-    """The sentence with which params are refused."""
+    """Return the error message for params that are refused."""
     with pytest.raises(ParamsInvalid) as caught:
         validate(find("worker", "run_command"), params)
     return str(caught.value)
 
 
-def test_a_command_that_is_not_allowed_is_refused_with_those_that_are() -> None:
+def test_forbidden_command_is_refused_with_the_allowed_ones() -> None:
     assert refusal(command="flush") == (
         "command: 'flush' may not be run from here. Allowed: check, cleanup_executions, clearsessions, showmigrations. "
         "The setting CRON_COMMANDS says which."
@@ -72,14 +76,14 @@ def test_arguments_that_fit_are_accepted() -> None:
     validate(find("worker", "run_command"), {"command": "cleanup_executions", "args": ["--days", "30", "--dry-run"]})
 
 
-def test_an_abbreviation_that_the_command_takes_for_settings_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(builtins, "CODE_OPTIONS", ())  # the second look, at what the parser made of it
+def test_abbreviated_settings_option_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(workers, "CODE_OPTIONS", ())  # now only the parsed options are checked
     assert "cannot say where code is read from" in refusal(command="check", args=["--setti", "evil"])
 
 
 @pytest.mark.django_db
 def test_it_runs_the_command_and_its_output_goes_where_prints_go(capsys: pytest.CaptureFixture[str]) -> None:
-    run_command(CommandParams(command="showmigrations", args=["reports"]), run_of())
+    run_command(CommandParams(command="showmigrations", args=["cron_reports"]), run_of())
     assert "[X] 0001_initial" in capsys.readouterr().out
 
 
@@ -103,7 +107,7 @@ def test_a_command_that_exits_fails_the_run(code: object, sentence: str, monkeyp
     def leave(*_args: object) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setattr(builtins, "call_command", leave)
+    monkeypatch.setattr(workers, "call_command", leave)
     with pytest.raises(CommandError, match=sentence):
         run_command(CommandParams(command="check"), run_of())
 
@@ -113,7 +117,7 @@ def test_a_command_that_exits_without_a_code_succeeds(code: object, monkeypatch:
     def leave(*_args: object) -> None:
         raise SystemExit(code)
 
-    monkeypatch.setattr(builtins, "call_command", leave)
+    monkeypatch.setattr(workers, "call_command", leave)
     run_command(CommandParams(command="check"), run_of())
 
 
@@ -121,11 +125,18 @@ def test_it_runs_in_a_process_of_its_own() -> None:
     assert find("worker", "run_command").fresh
 
 
-@pytest.mark.django_db
-def test_the_nightly_cleanup_stands_in_the_table_and_waits_to_be_planned() -> None:
+@pytest.fixture
+def nightly_row(db: None) -> None:
+    """Create the nightly schedule as the migration does. The tests' database starts without this schedule."""
+    migration = import_module("scheduling.migrations.0001_initial")
+    historical = MigrationExecutor(connection).loader.project_state([("scheduling", "0001_initial")])
+    migration.create_nightly_cleanup(historical.apps, SimpleNamespace(connection=connection))
+
+
+def test_the_nightly_cleanup_stands_in_the_table_and_waits_to_be_planned(nightly_row: None) -> None:
     row = Scheduler.objects.get(description="Nightly cleanup of old executions")
     assert (row.schedule, row.status, row.params) == ("0 3 * * *", True, {"command": "cleanup_executions"})
     assert (row.next_run_at, row.plan_stale) == (None, 1)
     assert row.worker is not None
     assert row.worker.name == "run_command"
-    assert problem(row) == ""
+    assert params_error(row) == ""

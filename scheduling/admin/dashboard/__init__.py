@@ -1,7 +1,7 @@
-"""The dashboard: what runs, what comes next, what needs somebody. Importing the package registers its page.
+"""The dashboard: what runs, what comes next, and what needs attention.
 
-Each part is a module with one function, `<part>(viewer) -> context`, and a template of the same name; the
-page shows all parts, and the poller (`poll.js`) asks for one at a time.
+Each part of the page has a module with the function `<part>(viewer) -> context`, and a template with the part's name.
+The page contains all parts. The script `poll.js` refreshes one part at a time.
 """
 
 import scheduling.admin.dashboard.view  # noqa: F401 - importing it registers the page

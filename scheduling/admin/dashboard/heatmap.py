@@ -1,10 +1,11 @@
-"""Heat map: seven days by 24 hours, each hour coloured by the worst that happened in it.
+"""The heat map: seven days by 24 hours. The colour of an hour shows its worst state.
 
-How it is fast with a million rows, without a table of sums that every settle would have to keep right
-(a republished failure changes an hour of last week): the keys at which the hours begin are found by
-primary key (`edges`), and each hour is then asked, state by state, for as many rows as its label can say.
-That is one seek in the index (state, -id) for an hour and a state, and at most `MOST` steps from there:
-the work follows the 168 hours, not the rows.
+The executions are counted for each request. Stored counts would have to be updated whenever an attempt is settled, and
+that would make every settle slower. Republishing an old failure would even change the counts of a past hour.
+
+First, `first_keys` finds the first primary key of every hour. Then the executions of every hour are counted for each
+state. A count stops above `COUNT_LIMIT`, and it reads one short range of the index (state, -id). So the cost depends on
+the number of hours (7 * 24 = 168), not on the number of rows. The heat map is fast even with a million rows.
 """
 
 from __future__ import annotations
@@ -19,19 +20,16 @@ from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
-from scheduling.admin import svg
-from scheduling.admin.chips import STATES
-from scheduling.admin.dashboard.edges import first_keys
-from scheduling.admin.dashboard.viewer import Viewer
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.ui import svg
+from scheduling.admin.ui.first_keys import first_keys
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
+from scheduling.models.labels import STATES
 
 DAYS = 7
-MOST = 100
-"""Rows of one state that are counted in one hour; a label says `100+` beyond."""
-
-WORST = (State.FAILED, State.RETRYING, State.SKIPPED, State.DISCARDED, State.CANCELLED, State.SUCCEEDED)
-"""The worst first. What waits or runs is in the tiles."""
+COUNT_LIMIT = 100
+"""The maximum count for one state in one hour. If there are more executions, the label says `100+`."""
 
 TONES = {
     State.FAILED: "bad",
@@ -41,13 +39,15 @@ TONES = {
     State.CANCELLED: "off",
     State.SUCCEEDED: "good",
 }
+"""The colour of each state, the worst state first. Waiting and running executions are left out, because the tiles count
+them."""
 
 SIDE, GAP, LEFT, TOP = 20, 3, 54, 18
 
 
 @dataclass
 class Cell:
-    """One hour, from its first key up to the next hour's."""
+    """One hour of the heat map. The hour's executions have primary keys from `first` to `end - 1`."""
 
     start: datetime
     first: int = 0
@@ -56,12 +56,12 @@ class Cell:
 
     @property
     def worst(self) -> State | None:
-        """The worst state that there is a row of."""
-        return next((state for state in WORST if self.counts.get(state)), None)
+        """The worst state of the hour's executions; None if the hour has no executions."""
+        return next((state for state in TONES if self.counts.get(state)), None)
 
 
 def heatmap(viewer: Viewer) -> dict[str, Any]:
-    """The picture, and the zone in which its hours are read."""
+    """The picture, and the time zone of its hours."""
     cells = _cells(viewer)
     return {"picture": _draw(cells, viewer), "zone": viewer.zone, "any": any(cell.counts for cell in cells)}
 
@@ -73,7 +73,7 @@ def _cells(viewer: Viewer) -> list[Cell]:
         for day in (today - timedelta(days=back) for back in range(DAYS - 1, -1, -1))
         for hour in range(24)
     ]
-    # Where the clocks change an hour is missing, and its cell empty, or comes twice, and its cell has both.
+    # On the day of a clock change, a skipped hour has an empty cell, and a repeated hour has one cell for both hours.
     keys = first_keys([*starts, starts[-1] + timedelta(hours=1)])
     cells = [Cell(start, *pair) for start, pair in zip(starts, pairwise(keys), strict=True)]
     _count([cell for cell in cells if cell.first < cell.end])
@@ -81,9 +81,10 @@ def _cells(viewer: Viewer) -> list[Cell]:
 
 
 def _count(cells: list[Cell]) -> None:
-    """One statement for each state, with a bounded count of each hour as a column.
+    """Count the executions with one SQL statement for each state. The statement has one subquery for each hour.
 
-    Not by the ORM, which takes a hundred times as long to write 168 subqueries as the database to answer.
+    The SQL is written by hand, because the ORM is too slow for 168 subqueries (one for each hour of a week). The ORM
+    needs a hundred times as long to build the statement as the database needs to answer it.
     """
     if not cells:
         return
@@ -92,16 +93,16 @@ def _count(cells: list[Cell]) -> None:
     table, state, key = name(meta.db_table), name("state"), name("id")
     column = (
         f"(SELECT COUNT(*) FROM (SELECT 1 AS one FROM {table} "  # noqa: S608 - names of our own table
-        f"WHERE {state} = %s AND {key} >= %s AND {key} < %s LIMIT {MOST + 1}) some)"
+        f"WHERE {state} = %s AND {key} >= %s AND {key} < %s LIMIT {COUNT_LIMIT + 1}) AS counted)"
     )
-    for each in WORST:
-        params = [value for cell in cells for value in (each.value, cell.first, cell.end)]
+    for counted_state in TONES:
+        params = [value for cell in cells for value in (counted_state.value, cell.first, cell.end)]
         with connection.cursor() as cursor:
             cursor.execute("SELECT " + ", ".join([column] * len(cells)), params)
             row = cursor.fetchone()
         for cell, number in zip(cells, row, strict=True):
             if number:
-                cell.counts[each] = number
+                cell.counts[counted_state] = number
 
 
 def _draw(cells: list[Cell], viewer: Viewer) -> SafeString:
@@ -123,17 +124,17 @@ def _cell(cell: Cell, x: int, y: int, viewer: Viewer) -> SafeString:
     worst = cell.worst
     if worst is None:
         return svg.rect(x, y, SIDE, SIDE, "dash-cell dash-none", _("%(hour)s: nothing") % {"hour": hour}, rx=3)
-    facts = ", ".join(
-        f"{number if number <= MOST else f'{MOST}+'} {STATES[state][0]}" for state, number in cell.counts.items()
-    )
+    counts = {state: number if number <= COUNT_LIMIT else f"{COUNT_LIMIT}+" for state, number in cell.counts.items()}
+    facts = ", ".join(f"{number} {STATES[state]}" for state, number in counts.items())
     tone = TONES[worst]
     shapes = [svg.rect(x, y, SIDE, SIDE, f"dash-cell dash-{tone}", rx=3)]
-    # Not by colour alone: the worst two have a mark.
+    # Colour alone is not enough for colour-blind users, so bad hours and hours with a warning have a symbol, too.
     if tone == "bad":
         shapes.append(svg.path(f"M{x + 6} {y + 6}l8 8m0-8l-8 8", "dash-mark"))
     elif tone == "warn":
         shapes.append(svg.path(f"M{x + 5} {y + 10}h10", "dash-mark"))
-    # By keys, which the list finds at once; the state narrows it to what colours the cell.
+    # The link filters by primary keys, because the list finds primary keys fast. Unless the worst state is
+    # SUCCEEDED, the link also filters by the worst state.
     filters: dict[str, object] = {"id__gte": cell.first, "id__lt": cell.end}
     if worst is not State.SUCCEEDED:
         filters["state"] = worst.value

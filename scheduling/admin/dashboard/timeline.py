@@ -1,83 +1,80 @@
-"""Timeline: what falls due in the next 60 minutes, a dot for each run."""
+"""The timeline: one dot for each run that falls due in the next 60 minutes."""
 
 from __future__ import annotations
 
 import heapq
 from collections import Counter
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from scheduling.admin import svg
-from scheduling.admin.dashboard.viewer import Viewer
-from scheduling.admin.parts import relative, shown
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.ui import svg
+from scheduling.admin.ui.times import relative_time
 from scheduling.core.cron import CronError, ZoneError, next_after, parse
+from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
 
 SPAN = timedelta(minutes=60)
-MOST = 200
-"""Dots; so many occurrences are computed, however many schedules there are."""
+SHOWN_DOTS = 200
+"""The maximum number of dots, and of the occurrences that are computed, whatever the number of schedules."""
 SOONEST = 6
 
 WIDTH, LEFT, RIGHT, STEP, RADIUS, STACK = 620, 12, 12, 8, 3.4, 14
 
 
-@dataclass(frozen=True)
-class Run:
-    """One occurrence to come."""
+class UpcomingRun(NamedTuple):
+    """A future occurrence of a schedule."""
 
     instant: datetime
     scheduler: Scheduler
 
 
 def timeline(viewer: Viewer) -> dict[str, Any]:
-    """The picture, and the next few in words, with a countdown."""
+    """The template context: the picture, and the next few runs in words, each run with a countdown."""
     runs, more = upcoming_runs(viewer.now)
     soonest = [
-        {"name": shown(run.scheduler, 60), "address": viewer.scheduler(run.scheduler.pk), "run": run,
-         "in": relative(run.instant, viewer.now), "at": run.instant.astimezone(viewer.zone)}
+        {"name": visible_text(run.scheduler, 60), "address": viewer.scheduler(run.scheduler.pk), "run": run,
+         "in": relative_time(run.instant, viewer.now), "at": run.instant.astimezone(viewer.zone)}
         for run in _first_of_each(runs)
     ]  # fmt: skip
-    return {
-        "picture": _draw(runs, viewer) if runs else "",
-        "soonest": soonest,
-        "zone": viewer.zone,
-        "most": MOST if more else 0,
-    }
+    picture, most = _draw(runs, viewer) if runs else "", SHOWN_DOTS if more else 0
+    return {"picture": picture, "soonest": soonest, "zone": viewer.zone, "most": most}
 
 
-def _first_of_each(runs: list[Run]) -> list[Run]:
-    """Six schedules, not six minutes of the one that runs each minute."""
-    first: dict[int, Run] = {}
+def _first_of_each(runs: list[UpcomingRun]) -> list[UpcomingRun]:
+    """The next run of each of the first `SOONEST` schedules.
+
+    A schedule is listed only once. Otherwise a schedule that runs every minute would fill the list.
+    """
+    first: dict[int, UpcomingRun] = {}
     for run in runs:
         first.setdefault(run.scheduler.pk, run)
     return list(first.values())[:SOONEST]
 
 
-def upcoming_runs(now: datetime) -> tuple[list[Run], bool]:
-    """The next occurrences within the span, in order, and whether there are more than are shown.
+def upcoming_runs(now: datetime) -> tuple[list[UpcomingRun], bool]:
+    """The first occurrences that fall due within the next 60 minutes, at most `SHOWN_DOTS`, ordered by time.
 
-    A heap holds the next run of each schedule; taking the first puts the schedule's following one in. So
-    the work is the number of dots, not of schedules times minutes.
+    The bool says whether more occurrences fall due within these 60 minutes.
+
+    A heap contains the next run of each schedule. When a run is taken from the heap, the schedule's following run
+    replaces it. So the cost depends on the number of dots, not on the number of runs in these 60 minutes.
     """
     until = now + SPAN
-    rows = list(
-        Scheduler.objects.filter(status=True, next_run_at__isnull=False, next_run_at__lte=until)
-        .order_by("next_run_at", "pk")
-        .prefetch_related(*TARGETS)[: MOST + 1]
-    )
+    due = Scheduler.objects.filter(status=True, next_run_at__lte=until).order_by("next_run_at", "pk")
+    rows = list(due.prefetch_related(*TARGETS)[: SHOWN_DOTS + 1])
     heap = [(row.next_run_at, number) for number, row in enumerate(rows) if row.next_run_at is not None]
     heapq.heapify(heap)
-    runs: list[Run] = []
-    while heap and len(runs) < MOST:
+    runs: list[UpcomingRun] = []
+    while heap and len(runs) < SHOWN_DOTS:
         instant, number = heap[0]
-        # What is overdue is claimed as soon as there is somebody to do it: it stands at the beginning.
-        runs.append(Run(max(instant, now), rows[number]))
+        # An overdue run is shown at the beginning, because it will be claimed as soon as a producer is alive.
+        runs.append(UpcomingRun(max(instant, now), rows[number]))
         following = _following(rows[number], max(instant, now))
         if following is not None and following <= until:
             heapq.heapreplace(heap, (following, number))
@@ -92,12 +89,12 @@ def _following(row: Scheduler, after: datetime) -> datetime | None:
     try:
         return next_after(parse(row.schedule), row.zone_name, after)
     except (CronError, ZoneError):
-        return None  # only plain SQL can bring a row there, and the next sweep says so
+        return None  # only plain SQL can write an invalid row; the next sweep reports the row
 
 
-def _draw(runs: list[Run], viewer: Viewer) -> SafeString:
+def _draw(runs: list[UpcomingRun], viewer: Viewer) -> SafeString:
     stacks: Counter[int] = Counter()
-    dots, highest = list[tuple[float, int, Run]](), 1
+    dots, highest = list[tuple[float, int, UpcomingRun]](), 1
     scale = (WIDTH - LEFT - RIGHT) / SPAN.total_seconds()
     for run in runs:
         seconds = (run.instant - viewer.now).total_seconds()
@@ -111,10 +108,8 @@ def _draw(runs: list[Run], viewer: Viewer) -> SafeString:
     for column, number in stacks.items():
         if number > STACK:
             shapes.append(svg.text(LEFT + column * STEP, 8, f"+{number - STACK}"))
-    label = ngettext(
-        "%(count)d run in the next 60 minutes", "%(count)d runs in the next 60 minutes", len(runs)
-    ) % {"count": len(runs)}  # fmt: skip
-    return svg.picture(WIDTH, base + 18, label, shapes, css="dash-timeline", linked=True)
+    label = ngettext("%(count)d run in the next 60 minutes", "%(count)d runs in the next 60 minutes", len(runs))
+    return svg.picture(WIDTH, base + 18, label % {"count": len(runs)}, shapes, css="dash-timeline", linked=True)
 
 
 def _axis(base: int, viewer: Viewer, scale: float) -> list[SafeString]:
@@ -130,10 +125,9 @@ def _axis(base: int, viewer: Viewer, scale: float) -> list[SafeString]:
     return shapes
 
 
-def _dot(x: float, y: float, run: Run, viewer: Viewer) -> SafeString:
-    label = _("%(time)s %(name)s") % {
-        "time": f"{run.instant.astimezone(viewer.zone):%H:%M}",
-        "name": shown(run.scheduler, 80),
-    }
-    # Two hundred stops of the tab key would be in the way: the same schedules are links below, and in the table.
+def _dot(x: float, y: float, run: UpcomingRun, viewer: Viewer) -> SafeString:
+    time = f"{run.instant.astimezone(viewer.zone):%H:%M}"
+    label = _("%(time)s %(name)s") % {"time": time, "name": visible_text(run.scheduler, 80)}
+    # The Tab key skips the dots, because two hundred tab stops would slow down keyboard users. The links below the
+    # picture and in the table of schedules lead to the same pages.
     return svg.link(viewer.scheduler(run.scheduler.pk), label, svg.circle(x, y, RADIUS, "dash-dot"), skipped=True)

@@ -1,33 +1,36 @@
-"""The dashboard's page, and its parts one by one for the poller."""
+"""The dashboard's page, and a view that sends one part of the page for a refresh."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
-from django.core.exceptions import PermissionDenied
-from django.http import Http404, HttpRequest, HttpResponse, HttpResponseNotAllowed
+from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
-from django.urls import URLPattern, path, reverse
+from django.urls import URLPattern
 from django.utils.translation import gettext as _
 
+from scheduling.admin.common.pages import READ, Page
+from scheduling.admin.common.read_only import ReadOnly
+from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.dashboard.attention import attention
 from scheduling.admin.dashboard.heatmap import heatmap
 from scheduling.admin.dashboard.running import running
 from scheduling.admin.dashboard.schedules import schedules
 from scheduling.admin.dashboard.tiles import tiles
 from scheduling.admin.dashboard.timeline import timeline
-from scheduling.admin.dashboard.viewer import Viewer
-from scheduling.admin.parts import MEDIA
+from scheduling.admin.ui.links import admin_url
+from scheduling.admin.ui.media import page_media
 from scheduling.models.dashboard import Dashboard
 
 TEMPLATES = "admin/scheduling/dashboard"
 
 
 class Part(NamedTuple):
-    """A part of the page: what it shows, and how often it is asked for anew."""
+    """A part of the page: the function for its template context, and the seconds between two refreshes."""
 
     context: Callable[[Viewer], dict[str, Any]]
     seconds: int
@@ -39,88 +42,53 @@ PARTS = {
     "running": Part(running, 5),
     "timeline": Part(timeline, 5),
     "schedules": Part(schedules, 10),
-    # An hour's colour is no matter of seconds.
+    # 60 seconds are enough for the heatmap, because the colour of an hour changes rarely.
     "heatmap": Part(heatmap, 60),
 }
 
 
 @admin.register(Dashboard)
-class DashboardAdmin(admin.ModelAdmin):
-    """A sidebar entry with a permission of its own; there are no rows to add, change or delete."""
+class DashboardAdmin(ReadOnly):
+    """An entry in the admin's sidebar, with its own permission. The dashboard's Django model has no rows."""
+
+    pages = (Page("changelist", "view", "", READ), Page("part", "view", "part/<slug:name>/", READ))
 
     @property
     def media(self) -> forms.Media:
-        """The parts' style sheet, the dashboard's own, and the poller."""
-        # Deferred: it stands in the head, and looks for what stands in the body.
-        scripts = [forms.Script(f"scheduling/{name}.js", defer=True) for name in ("swap", "poll")]
-        return MEDIA + forms.Media(css={"all": ["scheduling/dashboard.css"]}, js=scripts)  # type: ignore[arg-type]  # the stubs know only paths
+        return super().media + page_media(sheets=("dashboard",), scripts=("swap", "poll"))
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """By the model's own permission, for the page and each of its parts."""
         return request.user.has_perm("scheduling.view_dashboard")
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Never."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Never."""
-        return False
-
     def get_urls(self) -> list[URLPattern]:
-        """The page and its parts, and none of the stock pages, which would ask for a table."""
-        wrap = self.admin_site.admin_view
-        return [
-            path("", wrap(self.changelist_view), name="scheduling_dashboard_changelist"),
-            path("part/<slug:name>/", wrap(self.part_view), name="scheduling_dashboard_part"),
-        ]
+        """Leaves out Django's own admin pages, because they need a database table."""
+        return self.page_urls()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """All parts, as the database has them now."""
-        viewer = self._viewer(request)
-        if isinstance(viewer, HttpResponse):
-            return viewer
-        request.current_app = self.admin_site.name
+        viewer = Viewer.of(request)
         context = {
-            **self.admin_site.each_context(request),
-            "opts": self.opts,
             "media": self.media,
             "title": _("Dashboard"),
-            "subtitle": None,
             "viewer": viewer,
             "parts": {name: self._part(name, viewer) for name in PARTS},
             **(extra_context or {}),
         }
-        return TemplateResponse(request, f"{TEMPLATES}/page.html", context)
+        return self.page_response(request, f"{TEMPLATES}/page.html", **context)
 
     def part_view(self, request: HttpRequest, name: str) -> HttpResponse:
-        """One part, without the page around it."""
-        viewer = self._viewer(request)
-        if isinstance(viewer, HttpResponse):
-            return viewer
+        """Sends one part as an HTML fragment to `poll.js`."""
         if name not in PARTS:
             raise Http404
-        response = TemplateResponse(request, f"{TEMPLATES}/{name}.html", {"part": self._part(name, viewer)})
-        # The poller tells a part from a login page by it.
-        response["X-Part"] = name
-        return response
-
-    def _viewer(self, request: HttpRequest) -> Viewer | HttpResponse:
-        if not self.has_view_permission(request):
-            raise PermissionDenied
-        if request.method not in {"GET", "HEAD"}:
-            return HttpResponseNotAllowed(["GET", "HEAD"])
-        return Viewer.of(request)
+        part = self._part(name, Viewer.of(request))
+        # `poll.js` recognises a part by the header `X-Part`. When the session has ended, the answer is a login page,
+        # which does not have this header.
+        return TemplateResponse(request, f"{TEMPLATES}/{name}.html", {"part": part}, headers={"X-Part": name})
 
     @staticmethod
     def _part(name: str, viewer: Viewer) -> dict[str, Any]:
-        address = reverse("admin:scheduling_dashboard_part", args=[name])
+        address = admin_url("scheduling_dashboard_part", name)
         if name == "schedules" and viewer.page != "1":
-            address = f"{address}?{viewer.page_query}"
+            address = f"{address}?{urlencode({'p': viewer.page})}"
         return {
             "name": name,
             "template": f"{TEMPLATES}/{name}.html",

@@ -1,4 +1,4 @@
-"""The RabbitMQ transport; nothing outside this package imports pika."""
+"""The RabbitMQ transport. Only this package imports pika."""
 
 from scheduling.broker.rabbitmq.adapter import RabbitBroker
 

@@ -1,4 +1,4 @@
-"""RabbitBroker: the Protocol that dispatch, inbox and consumer know, over the broker thread."""
+"""RabbitBroker implements the `Broker` Protocol with RabbitMQ. All of pika runs in a thread of its own."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from django.utils import timezone as clock
 
 from scheduling.broker.base import BrokerError, BrokerUnavailable, Counts, Delivery
 from scheduling.broker.rabbitmq.address import Address
-from scheduling.broker.rabbitmq.engine import Engine
-from scheduling.broker.rabbitmq.envelope import Letter, failed_letter, task_letter
-from scheduling.broker.rabbitmq.parking import RabbitParking
-from scheduling.broker.topology import LADDER, WORK, Queue, Topology, rung_for, whole_seconds
-from scheduling.core.messages import FailedMessage, TaskMessage, stamp
+from scheduling.broker.rabbitmq.client import Client
+from scheduling.broker.rabbitmq.failed_queue import RabbitParking
+from scheduling.broker.rabbitmq.messages import Outgoing, outgoing_failed, outgoing_task
+from scheduling.broker.rabbitmq.topology import LADDER, WORK, Queue, Topology, rung_for, whole_seconds
+from scheduling.core.messages import FailedMessage, TaskMessage, iso_utc
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
@@ -24,24 +24,25 @@ log = get_logger(__name__)
 PATIENCE_SECONDS = 5.0
 
 MOST_RUNGS = 200
-"""Each is two queues that are never removed: a queue that expires or is deleted may take messages with it."""
+"""The maximum number of different delays. One delay can need two wait queues, and wait queues are never removed,
+because a removed queue could lose messages."""
 
 
 class RabbitBroker:
-    """RabbitMQ. Nothing is connected before it is needed, and each method returns or raises in bounded time.
+    """The RabbitMQ transport. The transport connects only when needed. Every method has a time limit.
 
     Args:
-        url: `amqp://` or `amqps://`, see `Address`.
-        retry_delay_ms: how long a message waits that had to be given back raw.
-        patience: seconds the broker may take to answer, or between two confirms.
-        ladder: seconds of the wait queues that always exist.
+        url: begins with `amqp://` or `amqps://`, see `Address`.
+        retry_delay_ms: how long a nacked message waits before it comes back (CRON_RETRY_DELAY_MS).
+        patience: seconds that the broker may take to answer, and that may pass between two confirms.
+        ladder: the delays, in seconds, of the wait queues that always exist.
 
     Raises:
-        ConfError: for a URL that cannot be read.
+        ConfError: the URL cannot be read.
     """
 
     embedded = False
-    parks = True
+    has_failed_queue = True
 
     def __init__(
         self,
@@ -58,23 +59,23 @@ class RabbitBroker:
         self._waits_for = ""
         self._declared = False
         self._starting = threading.Lock()
-        self._engine: Engine | None = None
+        self._client: Client | None = None
         self._queue = ""
-        """What is consumed, if anything."""
+        """Our own name of the work queue that this process consumes; empty if this process consumes no queue."""
 
     @property
     def product(self) -> str:
-        """What the broker calls itself, `RabbitMQ 3.10.8`; empty before it was reached."""
-        return self._engine.product if self._engine is not None else ""
+        """Name and version of the broker, such as `RabbitMQ 3.10.8`; empty before the first connection."""
+        return self._client.product if self._client is not None else ""
 
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
-        """Declare everything the first time, and by itself on each new connection from then on.
+        """Declare everything at the first call. From then on, every new connection declares everything again.
 
-        Wait queues that are asked for later are declared in the background; if a message is faster,
-        it finds its queue missing, which declares it.
+        Later calls declare new wait queues in the background. If a message is published before its wait queue
+        exists, the broker returns the message; the publisher then declares the queue and sends the message again.
         """
         new = sorted(whole_seconds(delays_ms) - self._rungs)
-        # Beyond that many, delays are rounded up to the next wait queue that is there.
+        # Delays beyond MOST_RUNGS get no wait queue. `delay` chooses an existing wait queue for them.
         wanted = set(new[: max(0, MOST_RUNGS - len(self._rungs))])
         self._rungs |= wanted
         first = not self._declared or queue not in ("", self._waits_for)
@@ -86,43 +87,47 @@ class RabbitBroker:
             self._running().declare_soon(self.topology.rungs(self._waits_for, wanted))
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
-        """The delay of the wait queue that fits; the immediate queue has none."""
+        """The delay of the existing wait queue that fits best; 0 for the immediate queue, which has no delays."""
         if queue == "immediate":
             return 0
         return rung_for(delay_ms, self._rungs, random.random if drawn else None) * 1000
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
-        """Through the default exchange, persistent, mandatory, pipelined, confirmed."""
+        """Publish persistent messages through the default exchange, and wait until the broker has confirmed them."""
         key = self.topology.work(queue)
-        return self._running().send([task_letter(message, "", key) for message in messages])
+        return self._running().send([outgoing_task(message, "", key) for message in messages])
 
     def consume(self, queue: str, prefetch: int) -> None:
-        """On a connection of its own, which is kept up from now on."""
+        """Consume on a separate connection, which is reconnected whenever it is lost."""
         if prefetch or self._queue:
             self._queue = queue
-            engine = self._running()
-            engine.loop.call(partial(engine.subscription.want, self.topology.work(queue), prefetch))
+            client = self._running()
+            client.loop.call(partial(client.subscription.want, self.topology.work(queue), prefetch))
 
     def ready(self, queue: str, now: datetime) -> bool:
-        """Whether something was brought."""
-        return self._engine is not None and self._engine.subscription.waiting()
+        """Whether the broker has delivered messages that the caller has not taken yet."""
+        return self._client is not None and self._client.subscription.waiting()
 
     def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """What was brought, in its order."""
-        return self._engine.subscription.take(limit) if self._engine is not None else []
+        """Take messages that the broker has delivered, in their order."""
+        return self._client.subscription.take(limit) if self._client is not None else []
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """They wait here, not at the broker: while the database is away it would only bring them back."""
-        if self._engine is not None:
-            self._engine.subscription.tray.give_back([each for each in deliveries if each.tag is not None])
+        """Keep the messages in this process. If the broker got them back, it would deliver them again at once."""
+        if self._client is not None:
+            brought = [delivery for delivery in deliveries if delivery.tag is not None]
+            self._client.subscription.buffer.give_back(brought)
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """Sent in the background. If its channel is gone, the copy that comes will be acknowledged."""
+        """Acknowledge in the background. If the channel is lost, the broker delivers a copy, which is acknowledged."""
         self._answer(delivery, "ack")
 
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
-        """To the wait queue of the delay; when that cannot be confirmed, by the raw nack, which needs no
-        publishing: it returns after CRON_RETRY_DELAY_MS, and starts the retry if it is due by then."""
+        """Publish the message to the wait queue of its delay.
+
+        If the broker does not confirm the message, nack the delivery, because a nack works without publishing. The
+        delivery comes back after CRON_RETRY_DELAY_MS and starts the retry if the retry is due by then.
+        """
         queue = self._queue
         if queue == "immediate":
             self._answer(delivery, "requeue")
@@ -132,77 +137,69 @@ class RabbitBroker:
             exchange, key = self.topology.exchange, self.topology.rung_key(queue, seconds)
         else:
             exchange, key = "", self.topology.work(queue)
-        first = _first_failure(delivery) or stamp(clock.now())
-        confirmed = self._sent(task_letter(message, exchange, key, error, first))
+        first = _first_failure(delivery) or iso_utc(clock.now())
+        confirmed = self._sent(outgoing_task(message, exchange, key, error, first))
         self._answer(delivery, "ack" if confirmed else "nack")
         return confirmed
 
-    def fail(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
-        """To the failed queue; when that cannot be confirmed, the sync pass parks it later."""
+    def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
+        """Publish to the failed queue. If the broker does not confirm the message, the next sync parks it."""
         first = _first_failure(delivery)
-        confirmed = self._sent(failed_letter(message, self.topology, error, first))
+        confirmed = self._sent(outgoing_failed(message, self.topology, error, first))
         if delivery is not None:
             self._answer(delivery, "ack")
         return confirmed
 
-    def parked(self) -> RabbitParking:
-        """On a connection of its own: closing it is what puts everything back in order."""
-        engine, failed = self._running(), self.topology.failed
-        return RabbitParking(
-            engine.loop,
-            self.address,
-            self.topology,
-            publish=engine.send,
-            ready=lambda: engine.declare(())[failed],
-            patience=self._patience,
-        )
+    def failed_queue(self) -> RabbitParking:
+        """Use a separate connection: when the connection closes, RabbitMQ puts the remaining messages back in order."""
+        return RabbitParking(self._running(), self.address)
 
     def counts(self) -> Counts:
-        """Ready messages. Asking declares: a queue that was deleted is back afterwards."""
+        """Count the ready messages. The count also declares the queues, so a deleted queue exists again afterwards."""
         ready = self._running().declare(self.topology.base())
         return Counts({queue: ready[self.topology.work(queue)] for queue in WORK}, ready[self.topology.failed])
 
     def fileno(self) -> int | None:
-        """A socket that turns readable when a message was brought."""
-        return self._engine.subscription.tray.bell.fileno() if self._engine is not None and self._queue else None
+        """The descriptor of a socket that becomes readable when the broker delivers a message."""
+        return self._client.subscription.buffer.wake_up.fileno() if self._client is not None and self._queue else None
 
     def close(self) -> None:
-        """Disconnect; RabbitMQ gives unanswered messages to others at once."""
+        """Disconnect. RabbitMQ then delivers the unanswered messages to other consumers."""
         with self._starting:
-            engine, self._engine = self._engine, None
-        if engine is not None:
-            engine.close()
+            client, self._client = self._client, None
+        if client is not None:
+            client.close()
 
-    def _running(self) -> Engine:
+    def _running(self) -> Client:
         with self._starting:
-            if self._engine is None:
-                self._engine = Engine(self.address, self.topology, self._to_declare, self._patience)
-            return self._engine
+            if self._client is None:
+                self._client = Client(self.address, self.topology, self._to_declare, self._patience)
+            return self._client
 
     def _everything(self) -> tuple[Queue, ...]:
         rungs = self.topology.rungs(self._waits_for, self._rungs) if self._waits_for else ()
         return (*self.topology.base(), *rungs)
 
     def _to_declare(self) -> tuple[Queue, ...]:
-        """A process that has declared once (a producer, a consumer) does so on each connection."""
+        """The queues to declare on a new connection: everything if `declare` was called before, otherwise nothing."""
         return self._everything() if self._declared else ()
 
     def _answer(self, delivery: Delivery, how: str) -> None:
-        if self._engine is not None and delivery.tag is not None:
-            self._engine.subscription.answer(delivery, how)
+        if self._client is not None and delivery.tag is not None:
+            self._client.subscription.answer(delivery, how)
 
-    def _sent(self, letter: Letter) -> bool:
+    def _sent(self, message: Outgoing) -> bool:
         try:
-            return letter.ident in self._running().send([letter])
+            return message.ident in self._running().send([message])
         except BrokerUnavailable as error:
-            # Said once already, when it began. The row knows what is to be done, and sweeps do it.
-            log.debug("Not published now: %s", error, extra={"execution": letter.ident})
+            # The outage was logged when it began. The row records what to publish, and a sweep publishes it.
+            log.debug("Not published now: %s", error, extra={"execution": message.ident})
             return False
         except BrokerError as error:
-            log.warning("Not published now, and later by a sweep: %s", error, extra={"execution": letter.ident})
+            log.warning("Not published now, and later by a sweep: %s", error, extra={"execution": message.ident})
             return False
 
 
 def _first_failure(delivery: Delivery | None) -> str:
-    """As its message tells; a run that was taken from its row has none."""
+    """The time of the first failure, from the message; empty for a run that was started from its row."""
     return delivery.tag.first_failure if delivery is not None and delivery.tag is not None else ""

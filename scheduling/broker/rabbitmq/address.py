@@ -1,4 +1,4 @@
-"""Address: a broker URL, read once, with its password kept out of everything that is shown."""
+"""Reads and checks the broker URL. The password never appears in a log or an error."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 import pika
 
 from scheduling.conf import ConfError
-from scheduling.identity import container_id
+from scheduling.processes.identity import container_id
 
 PARAMETERS = ("prefix", "heartbeat", "cafile", "certfile", "keyfile")
-"""What may follow the question mark of a broker URL."""
+"""The parameters that may follow the question mark of a broker URL."""
 
 HEARTBEAT_SECONDS = 30
 _PREFIX = re.compile(r"[A-Za-z0-9_.\-]{0,64}")
@@ -21,10 +21,10 @@ _PREFIX = re.compile(r"[A-Za-z0-9_.\-]{0,64}")
 
 @dataclass(frozen=True)
 class Address:
-    """Where the broker is and how to log in; `str()` of it may go into a log.
+    """Where the broker is and how to log in. `str(address)` has no password and may be logged.
 
     Raises:
-        ConfError: for a URL that cannot be read; the text never repeats its password.
+        ConfError: the URL cannot be read. The error text never contains the password.
     """
 
     url: str = field(repr=False)
@@ -45,14 +45,15 @@ class Address:
 
     @property
     def prefix(self) -> str:
-        """Goes before the name of every queue, `?prefix=`."""
+        """The text before the name of every queue, from `?prefix=`."""
         return self._query().get("prefix", "")
 
     def parameters(self, role: str, patience: float) -> pika.ConnectionParameters:
-        """For one connection; `role` shows in RabbitMQ's list of connections.
+        """Make pika's parameters for one connection.
 
         Args:
-            patience: seconds that resolving, connecting and logging in may each take.
+            role: the purpose of the connection, shown in RabbitMQ's list of connections.
+            patience: seconds. Connecting the socket may take this long, and the whole login twice as long.
         """
         parts, query = self._parts(), self._query()
         if not _PREFIX.fullmatch(self.prefix):
@@ -102,10 +103,10 @@ class Address:
         if parts.scheme != "amqps":
             return None
         try:
-            # The default context verifies the chain and the host name; there is no way to switch it off.
+            # The default context verifies the certificate chain and the host name. No setting switches this off.
             context = ssl.create_default_context(cafile=query.get("cafile"))
             if "certfile" in query:
                 context.load_cert_chain(query["certfile"], query.get("keyfile"))
-        except OSError as error:  # ssl.SSLError is one
+        except OSError as error:  # ssl.SSLError is an OSError too
             raise ConfError(f"BROKER_URL: the certificate files cannot be used: {error}") from None
         return pika.SSLOptions(context, parts.hostname)

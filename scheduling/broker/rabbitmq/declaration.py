@@ -1,4 +1,4 @@
-"""Declaration: exchange, queues and bindings, made or checked on a channel of their own."""
+"""Declares the exchange, the queues and the bindings on a separate channel."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 from pika import exceptions
 
 from scheduling.broker.base import BrokerError, BrokerUnavailable, TopologyMismatch
-from scheduling.broker.rabbitmq.loop import Loop
-from scheduling.broker.topology import Queue, Topology, mismatch
+from scheduling.broker.rabbitmq.io_thread import IoThread
+from scheduling.broker.rabbitmq.topology import Queue, Topology, mismatch
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
@@ -18,19 +18,20 @@ PRECONDITION_FAILED = 406
 
 
 class Declaration:
-    """One round of declaring; calls back once, with the error or with the ready messages by queue name,
-    the failed queue's among them.
+    """Declares the topology once; each instance is one round.
 
-    Always on a fresh channel: a refusal closes it, and RabbitMQ 3.10 crashes a channel that goes on
-    using a queue which was deleted and declared with another type.
+    Each round uses a new channel, because a refused declaration closes its channel. Also, RabbitMQ 3.10 crashes a
+    channel that still uses a queue after the queue was deleted and declared with another type.
 
     Args:
-        patience: seconds; a quorum queue without a leader never answers.
+        done: called once, with the error (or None) and the number of ready messages by queue name. The failed
+            queue is always counted.
+        patience: seconds until the round is given up, because a quorum queue without a leader never answers.
     """
 
     def __init__(
         self,
-        loop: Loop,
+        loop: IoThread,
         connection: Any,
         topology: Topology,
         queues: Sequence[Queue],
@@ -41,7 +42,7 @@ class Declaration:
         self._queues, self._patience = list(queues), patience
         self._ready: dict[str, int] = {}
         self._kept: set[str] = set()
-        """Queues that are left as they are."""
+        """The names of queues that exist with old arguments and are left unchanged."""
         self._channel: Any = None
         self._timer = loop.later(patience, self._too_late)
         self._open()
@@ -56,7 +57,7 @@ class Declaration:
         self._channel = channel
         channel.add_on_close_callback(self._closed)
         channel.exchange_declare(self._topology.exchange, exchange_type="direct", durable=True, callback=_ignore)
-        # pika sends the next only when the last is answered, so the order is kept without our help.
+        # pika sends a declaration only after the one before it was answered, so the order is kept.
         for queue in self._queues:
             if queue.name not in self._kept:
                 self._declare(channel, queue)
@@ -90,9 +91,10 @@ class Declaration:
             self._finish(TopologyMismatch(found.sentence()))
 
     def _replace(self, name: str, old: str, new: str) -> None:
-        """CRON_RETRY_DELAY_MS was changed: its queue, nearly always empty, is made anew if it is empty.
+        """Replace the queue of nacked messages after CRON_RETRY_DELAY_MS was changed.
 
-        The broker decides, in one step. If something waits in it, it is kept as it is until a later start.
+        In one step, the broker checks that the queue is empty and deletes the queue. A queue that holds messages stays,
+        and a later start replaces the queue. A queue rarely stays, because the queue is nearly always empty.
         """
         self._kept.add(name)
 
@@ -129,8 +131,8 @@ class Declaration:
 
 
 def _ignore(_frame: Any) -> None:
-    """pika needs a callback to wait for the answer."""
+    """Do nothing. Without a callback, pika would not wait for the answer."""
 
 
 def _nothing(_error: BrokerError | None, _ready: dict[str, int]) -> None:
-    """Called back already."""
+    """Do nothing. This function replaces the callback `done` after `done` was called once."""

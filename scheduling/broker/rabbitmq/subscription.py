@@ -1,4 +1,4 @@
-"""Subscription: consuming one work queue again and again, whatever happens to channel, queue or broker."""
+"""Consumes one work queue, and starts again after the channel, the queue or the connection was lost."""
 
 from __future__ import annotations
 
@@ -8,36 +8,37 @@ from typing import Any
 from pika import exceptions
 
 from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery
-from scheduling.broker.rabbitmq.envelope import read
-from scheduling.broker.rabbitmq.link import Link
-from scheduling.broker.rabbitmq.loop import Loop
-from scheduling.broker.rabbitmq.tray import Ticket, Tray
+from scheduling.broker.rabbitmq.connection import ReconnectingConnection
+from scheduling.broker.rabbitmq.delivery_buffer import DeliveryBuffer, DeliveryTag
+from scheduling.broker.rabbitmq.io_thread import IoThread
+from scheduling.broker.rabbitmq.messages import read
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
 
 
 class Subscription:
-    """What the broker brings lies in `tray` until it is taken.
+    """Receives deliveries and keeps them in `buffer` until the caller takes them.
 
-    `take`, `waiting`, `give_back` and `answer` are called from the caller's thread; the rest happens in
-    the loop's.
+    `take`, `waiting` and `answer` run in the caller's thread. The other methods run in the loop's thread, except
+    `close`, which runs after the loop has ended.
 
     Args:
-        unreadable: gets (body, properties, problem, done); calls `done(parked)` in the loop's thread.
-        declare: declares the topology over the given connection, then calls back.
+        unreadable: a function of (body, properties, problem, done) that parks an unreadable message. The function
+            then calls `done(parked)` in the loop's thread.
+        declare: declares the topology over the given connection, then calls the given function.
     """
 
-    link: Link
+    reconnecting: ReconnectingConnection
 
     def __init__(
         self,
-        loop: Loop,
+        loop: IoThread,
         unreadable: Callable[[bytes, Any, str, Callable[[bool], None]], None],
         declare: Callable[[Any, Callable[[BrokerError | None], None]], None],
     ) -> None:
         self.loop, self._unreadable, self._declare = loop, unreadable, declare
-        self.tray = Tray()
+        self.buffer = DeliveryBuffer()
         self.name = ""
         self.paused = self.closed = False
         self.brought = 0
@@ -48,22 +49,25 @@ class Subscription:
     # --- the caller's thread ---------------------------------------------------------------
 
     def take(self, limit: int) -> list[Delivery]:
-        """At most `limit` deliveries that wait here."""
+        """Take at most `limit` deliveries from the buffer."""
         self._resume()
-        return self.tray.take(limit)
+        return self.buffer.take(limit)
 
     def waiting(self) -> bool:
-        """Whether `take` would return something; silences the bell."""
+        """Whether `take` would return a delivery. Resets the wake-up socket."""
         self._resume()
-        return self.tray.asked()
+        return self.buffer.asked()
 
     def answer(self, delivery: Delivery, how: str) -> None:
-        """`ack`, `nack` (dead-letter it) or `requeue`; dropped when the channel it came by is gone."""
-        self.tray.answered(delivery)
+        """Answer a delivery with `ack`, `nack` (dead-letter it) or `requeue`.
+
+        If the channel of the delivery is lost, the answer is dropped.
+        """
+        self.buffer.answered(delivery)
         self.loop.call(lambda: self._answer(delivery.tag, how))
 
     def _resume(self) -> None:
-        """Who asks has a free slot again."""
+        """Resume consuming after a pause. The caller asks for messages only if a slot is free."""
         if self.paused:
             self.paused = False
             self.loop.call(self._consume_again)
@@ -72,47 +76,47 @@ class Subscription:
 
     @property
     def hungry(self) -> bool:
-        """Whether the broker may bring more."""
+        """Whether the broker may deliver more messages."""
         return bool(self._prefetch) and not self.paused and self._unanswered < self._prefetch
 
     def want(self, name: str, prefetch: int) -> None:
-        """Consume the queue `name` from now on; a prefetch of 0 stops it and gives back what was not taken."""
+        """Consume the queue `name`. A prefetch of 0 stops consuming and gives back deliveries that were not taken."""
         self.name, self._prefetch = name, prefetch
         if not prefetch:
             self._dismiss()
             return
-        self.link.start()
-        if self.link.up and self._channel is None:
-            self.opened(self.link.connection)
+        self.reconnecting.start()
+        if self.reconnecting.up and self._channel is None:
+            self.opened(self.reconnecting.connection)
 
     def pause(self) -> None:
-        """Have nothing brought, and give back what waits, until the next `take` or `waiting`."""
+        """Stop consuming until the next `take` or `waiting`, and give back the waiting deliveries."""
         self.paused = True
         self._dismiss()
 
     def opened(self, connection: Any) -> None:
-        """A connection is there: declare, open a channel, consume."""
+        """Declare the topology on a new connection, open a channel, and consume."""
         if not self._prefetch:
             return
 
         def declared(error: BrokerError | None) -> None:
             if error is not None:
-                log.error("%s", error)  # consuming what exists is better than nothing
-            if connection is self.link.connection and self.link.up and self._prefetch:
+                log.error("%s", error)  # go on, because the work queue may exist already
+            if connection is self.reconnecting.connection and self.reconnecting.up and self._prefetch:
                 connection.channel(on_open_callback=self._channel_opened)
 
         self._declare(connection, declared)
 
     def lost(self, _error: BrokerError | None = None) -> None:
-        """Channel or connection are gone: what was not taken comes again, what was taken goes on."""
-        self.tray.forget(self._generation)
+        """Forget a lost channel. The broker delivers the untaken messages again; started runs go on."""
+        self.buffer.forget(self._generation)
         self._generation += 1
         self._channel, self._consumer, self._unanswered = None, "", 0
 
     def close(self) -> None:
-        """Close the bell; the link closes the channel."""
+        """Close the wake-up socket. The channel was closed with its connection."""
         self.closed, self._prefetch = True, 0
-        self.tray.close()
+        self.buffer.close()
 
     def _channel_opened(self, channel: Any) -> None:
         self._generation += 1
@@ -138,29 +142,29 @@ class Subscription:
             self._consumer = ""
 
     def _return_waiting(self) -> None:
-        for delivery in self.tray.clear():
+        for delivery in self.buffer.clear():
             self._answer(delivery.tag, "requeue")
 
     def _channel_closed(self, channel: Any, reason: BaseException) -> None:
         if channel is not self._channel:
             return
         self.lost()
-        link = self.link
-        if not link.up or not isinstance(reason, exceptions.ChannelClosedByBroker):
-            return  # the connection goes with it, and `lost` was or will be called
+        reconnecting = self.reconnecting
+        if not reconnecting.up or not isinstance(reason, exceptions.ChannelClosedByBroker):
+            return  # the connection is lost too, and `lost` was or will be called
         log.warning("RabbitMQ closed the consumer's channel and it is opened again: %s", reason.reply_text)
-        connection, delay = link.connection, min(0.1 * 2.0**self._failures, 5.0) if self._failures else 0.0
+        connection, delay = reconnecting.connection, min(0.1 * 2.0**self._failures, 5.0) if self._failures else 0.0
         self._failures += 1
 
         def open_again() -> None:
-            if connection is link.connection and link.up:
+            if connection is reconnecting.connection and reconnecting.up:
                 self.opened(connection)
 
         self.loop.later(delay, open_again)
 
     def _cancelled(self, _frame: Any) -> None:
-        """The queue was deleted or moved. RabbitMQ 4.3 keeps such a consumer half alive: connect anew."""
-        self.link.drop(BrokerUnavailable(f"RabbitMQ ended the consumer of {self.name}: the queue was deleted."))
+        """Reconnect after the queue was deleted or moved, because RabbitMQ 4.3 leaves the consumer in a bad state."""
+        self.reconnecting.drop(BrokerUnavailable(f"RabbitMQ ended the consumer of {self.name}: the queue was deleted."))
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         if channel is not self._channel:
@@ -168,31 +172,32 @@ class Subscription:
         self._unanswered += 1
         self.brought += 1
         arrived = read(body, properties, self.name)
-        ticket = Ticket(self._generation, method.delivery_tag, first_failure=arrived.first_failure)
+        tag = DeliveryTag(self._generation, method.delivery_tag, first_failure=arrived.first_failure)
         message = arrived.message
         if message is None:
             log.error("A message cannot be read and is parked in the failed queue: %s", arrived.problem)
 
             def done(parked: bool) -> None:
-                # A nack needs no publishing: it comes again after CRON_RETRY_DELAY_MS, when that may work.
-                self._answer(ticket, "ack" if parked else "nack")
+                # A nack works without publishing. The message comes back after CRON_RETRY_DELAY_MS and is parked then.
+                self._answer(tag, "ack" if parked else "nack")
 
             self._unreadable(body, properties, arrived.problem, done)
             return
         if message.execution_id is not None:
-            ticket.identity = (message.execution_id, message.attempt)
-        if not self.tray.put(Delivery(message, ticket, arrived.message_id, arrived.earlier)):
-            # Its channel died while it runs here: the row and its lease carry the run from now on.
-            self._answer(ticket, "ack")
+            tag.identity = (message.execution_id, message.attempt)
+        if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier)):
+            # This is a copy. Its attempt already runs here; only the channel of the first delivery was lost. The run
+            # needs no message to finish.
+            self._answer(tag, "ack")
 
-    def _answer(self, ticket: Ticket, how: str) -> None:
-        if ticket.generation != self._generation or self._channel is None or not self._channel.is_open:
+    def _answer(self, tag: DeliveryTag, how: str) -> None:
+        if tag.generation != self._generation or self._channel is None or not self._channel.is_open:
             return
         self._unanswered -= 1
         if how == "ack":
-            self._channel.basic_ack(ticket.tag)
+            self._channel.basic_ack(tag.tag)
         elif how == "nack":
-            self._channel.basic_nack(ticket.tag, requeue=False)
+            self._channel.basic_nack(tag.tag, requeue=False)
         else:
-            # Reject, not nack: RabbitMQ 4.3 counts only rejected deliveries against the limit.
-            self._channel.basic_reject(ticket.tag, requeue=True)
+            # Reject instead of nack: RabbitMQ 4.3 counts only rejected deliveries towards the delivery limit.
+            self._channel.basic_reject(tag.tag, requeue=True)

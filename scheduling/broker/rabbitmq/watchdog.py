@@ -1,4 +1,7 @@
-"""Watchdog: doubts a consumer that looks alive and gets nothing, and one whose messages wait too long."""
+"""Reconnects a consumer that receives nothing although its queue holds messages.
+
+The watchdog also gives messages back to the queue if they wait too long for a slot of this consumer.
+"""
 
 from __future__ import annotations
 
@@ -10,32 +13,32 @@ from scheduling.logs import get_logger
 
 log = get_logger(__name__)
 
-LOOK_SECONDS = 1.0
-
 HOLD_SECONDS = 2.0
-"""How long a message may wait for a free slot here before it goes back, for other consumers to have."""
+"""How long a message may wait in this process for a free slot, before it goes back to the queue for other consumers."""
 
 DOUBT_TURNS = 5
-"""Every so many looks the queue is asked whether it holds what it should have brought."""
+"""The number of checks between two questions to the broker. A question asks how many messages the queue still holds."""
 
 
 class Watchdog:
-    """Looks at one subscription each second, in the loop's thread."""
+    """Checks one subscription every second, in the loop's thread."""
+
+    look_seconds = 1.0
 
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
         self._turns = 0
         self._doubted: int | None = None
-        """How many messages had been brought when the queue was first found to hold some back."""
-        subscription.loop.later(LOOK_SECONDS, self._look)
+        """The number of messages delivered until the last check found messages held back; None if it found none."""
+        subscription.loop.later(self.look_seconds, self._look)
 
     def _look(self) -> None:
         subscription = self._subscription
         if subscription.closed:
             return
-        subscription.loop.later(LOOK_SECONDS, self._look)
-        if subscription.tray.age() > HOLD_SECONDS and not subscription.paused:
-            # Runs that no message of this channel stands for have all the slots.
+        subscription.loop.later(self.look_seconds, self._look)
+        if subscription.buffer.age() > HOLD_SECONDS and not subscription.paused:
+            # All slots are busy with runs that did not come through this channel.
             log.debug("Messages wait for a slot here; they go back to the queue")
             subscription.pause()
         self._turns += 1
@@ -43,31 +46,37 @@ class Watchdog:
             self._doubt()
 
     def _doubt(self) -> None:
-        subscription, link = self._subscription, self._subscription.link
-        connection, brought, answers = link.connection, subscription.brought, []  # type: Any, int, list[bool]
-        if not link.up or not subscription.hungry:
+        subscription, reconnecting = self._subscription, self._subscription.reconnecting
+        connection, brought = reconnecting.connection, subscription.brought
+        answers: list[bool] = []
+        if not reconnecting.up or not subscription.hungry:
             self._doubted = None
             return
 
         def opened(channel: Any) -> None:
             channel.queue_declare(subscription.name, passive=True, callback=lambda frame: counted(channel, frame))
-            # A missing queue closes this channel; the consumer's own cancellation mends that.
+            # A missing queue closes this channel; the subscription handles that when its consumer is cancelled.
             channel.add_on_close_callback(lambda _channel, _reason: answers.append(True))
 
         def counted(channel: Any, frame: Any) -> None:
             answers.append(True)
             channel.close()
-            if frame.method.message_count == 0 or not subscription.hungry or brought != subscription.brought:
-                self._doubted = None
-            elif self._doubted != brought:
-                self._doubted = brought
-            elif connection is link.connection:
-                self._doubted = None
-                link.drop(BrokerUnavailable(f"{subscription.name} holds messages and brings none."))
+            self._compare(connection, brought, frame.method.message_count)
 
         def judge() -> None:
-            if not answers and connection is link.connection and not subscription.closed:
-                link.drop(BrokerUnavailable("RabbitMQ does not answer the consumer."))
+            if not answers and connection is reconnecting.connection and not subscription.closed:
+                reconnecting.drop(BrokerUnavailable("RabbitMQ does not answer the consumer."))
 
         connection.channel(on_open_callback=opened)
-        subscription.loop.later(LOOK_SECONDS * (DOUBT_TURNS - 0.5), judge)
+        subscription.loop.later(self.look_seconds * (DOUBT_TURNS - 0.5), judge)
+
+    def _compare(self, connection: Any, brought: int, held: int) -> None:
+        """Drop the connection if the queue held messages at two checks and delivered no message in between."""
+        subscription, reconnecting = self._subscription, self._subscription.reconnecting
+        if held == 0 or not subscription.hungry or brought != subscription.brought:
+            self._doubted = None
+        elif self._doubted != brought:
+            self._doubted = brought
+        elif connection is reconnecting.connection:
+            self._doubted = None
+            reconnecting.drop(BrokerUnavailable(f"{subscription.name} holds messages and brings none."))

@@ -1,4 +1,4 @@
-"""`manage.py cleanup_executions`: retention, from cron or as the 3 AM schedule."""
+"""`manage.py cleanup_executions` removes old executions. A schedule runs it at 3 AM; cron can run it too."""
 
 from __future__ import annotations
 
@@ -8,23 +8,21 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone as clock
 
 from scheduling.conf import Conf
+from scheduling.execution.retention import prune
 from scheduling.management.base import SchedulingCommand
-from scheduling.prune import prune
 
 
 class Command(SchedulingCommand):
     help = "Removes executions that ended long ago. What waits, runs or stands in the failed inbox is kept."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Age, rehearsal, and a bound on the time."""
-        parser.add_argument(
-            "--days", type=int, default=None, help="keep so many days (default: CRON_RETENTION_DAYS, 30)"
-        )
+        """--days, --dry-run, --max-seconds."""
+        parser.add_argument("--days", type=int, help="keep so many days (default: CRON_RETENTION_DAYS, 30)")
         parser.add_argument("--dry-run", action="store_true", help="count, and remove nothing")
-        parser.add_argument("--max-seconds", type=float, default=None, help="stop after so long; the next pass goes on")
+        parser.add_argument("--max-seconds", type=float, help="stop after so long; the next pass goes on")
 
     def work(self, conf: Conf, **options: Any) -> None:
-        """Prune once and print a summary line."""
+        """Remove old executions once and print a summary."""
         days = options["days"] if options["days"] is not None else conf.retention_days
         if options["max_seconds"] is not None and options["max_seconds"] <= 0:
             raise CommandError("--max-seconds must be more than 0.")

@@ -1,4 +1,4 @@
-"""`manage.py doctor`: what is wrong with this installation, and what to do about it."""
+"""`manage.py doctor`: tells what is wrong with this installation and how to fix it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,15 @@ import logging
 import sys
 from typing import Any
 
-from django.core.management.base import BaseCommand, CommandParser
+from django.core.management.base import BaseCommand, CommandParser, no_translations
 from django.utils import timezone as clock
 
-from scheduling.doctor.examine import AREAS, examine
-from scheduling.doctor.finding import Level, worst
-from scheduling.doctor.report import as_json, plain
+from scheduling.monitoring.doctor.examine import AREAS, examine
+from scheduling.monitoring.doctor.report import as_json, plain
+from scheduling.monitoring.findings.finding import Level, worst
 
 FOUND = 1
-"""Exit code when something fails or, with --strict, is worth a warning."""
+"""The exit code if a finding is a failure or (with --strict) a warning."""
 
 
 class Command(BaseCommand):
@@ -22,24 +22,19 @@ class Command(BaseCommand):
         "Looks at settings, database, broker, schedules, processes and waiting runs, and says what to do. "
         "Exit code 1 when something fails. Like a start, it declares the broker's queues if they are missing."
     )
-    requires_system_checks: list[str] = []  # they are findings here
+    requires_system_checks: list[str] = []  # the doctor reports failed system checks as findings
 
     def add_arguments(self, parser: CommandParser) -> None:
         """--format, --strict, --only."""
         parser.add_argument("--format", choices=("plain", "json"), default="plain", help="for people or for scripts")
         parser.add_argument("--strict", action="store_true", help="exit with 1 for warnings too")
-        parser.add_argument(
-            "--only",
-            nargs="+",
-            choices=AREAS,
-            default=AREAS,
-            metavar="AREA",
-            help=f"look at these only ({', '.join(AREAS)}); before a first start: settings database broker",
-        )
+        areas = f"look at these only ({', '.join(AREAS)}); before a first start: settings database broker"
+        parser.add_argument("--only", nargs="+", choices=AREAS, default=AREAS, metavar="AREA", help=areas)
 
+    @no_translations  # scripts read the findings, so the language must not change
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Examine, print, exit."""
-        logging.disable(logging.CRITICAL)  # the transport's own lines say what the findings say
+        """Print the report; exit with FOUND if it contains a failure (or, with --strict, a warning)."""
+        logging.disable(logging.CRITICAL)  # the transport would log the same errors that the findings report
         try:
             report = examine(clock.now(), options["only"])
         finally:

@@ -1,4 +1,4 @@
-"""`manage.py health`: a container's probe. One line, exit code 0 when its process is at work."""
+"""`manage.py health` is a container's health probe. It prints one line and exits with 0 if the process is healthy."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone as clock
 
-from scheduling.doctor.pulse import of_process, of_web
+from scheduling.monitoring.doctor.liveness import of_process, of_web
 
 UNHEALTHY = 1
 
@@ -21,18 +21,16 @@ class Command(BaseCommand):
     def add_arguments(self, parser: CommandParser) -> None:
         """--kind, --seconds, --port."""
         parser.add_argument("--kind", choices=("producer", "consumer", "web"), required=True)
-        parser.add_argument(
-            "--seconds", type=int, default=30, help="how old the last heartbeat may be (default: %(default)s)"
-        )
-        parser.add_argument(
-            "--port", type=int, default=8000, help="where the web server listens (default: %(default)s)"
-        )
+        age = "how old the last heartbeat may be (default: 60, or the lease if it is longer)"
+        parser.add_argument("--seconds", type=int, help=age)
+        where = "where the web server listens (default: %(default)s)"
+        parser.add_argument("--port", type=int, default=8000, help=where)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Ask, print, exit."""
-        if options["seconds"] < 1:
+        """Print one line. Exit with UNHEALTHY if the process is not healthy."""
+        if options["seconds"] is not None and options["seconds"] < 1:
             raise CommandError("--seconds must be at least 1.")
-        logging.disable(logging.CRITICAL)  # its one line is the answer
+        logging.disable(logging.CRITICAL)  # the printed line is the only output
         try:
             if options["kind"] == "web":
                 pulse = of_web(options["port"])

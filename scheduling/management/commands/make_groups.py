@@ -1,4 +1,4 @@
-"""`make_groups`: the groups viewer, operator and editor."""
+"""`manage.py make_groups`: creates the groups viewer, operator and editor."""
 
 from __future__ import annotations
 
@@ -11,21 +11,18 @@ from scheduling.management.groups import VIEWER, make_groups, wanted
 
 
 class Command(BaseCommand):
-    """Makes the groups that are missing, and says what the others lack."""
+    """Creates missing groups and lists the permissions that existing groups lack."""
 
     help = "Create the groups viewer, operator and editor where they are missing. Users are put into them in the admin."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """--prefix and --update."""
         parser.add_argument("--prefix", default="", help='Before each name: --prefix "cron " makes "cron viewer".')
-        parser.add_argument(
-            "--update",
-            action="store_true",
-            help="Give groups that are there the permissions they lack. Nothing is ever taken away.",
-        )
+        lacking = "Give groups that are there the permissions they lack. Nothing is ever taken away."
+        parser.add_argument("--update", action="store_true", help=lacking)
 
     def handle(self, *_args: Any, prefix: str, update: bool, **_options: Any) -> None:
-        """Make them; a line for each."""
+        """Create the missing groups and print a line for each group."""
         if not wanted(VIEWER):
             raise CommandError("There are no permissions yet: run migrate first.")
         for made in make_groups(prefix, update=update):

@@ -1,4 +1,4 @@
-"""`manage.py run_scheduler`: a producer. Any number may run side by side."""
+"""`manage.py run_scheduler`: runs a producer. Several producers can run at the same time."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from typing import Any
 
 from scheduling.conf import Conf
 from scheduling.management.base import SchedulingCommand, open_broker
+from scheduling.processes.shutdown import ShutdownRequest
 from scheduling.producer.loop import Producer
-from scheduling.stop import Stop
 
 
 class Command(SchedulingCommand):
@@ -15,6 +15,6 @@ class Command(SchedulingCommand):
 
     def work(self, conf: Conf, **options: Any) -> None:
         """Run one producer."""
-        with Stop() as stop:
+        with ShutdownRequest() as stop:
             broker = open_broker(conf)
             Producer(broker, stop).run()

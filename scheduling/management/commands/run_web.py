@@ -1,4 +1,4 @@
-"""`run_web`: the admin's web server, a child of `up`."""
+"""`manage.py run_web`: the web server that `up` starts."""
 
 from __future__ import annotations
 
@@ -16,16 +16,17 @@ from django.core.management.base import BaseCommand
 from django.core.servers.basehttp import get_internal_wsgi_application
 
 from scheduling import logs
-from scheduling.management.entry import address_of
+from scheduling.management.command_line import address_of
 
 WSGI = Callable[..., Iterable[bytes]]
 
 
 class Command(BaseCommand):
-    """Serves the project with gunicorn, inside the process and import path of this command.
+    """Serves the project with gunicorn inside this process. So gunicorn uses this process's import path.
 
-    `python -m gunicorn` would put the working directory on the import path, read a gunicorn.conf.py that is meant
-    for another server, and leave the admin without its style sheets where only `runserver` serves them.
+    The command `python -m gunicorn` would add the working directory to the import path. It would read a
+    gunicorn.conf.py that is meant for another server. It would serve no static files in projects where only `runserver`
+    serves them.
     """
 
     help = "Serve this site with gunicorn, one process and a few threads. `up` starts it; a larger site has its own."
@@ -39,12 +40,12 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Serve until SIGTERM."""
-        if settings.LOGGING_CONFIG is None:  # as in our own site; another project's logging is its own
+        if settings.LOGGING_CONFIG is None:  # `cronsite` sets None; other projects configure logging themselves
             logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
         address = address_of(options["host"], options["port"])
         try:
             base = importlib.import_module("gunicorn.app.base")
-        except ImportError:  # not installed, or Windows
+        except ImportError:  # gunicorn is not installed or does not run on this system (Windows)
             call_command("runserver", address, use_reloader=False)
             return
         _serve(base, address, options["threads"])
@@ -56,9 +57,9 @@ def _serve(base: Any, address: str, threads: int) -> None:
         "worker_class": "gthread",
         "workers": 1,
         "threads": threads,
-        "graceful_timeout": 5,  # an admin page takes milliseconds; the consumer is what a shutdown waits for
+        "graceful_timeout": 5,  # admin pages take milliseconds; only consumers need a long shutdown
         "loglevel": "warning",
-        "control_socket_disable": True,  # newer releases put a socket into the home folder, one for all
+        "control_socket_disable": True,  # otherwise all servers of a user share one socket in the home folder
     }
 
     def load_config(self: Any) -> None:
@@ -66,16 +67,14 @@ def _serve(base: Any, address: str, threads: int) -> None:
             if name in self.cfg.settings:
                 self.cfg.set(name, value)
 
-    application = type(
-        "Site", (base.BaseApplication,), {"load_config": load_config, "load": lambda _self: application_of_project()}
-    )
-    application().run()
+    methods = {"load_config": load_config, "load": lambda _self: application_of_project()}
+    type("Site", (base.BaseApplication,), methods)().run()
 
 
 def application_of_project() -> WSGI:
-    """The project's WSGI application, with static files in front of it if nobody else serves them."""
+    """The project's WSGI application. If WhiteNoise does not serve the static files, a wrapper serves them."""
     application = get_internal_wsgi_application()
     if not apps.is_installed("django.contrib.staticfiles") or any("whitenoise" in name for name in settings.MIDDLEWARE):
         return application
-    # What runserver does. It is not made for the internet, and neither is `up`.
+    # `runserver` uses the same wrapper. Neither this command nor `up` is meant for the internet.
     return StaticFilesHandler(application) if isinstance(application, WSGIHandler) else application

@@ -1,4 +1,4 @@
-"""`manage.py run_worker`: a consumer. Any number may run side by side."""
+"""`manage.py run_worker`: runs a consumer. Several consumers can run at the same time."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
 from scheduling.management.base import SchedulingCommand, open_broker
-from scheduling.stop import Stop
+from scheduling.processes.shutdown import ShutdownRequest
 
 MAX_CONCURRENCY = 256
 
@@ -18,7 +18,7 @@ class Command(SchedulingCommand):
     help = "Runs published executions in child processes, until SIGTERM or Ctrl-C; then drains."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Concurrency, queue, and an end for tests."""
+        """--concurrency, --standalone, --max-runs."""
         parser.add_argument("--concurrency", type=int, default=1, help="runs at once (default 1)")
         parser.add_argument("--standalone", action="store_true", help="serve the schedules marked standalone only")
         parser.add_argument("--max-runs", type=int, default=None, help="end after so many runs")
@@ -31,6 +31,6 @@ class Command(SchedulingCommand):
         if options["max_runs"] is not None and options["max_runs"] < 1:
             raise CommandError("--max-runs must be at least 1.")
         queue = "standalone" if options["standalone"] else "main"
-        with Stop() as stop:
+        with ShutdownRequest() as stop:
             broker = open_broker(conf, queue)
             Supervisor(broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=options["max_runs"]).run()

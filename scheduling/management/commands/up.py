@@ -1,4 +1,4 @@
-"""`up`: everything on one machine with one command."""
+"""`manage.py up` runs the web server, producers and consumers on one machine with one command."""
 
 from __future__ import annotations
 
@@ -15,67 +15,70 @@ from django.db import DatabaseError, connection, connections
 from django.db.migrations.executor import MigrationExecutor
 
 from scheduling.conf import get_conf
-from scheduling.management import demo, entry
+from scheduling.management import command_line, demo
+from scheduling.management.child import ChildSpec
 from scheduling.management.first_start import Account, ensure_admin, ensure_data_dir, ensure_secret_key
-from scheduling.management.foreman import ChildSpec, Foreman
-from scheduling.management.prefix import Prefixer, wants_colour
+from scheduling.management.foreman import Foreman
+from scheduling.management.log_prefix import Prefixer, wants_colour
 from scheduling.management.welcome import Welcome
 
 INTERRUPTED = 130
-"""Exit code of a start that Ctrl-C broke off, as shells have it."""
+"""The exit code after Ctrl-C during the start. Shells give this code to every command that Ctrl-C ended."""
 
 SECONDS_ABOVE_CONSUMER = 5
-"""What a consumer needs beside the grace time that it gives its runs."""
+"""How many seconds a consumer may need to stop after the grace time of its runs is over."""
 
 
 class Command(BaseCommand):
-    """Prepares the database, then runs web, producers and consumers under one foreman."""
+    """Prepares the database, then starts the foreman, which runs the web server, producers and consumers."""
 
     help = "Migrate, then run the admin, a producer and a consumer together. Ctrl-C stops all of them."
-    requires_system_checks: list[str] = []  # they run in handle, when there is a secret key
+    requires_system_checks: list[str] = []  # `handle` runs the checks itself after it has made a secret key
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """Where to listen and how many of each."""
+        """--host, --port, --no-demo, --producers, --consumers, --concurrency, --grace."""
+        add = parser.add_argument
         port, count, seconds = _number(1, 65_535), _number(1, 256), _number(0, 86_400)
-        parser.add_argument("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
-        parser.add_argument("--port", type=port, default=8000, help="First port to try (default: %(default)s).")
-        parser.add_argument(
-            "--no-demo", action="store_true", help="Without demo schedules; any there are switched off."
-        )
-        parser.add_argument("--producers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
-        parser.add_argument("--consumers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
-        parser.add_argument(
-            "--concurrency", type=count, default=2, metavar="N", help="Runs at a time in each consumer."
-        )
-        parser.add_argument(
-            "--grace",
-            type=seconds,
-            metavar="SECONDS",
-            help="Time that runs have to finish after Ctrl-C (default: CRON_GRACE_SECONDS).",
-        )
+        add("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
+        add("--port", type=port, default=8000, help="First port to try (default: %(default)s).")
+        add("--no-demo", action="store_true", help="Without demo schedules; any there are switched off.")
+        add("--producers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
+        add("--consumers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
+        add("--concurrency", type=count, default=2, metavar="N", help="Runs at a time in each consumer.")
+        limit = "Time that runs have to finish after Ctrl-C (default: CRON_GRACE_SECONDS)."
+        add("--grace", type=seconds, metavar="SECONDS", help=limit)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Prepare, run until told to stop, exit with the foreman's code."""
+        """Prepare the site, run it until it is told to stop, and exit with the foreman's exit code."""
         if os.name != "posix":
             raise CommandError("This command needs Linux or macOS. On Windows, run it inside WSL.")
+        # Only this user may read SQLite's files, the secret key and report files. The processes that
+        # `up` starts inherit the umask.
+        previous = os.umask(0o077)
+        try:
+            code = self._start(options)
+        finally:
+            os.umask(previous)
+        if code:
+            sys.exit(code)
+
+    def _start(self, options: dict[str, Any]) -> int:
         from_shell = bool(getattr(self, "_called_from_command_line", False))
-        argv = entry.command_line(from_shell=from_shell)
+        argv = command_line.command_line(from_shell=from_shell)
         demo.choose(not options["no_demo"], [*argv, *sys.argv[1:]] if from_shell else None)
         try:
             port = self._port(options["host"], options["port"])
             account = self._prepare(with_demo=not options["no_demo"])
-            connections.close_all()  # none is to stay open beside the processes that do the work
-            code = self._run(argv, port, account, options)
+            connections.close_all()  # the foreman itself needs no database connection
+            return self._run(argv, port, account, options)
         except KeyboardInterrupt:
             self.stdout.write("\nStopped before everything was started.")
-            code = INTERRUPTED
-        if code:
-            sys.exit(code)
+            return INTERRUPTED
 
     def _prepare(self, *, with_demo: bool) -> Account:
-        """Everything that a start needs, but the processes."""
+        """Create the data folder, secret key, tables, demo and first user. Returns the account to sign in with."""
         if hasattr(settings, "DATA_DIR"):
-            ensure_data_dir()  # SQLite does not make the folder of its file
+            ensure_data_dir()  # SQLite does not create the folder of a database file
         key_file = ensure_secret_key()
         if key_file is not None:
             self.stdout.write(f"Made a secret key: {key_file}")
@@ -83,8 +86,7 @@ class Command(BaseCommand):
         try:
             self._migrate()
             if not with_demo:
-                switched = demo.switch_off()
-                if switched:
+                if switched := demo.switch_off():
                     self.stdout.write(f"Switched {switched} demo schedules off.")
             elif "load_demo" in get_commands():
                 call_command("load_demo", once=True, stdout=self.stdout)
@@ -103,11 +105,10 @@ class Command(BaseCommand):
 
     def _port(self, host: str, wanted: int) -> int:
         try:
-            port = entry.free_port(host, wanted)
+            port = command_line.free_port(host, wanted)
         except OSError as error:
-            raise CommandError(
-                f"Cannot listen on {entry.address_of(host, wanted)}: {error.strerror}. Choose another --host or --port."
-            ) from error
+            problem = f"Cannot listen on {command_line.address_of(host, wanted)}: {error.strerror}."
+            raise CommandError(f"{problem} Choose another --host or --port.") from error
         if port is None:
             raise CommandError(f"Port {wanted} and those after it are all taken. Name a free one with --port.")
         if port != wanted:
@@ -122,12 +123,12 @@ class Command(BaseCommand):
         }
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
         out = Prefixer(self.stdout, commands, own="up", colour=colour)
-        # The children write to pipes and cannot know that a terminal is behind them.
+        # The foreman's processes write to pipes, so they cannot detect the terminal.
         env = {**os.environ, "PYTHONUNBUFFERED": "1", "CRON_LOG_COLOUR": "1" if colour else ""}
         grace: int = get_conf().grace_seconds
         if options["grace"] is not None:
             grace = options["grace"]
-            env["CRON_GRACE_SECONDS"] = str(grace)  # a consumer hands back in time what it would be killed with
+            env["CRON_GRACE_SECONDS"] = str(grace)  # a consumer must give its runs back before the foreman kills it
         path = [f"--pythonpath={options['pythonpath']}"] if options.get("pythonpath") else []
         specs = [ChildSpec(name, [*argv, *arguments, *path], env) for name, arguments in commands.items()]
         foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)

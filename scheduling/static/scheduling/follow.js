@@ -1,13 +1,13 @@
-/* Follows an execution's output while it runs, and what the page says of its state.
+/* Follows the output and the state of an execution while it runs.
 
-   <div data-follow-url="..." data-cursor="1.4.0" data-version="..." data-over="false" data-...>   all of it
-     [data-follow-state]    the state's part of the page, replaced when it changes
-     [data-follow-log]      the scrolled box; lines are only ever added below
-     [data-follow-toggle]   whether the box scrolls along
-     [data-follow-status]   a word on how it goes
-     [data-follow-live]     says a new state to a screen reader
+   <div data-follow-url="..." data-cursor="1.4.0" data-version="..." data-over="false" data-...>   holds all others
+     [data-follow-state]    the part of the page with the state; the script replaces it when the state changes
+     [data-follow-log]      a scrolling box with the output; the script adds new lines at the end
+     [data-follow-toggle]   a button that turns scrolling to new lines on and off
+     [data-follow-status]   a text that says whether following works
+     [data-follow-live]     a text for screen readers that announces a new state
 
-   A hidden tab asks for nothing. Needs swap.js before it. */
+   A hidden tab sends no requests. The page must load swap.js before this script. */
 "use strict";
 (() => {
     const root = document.querySelector("[data-follow-url]");
@@ -28,7 +28,7 @@
         toggle.setAttribute("aria-pressed", String(along));
     }
 
-    /* The lines of an attempt stand in a <pre> of its own, below its heading. */
+    /* Each attempt has a heading, and below the heading a <pre> with its lines. */
     function place(attempt) {
         const found = log.querySelector(`pre[data-attempt="${attempt}"]`);
         if (found) return found;
@@ -46,20 +46,20 @@
         log.querySelector("[data-follow-empty]")?.remove();
         for (const [attempt, html] of groups) place(attempt).insertAdjacentHTML("beforeend", html);
         const lines = log.querySelectorAll(".sch-line");
-        if (lines.length > MOST) { // a tab that stays open for days must not grow for days
-            for (let each = 0; each < lines.length - MOST; each++) lines[each].remove();
+        if (lines.length > MOST) { // a tab may stay open for days, so its memory is limited
+            for (let number = 0; number < lines.length - MOST; number++) lines[number].remove();
             root.querySelector("[data-follow-dropped]").hidden = false;
         }
         if (along) toEnd();
     }
 
     function offer(attempts) {
-        for (let each = choice.options.length; each <= attempts; each++) choice.add(new Option(each, each));
+        for (let number = choice.options.length; number <= attempts; number++) choice.add(new Option(number, number));
     }
 
     function renew(answer) {
         const chosen = document.getSelection();
-        if (chosen && !chosen.isCollapsed && state.contains(chosen.anchorNode)) return; // somebody copies from it
+        if (chosen && !chosen.isCollapsed && state.contains(chosen.anchorNode)) return; // the user copies text
         window.schedulingSwap(state, answer.state);
         version = answer.version;
     }
@@ -88,14 +88,14 @@
             offer(answer.attempts);
             if (answer.said !== said) live.textContent = said = answer.said;
             if (answer.more) wait = 0;
-            // Over, and everything it printed is here.
+            // The script stops when the execution is over and all of its output has arrived.
             over = answer.over && !answer.more && version === answer.version;
             show(over ? words.ended : words.following);
             const empty = over && log.querySelector("[data-when-over]");
             if (empty) empty.textContent = empty.dataset.whenOver;
         } catch (error) {
             wait = AFTER_ERROR;
-            show(error instanceof TypeError ? words.failed : error.message, true); // a TypeError: no network
+            show(error instanceof TypeError ? words.failed : error.message, true); // a TypeError means no network
         } finally { busy = false; }
         if (!over) timer = setTimeout(turn, wait);
     }
@@ -107,7 +107,7 @@
     });
     log.addEventListener("scroll", () => {
         if (over || atEnd() === along) return;
-        along = atEnd(); // who scrolls up reads; who comes back to the end follows again
+        along = atEnd(); // scrolling up turns following off, scrolling to the end turns it on
         toggle.setAttribute("aria-pressed", String(along));
     });
     document.addEventListener("visibilitychange", turn);

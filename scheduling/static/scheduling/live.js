@@ -1,13 +1,13 @@
-/* Panels that follow what is typed, and the help of the cron input.
+/* Updates panels while the user types, and helps the user to write a cron expression.
 
-   <div data-live-url="..." data-live-fields="schedule timezone" data-live-failed="...">  a panel, and after it
-   <p role="status" aria-live="polite">  what is said of it: the fragment's own data-live-said
-   <span data-live-hint="name">          in a panel: what an empty field of that name stands for
-   <time datetime="..." data-viewer>     an instant, to be read on the viewer's own clock
-   <span data-viewer-zone="...: %(zone)s">  the head of their column
+   <div data-live-url="..." data-live-fields="schedule timezone" data-live-failed="...">  a panel
+   <p role="status" aria-live="polite">  follows the panel; announces the text in data-live-said of the new content
+   <span data-live-hint="name">          in a panel: the value that the field of that name inherits if it is empty
+   <time datetime="..." data-viewer>     a time that the script shows in the viewer's zone
+   <span data-viewer-zone="...: %(zone)s">  the heading of the column with these times
    <div data-cron="id of the input">     holds [data-preset] buttons and the names of the five fields
 
-   The server renders each panel; here is asked 250 ms after the last key, and an older question is given up. */
+   The server renders each panel. The script requests a panel 250 ms after the last key, and aborts older requests. */
 "use strict";
 (() => {
     const WAIT = 250;
@@ -28,7 +28,7 @@
         const form = panel.closest("form");
         const status = panel.nextElementSibling;
         const names = panel.dataset.liveFields.split(" ");
-        if (!form || !names.some((name) => form.elements[name])) return; // it can only be looked at
+        if (!form || !names.some((name) => form.elements[name])) return; // a read-only page
         let timer = 0, asked = null;
 
         function query() {
@@ -60,10 +60,10 @@
         }
 
         function hint() {
-            for (const each of panel.querySelectorAll("[data-live-hint]")) {
-                const field = form.elements[each.dataset.liveHint];
-                if (field?.options) field.options[0].textContent = each.textContent;
-                else if (field) field.placeholder = each.textContent;
+            for (const span of panel.querySelectorAll("[data-live-hint]")) {
+                const field = form.elements[span.dataset.liveHint];
+                if (field?.options) field.options[0].textContent = span.textContent;
+                else if (field) field.placeholder = span.textContent;
             }
         }
 
@@ -78,7 +78,7 @@
         }
         form.addEventListener("input", changed);
         form.addEventListener("change", changed);
-        hint(); // a page that came back with an error was made for the stored target
+        hint(); // a page with errors was rendered with the hints of the stored target
     }
 
     function help(box) {

@@ -1,10 +1,10 @@
-/* Swaps the parts of a page that the server has rendered anew, each at its own pace.
+/* Fetches the parts of a page again and again, each at its own interval, and replaces their content.
 
-   <div data-poll-url="..." data-poll-seconds="5">     a part: its content is replaced
-   <p data-poll-bar data-on="..." data-off="..." ...>   the switch and the time of the last update
-   <p data-poll-live aria-live="polite">                says an element's data-poll-said when it changes
+   <div data-poll-url="..." data-poll-seconds="5">     a part, and the seconds between two requests
+   <p data-poll-bar data-on="..." data-off="..." ...>   the on/off button and the time of the last update
+   <p data-poll-live aria-live="polite">                announces the text in a part's data-poll-said when it changes
 
-   A hidden tab asks for nothing. The choice "off" is remembered. Needs swap.js before it. */
+   A hidden tab sends no requests. The browser remembers the choice "off". Pages must load swap.js first. */
 "use strict";
 (() => {
     const KEY = "scheduling.poll";
@@ -16,7 +16,7 @@
     const live = document.querySelector("[data-poll-live]");
     const due = new Map(parts.map((part) => [part, later(part)]));
     let on = true, busy = false;
-    try { on = localStorage.getItem(KEY) !== "off"; } catch { /* storage may be forbidden: then it is on */ }
+    try { on = localStorage.getItem(KEY) !== "off"; } catch { /* storage is forbidden: polling is on */ }
 
     function later(part) {
         return Date.now() + 1000 * Math.max(1, Number(part.dataset.pollSeconds) || 5);
@@ -45,9 +45,9 @@
     async function refresh(part) {
         due.set(part, later(part));
         const chosen = document.getSelection();
-        if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return; // somebody copies from it
+        if (chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode)) return; // the user copies text
         const response = await fetch(part.dataset.pollUrl, { credentials: "same-origin", redirect: "manual" });
-        const out = response.status === 403 || response.type === "opaqueredirect"; // to the login page
+        const out = response.status === 403 || response.type === "opaqueredirect"; // logged out
         if (out) on = false;
         if (out || !response.ok || !response.headers.get("X-Part")) throw new Error(bar.dataset[out ? "out" : "failed"]);
         const html = await response.text();
@@ -62,13 +62,13 @@
             for (const part of parts) if (on && due.get(part) <= Date.now()) { await refresh(part); any = true; }
             if (any) show("");
         } catch (error) {
-            show(error instanceof TypeError ? bar.dataset.failed : error.message); // a TypeError: no network
+            show(error instanceof TypeError ? bar.dataset.failed : error.message); // a TypeError means no network
         } finally { busy = false; }
     }
 
     button.addEventListener("click", () => {
         on = !on;
-        try { localStorage.setItem(KEY, on ? "on" : "off"); } catch { /* then it is not remembered */ }
+        try { localStorage.setItem(KEY, on ? "on" : "off"); } catch { /* the choice is not remembered */ }
         if (on) parts.forEach((part) => due.set(part, 0));
         show();
         tick();

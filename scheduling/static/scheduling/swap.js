@@ -1,6 +1,5 @@
-/* Puts what the server has rendered anew in the place of the old: focus, open <details> and the scrolled
-   place of wide tables stay. An element of the new content is the old one's if its data-key, id, address
-   or name says so. */
+/* Replaces the content of a part of the page with new HTML. The focus, open <details> and the scroll positions of wide
+   tables are kept. A new element counts as the old one if both have the same data-key, id, address or name. */
 "use strict";
 window.schedulingSwap = (() => {
     function mark(element) {
@@ -15,14 +14,14 @@ window.schedulingSwap = (() => {
     return function swap(part, html) {
         const focused = part.contains(document.activeElement) && document.activeElement;
         const open = [...part.querySelectorAll("details[open]")];
-        const scrolled = [...part.querySelectorAll(".sch-scroll")].map((each) => each.scrollLeft);
+        const scrolled = [...part.querySelectorAll(".sch-scroll")].map((box) => box.scrollLeft);
         part.innerHTML = html;
-        for (const each of open) { const found = same(part, each); if (found) found.open = true; }
-        part.querySelectorAll(".sch-scroll").forEach((each, place) => { each.scrollLeft = scrolled[place] || 0; });
+        for (const details of open) { const found = same(part, details); if (found) found.open = true; }
+        part.querySelectorAll(".sch-scroll").forEach((box, place) => { box.scrollLeft = scrolled[place] || 0; });
         if (focused) {
             const found = same(part, focused);
             if (found) found.focus({ preventScroll: true });
-            else { part.tabIndex = -1; part.focus({ preventScroll: true }); } // it is gone; the place is kept
+            else { part.tabIndex = -1; part.focus({ preventScroll: true }); } // the element is gone: focus its part
         }
     };
 })();

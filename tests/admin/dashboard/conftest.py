@@ -1,4 +1,4 @@
-"""Who looks at the dashboard, and how a part of it is asked for."""
+"""Fixtures for the dashboard's tests: clients with different permissions, and requests for one part of the page."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ PAGE = "/admin/scheduling/dashboard/"
 
 
 def address(part: str) -> str:
-    """Where the poller asks for a part."""
+    """Return the address from which the dashboard's script reloads this part of the page."""
     return reverse("admin:scheduling_dashboard_part", args=[part])
 
 
 @pytest.fixture
 def watcher(db: None) -> Client:
-    """May see the dashboard and nothing behind it."""
+    """A client of a user who may open the dashboard, but none of the pages to which the dashboard links."""
     return logged_in(UserFactory(username="watcher", permissions=[DASHBOARD]))
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """May look at everything."""
+    """A client of a user who may look at everything and change nothing."""
     return logged_in(UserFactory(username="viewer", permissions=[*VIEW, DASHBOARD]))
 
 
 @pytest.fixture
 def operator(db: None) -> Client:
-    """May look at everything, run, pause and cancel."""
+    """A client of a user who may look at everything, run, pause and cancel."""
     return logged_in(UserFactory(username="operator", permissions=[*VIEW, *OPERATE, DASHBOARD]))
 
 
 @pytest.fixture
 def at_work(db: None) -> None:
-    """A producer and a consumer that are alive."""
+    """Rows of a producer and a consumer that are alive."""
     ProcessFactory(producer=True)
     ProcessFactory()
 
 
 @pytest.fixture
 def context(viewer: Client) -> Callable[[str], dict[str, Any]]:
-    """What a part is given to show."""
+    """Return a function that requests a part of the dashboard and returns its template context."""
 
     def ask(part: str) -> dict[str, Any]:
         assert part in PARTS

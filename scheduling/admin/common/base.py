@@ -1,0 +1,84 @@
+"""The base class for pages of rows. It makes texts safe, shows the history of edits, and refuses lookups by params."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.models import LogEntry
+from django.db import models
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
+
+from scheduling.admin.common.audit import read
+from scheduling.admin.common.pages import Pages
+from scheduling.admin.ui.media import MEDIA
+from scheduling.core.text import visible_text
+
+PAGE_MAX_CHARS = 20_000
+"""A page cuts each value after this many characters."""
+
+
+class SafePages(Pages):
+    """Replaces control characters by visible signs in the read-only texts of a row's page.
+
+    In lists, `safe_text.column` replaces the control characters.
+    """
+
+    object_history_template = "admin/scheduling/object_history.html"
+
+    def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
+        """Refuses to filter a list by parameters.
+
+        Django lets the query of a URL filter a list by any column. With a filter on params, a user who may only view
+        the list could guess a secret character by character.
+        """
+        return "params" not in lookup.split("__") and super().lookup_allowed(lookup, value, request)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Replaces control characters in the row's texts just before rendering. The form keeps the original values."""
+        response = super().render_change_form(request, context, *args, **kwargs)
+        row = context["adminform"].form.instance
+        for field in row._meta.concrete_fields:
+            if isinstance(field, (models.CharField, models.TextField)) and not field.choices:
+                value = getattr(row, field.attname)
+                setattr(row, field.attname, visible_text(value, PAGE_MAX_CHARS) if isinstance(value, str) else value)
+        return response
+
+    def history_view(
+        self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Shows the edits of each audit entry as a table."""
+        response = super().history_view(request, object_id, {"media": MEDIA, **(extra_context or {})})
+        if isinstance(response, TemplateResponse) and response.context_data is not None:
+            for entry in response.context_data.get("action_list", ()):
+                entry.shown = shown_entry(entry, self.model)
+        return response
+
+
+def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
+    """What the pages show of an audit entry about a row of the Django model: `who`, `text` and `edits`.
+
+    An edit is the field's label, the old value and the new value. All texts are made safe to show, because users choose
+    their own names, and other apps may write entries, too.
+    """
+    labels = {field.name: capfirst(str(field.verbose_name)) for field in model._meta.fields}
+    text, edits = read(entry)
+    full_name = getattr(entry.user, "get_full_name", str)()
+    name = entry.user.get_username()
+    return {
+        "who": visible_text(f"{name} ({full_name})" if full_name else name, 200),
+        "text": visible_text(text, PAGE_MAX_CHARS),
+        "edits": [(_label(edit.name, labels), _shown(edit.old), _shown(edit.new)) for edit in edits],
+    }
+
+
+def _shown(value: str | None) -> str | None:
+    return None if value is None else visible_text(value, PAGE_MAX_CHARS)
+
+
+def _label(name: str, labels: dict[str, str]) -> str:
+    column, _dot, part = name.partition(".")
+    label = labels.get(column) or visible_text(column)
+    return _("%(field)s: %(name)s") % {"field": label, "name": visible_text(part)} if part else label

@@ -1,0 +1,39 @@
+"""Reads the rows of an action in chunks, and stops reading after a time limit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from typing import TypeVar
+
+from django.db import models
+
+Row = TypeVar("Row", bound=models.Model)
+
+
+class RequestLimits:
+    """Limits for a request that works on many rows."""
+
+    chunk_rows = 500
+    seconds = 20.0
+    """The request stops its work after this time. Many web servers end a request after 30 s, so the limit is lower.
+
+    The remaining rows stay unchanged, and the page asks the operator to repeat the action.
+    """
+
+
+def in_chunks(queryset: models.QuerySet[Row]) -> Iterator[list[Row]]:
+    """Yields lists of rows in the order of their primary keys, until no row is left or the time limit is reached.
+
+    Each chunk is a separate query that begins after the last key of the chunk before it. So no row is missed or read
+    twice, even if the action takes rows out of the selection.
+    """
+    size, end = RequestLimits.chunk_rows, time.monotonic() + RequestLimits.seconds
+    last = 0
+    while True:
+        chunk = list(queryset.order_by("pk").filter(pk__gt=last)[:size])
+        if chunk:
+            yield chunk
+            last = chunk[-1].pk
+        if len(chunk) < size or time.monotonic() > end:
+            return

@@ -1,0 +1,137 @@
+"""The base of our ModelAdmins. It adds pages to Django's own pages, and keeps all links on the same AdminSite."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import wraps
+from typing import Any, NamedTuple, TypeVar
+
+from django import forms
+from django.contrib import admin
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, HttpResponseRedirect
+from django.template.response import SimpleTemplateResponse, TemplateResponse
+from django.urls import URLPattern, path
+
+from scheduling.admin.ui.links import addresses_on
+from scheduling.admin.ui.media import MEDIA
+from scheduling.admin.ui.text import searched
+
+R = TypeVar("R", bound=HttpResponseBase)
+View = Callable[..., HttpResponseBase]
+READ = ("GET", "HEAD")
+
+
+class Page(NamedTuple):
+    """A page that we add to a ModelAdmin. Its URL name is `<app>_<model>_<name>`.
+
+    The ModelAdmin's method `<name>_view` answers requests for the page.
+    The method gets the request and the row whose key is `object_id` in the URL. If the route has no `object_id`,
+    the method gets the request and the values of the route.
+
+    Args:
+        permission: the user needs `has_<permission>_permission`, as for an admin action. If empty, no such permission
+            is needed.
+        route: the part of the URL after the URL of the model's list. {name} is replaced by the page's name.
+        methods: the allowed HTTP methods. If empty, all methods are allowed.
+    """
+
+    name: str
+    permission: str = ""
+    route: str = "<path:object_id>/{name}/"
+    methods: Sequence[str] = ()
+
+
+class Pages(admin.ModelAdmin):
+    """The base of every ModelAdmin of this package, and of the mixins that add `pages` to a ModelAdmin."""
+
+    pages: tuple[Page, ...] = ()
+
+    @property
+    def media(self) -> forms.Media:
+        return super().media + MEDIA
+
+    def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
+        return super().get_search_results(request, queryset, searched(search_term))
+
+    @property
+    def urls(self) -> list[URLPattern]:
+        """Wraps all views in `on_site`.
+
+        This is done in `urls` and not in `get_urls`, so that views which a subclass adds are wrapped, too.
+        """
+        found = super().urls
+        for pattern in found:
+            if isinstance(pattern, URLPattern):
+                pattern.callback = on_site(self.admin_site.name, pattern.callback)
+        return found
+
+    def get_urls(self) -> list[URLPattern]:
+        """Puts our pages before Django's pages, because Django's last pattern matches any URL."""
+        return [*self.page_urls(), *super().get_urls()]
+
+    def page_urls(self) -> list[URLPattern]:
+        """The URL patterns of `pages`, from this class and all its base classes."""
+        prefix = f"{self.opts.app_label}_{self.opts.model_name}"
+        pages: list[Page] = [page for base in type(self).__mro__ for page in vars(base).get("pages", ())]
+        return [
+            path(page.route.format(name=page.name), self._checked(page), name=f"{prefix}_{page.name}") for page in pages
+        ]
+
+    def _checked(self, page: Page) -> View:
+        view: View = getattr(self, f"{page.name}_view")
+
+        @wraps(view)
+        def checked(request: HttpRequest, **values: Any) -> HttpResponseBase:
+            if page.permission and not getattr(self, f"has_{page.permission}_permission")(request):
+                raise PermissionDenied
+            if page.methods and request.method not in page.methods:
+                return HttpResponseNotAllowed(page.methods)
+            if "object_id" in values:
+                return self.with_row(request, values["object_id"], view)
+            return view(request, **values)
+
+        return self.admin_site.admin_view(checked)
+
+    def with_row(
+        self, request: HttpRequest, object_id: str, view: Callable[..., R], *args: Any
+    ) -> R | HttpResponseRedirect:
+        """The view's response for the row, or the response of `not_found` if there is no such row.
+
+        Raises:
+            PermissionDenied: the user may not view the row.
+        """
+        row = self.get_object(request, unquote(object_id))
+        if not self.has_view_or_change_permission(request, row):
+            raise PermissionDenied
+        return view(request, row, *args) if row is not None else self.not_found(request, object_id)
+
+    def not_found(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
+        """Redirects, and shows Django's message that no row has this key."""
+        return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
+
+    def page_response(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
+        """A page with the site's header and navigation. `context` must contain a title."""
+        frame = {**self.admin_site.each_context(request), "opts": self.opts, "subtitle": None, "media": MEDIA}
+        return TemplateResponse(request, template, frame | context)
+
+
+def on_site(site: str, view: View) -> View:
+    """The view, changed so that all its links lead to the AdminSite of this name.
+
+    This includes links in a response that is rendered after the view has returned.
+    """
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        request.current_app = site  # for {% url %}
+        with addresses_on(site):
+            response = view(request, *args, **kwargs)
+        if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
+            # The columns of lists and the read-only fields are computed during rendering.
+            response.render = addresses_on(site)(response.render)  # type: ignore[method-assign]
+        return response
+
+    return inner

@@ -1,0 +1,36 @@
+"""The base of read-only pages, for rows that operators do not edit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
+
+from scheduling.admin.common.base import SafePages
+
+
+class ReadOnly(SafePages):
+    """Forbids adding, changing and deleting rows, whatever permissions a user has. Lists show the newest rows first."""
+
+    actions: Any = ()
+    ordering = ("-id",)
+    list_per_page = 50
+    # A table may have millions of rows. The total count beside a filtered list would be slow, and so would the facets.
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Replaces Django's title, which asks to select a row."""
+        return super().changelist_view(
+            request, {"title": capfirst(self.opts.verbose_name_plural), **(extra_context or {})}
+        )
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return False
+
+    has_delete_permission = has_change_permission

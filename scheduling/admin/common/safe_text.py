@@ -1,0 +1,27 @@
+"""List columns for texts. Control characters and bidi characters are replaced by visible signs."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.db import models
+from django.utils.text import capfirst
+
+from scheduling.core.text import visible_text
+
+CELL_MAX_CHARS = 160
+
+
+def column(model: type[models.Model], name: str) -> Any:
+    """A list column that shows the text of the field `name`, cut at `CELL_MAX_CHARS`."""
+
+    field = model._meta.get_field(name)
+    assert isinstance(field, models.Field)  # noqa: S101 - callers pass the name of a column
+
+    @admin.display(description=capfirst(str(field.verbose_name)), ordering=name)
+    def cell(row: Any) -> str:
+        return visible_text(getattr(row, name), CELL_MAX_CHARS)
+
+    cell.__name__ = name  # Django puts this name into the cell's CSS class
+    return cell

@@ -1,0 +1,74 @@
+"""Viewer: the user of a request, the present time, and the links that the user may follow."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime, tzinfo
+from typing import Any
+
+from django.http import HttpRequest
+from django.utils import timezone as clock
+
+from scheduling.admin.ui.links import admin_url, list_url
+
+
+@dataclass
+class Viewer:
+    """The user of one request.
+
+    The methods return an empty URL for a page that the user may not open. Templates then show plain text, not a link.
+    """
+
+    user: Any
+    now: datetime
+    zone: tzinfo
+    page: str = "1"
+    _patterns: dict[str, str] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Viewer:
+        """The viewer with the request's user, the present time, and the site's time zone."""
+        return cls(request.user, clock.now(), clock.get_current_timezone(), request.GET.get("p", "1"))
+
+    def may(self, codename: str) -> bool:
+        """Whether the user has this permission of the app `scheduling`."""
+        return bool(self.user.has_perm(f"scheduling.{codename}"))
+
+    def sees(self, model: str) -> bool:
+        """Whether the user may open a model's pages. The permission to view or the permission to change is enough."""
+        return self.may(f"view_{model}") or self.may(f"change_{model}")
+
+    @property
+    def may_run(self) -> bool:
+        """Whether the user may use the button "Run now"."""
+        return self.may("run_scheduler") and self.sees("scheduler")
+
+    @property
+    def may_pause(self) -> bool:
+        """Whether the user may use the button "Pause"."""
+        return (self.may("pause_scheduler") or self.may("change_scheduler")) and self.sees("scheduler")
+
+    @property
+    def may_cancel(self) -> bool:
+        """Whether the user may use the link "Cancel"."""
+        return self.may("cancel_execution") and self.sees("schedulerexecution")
+
+    def list_of(self, model: str, **filters: object) -> str:
+        """The URL of a model's list with these filters."""
+        return list_url(model, **filters) if self.sees(model) else ""
+
+    def execution(self, pk: int) -> str:
+        """The URL of an execution's page."""
+        return self._page("schedulerexecution", pk)
+
+    def scheduler(self, pk: int | None) -> str:
+        """The URL of a schedule's page."""
+        return self._page("scheduler", pk) if pk is not None else ""
+
+    def _page(self, model: str, pk: int) -> str:
+        # The URL of key 0 is computed once for each model, and then 0 is replaced by the row's key. The dashboard
+        # draws two thousand bars, and calling `reverse` for every bar would take longer than drawing them.
+        if model not in self._patterns:
+            self._patterns[model] = admin_url(f"scheduling_{model}_change", 0) if self.sees(model) else ""
+        head, _zero, tail = self._patterns[model].rpartition("/0/")
+        return f"{head}/{pk}/{tail}" if tail else ""

@@ -1,0 +1,72 @@
+"""Makes the table of an execution's attempts."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from scheduling.admin.ui.badges import outcome_badge, state_badge
+from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import EMPTY, duration_between, relative_time, time_tag, time_with_relative
+from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.models import Attempt, SchedulerExecution
+
+MOST_ATTEMPTS = 100
+
+
+def ended_attempts(row: SchedulerExecution) -> list[Attempt]:
+    """The attempts that have ended, the newest first."""
+    return list(Attempt.objects.filter(execution=row.pk).defer("traceback").order_by("-number")[:MOST_ATTEMPTS])
+
+
+def attempt_rows(row: SchedulerExecution, ended: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:
+    """The lines of the table: first the running attempt, which has no Attempt row yet, then the ended attempts."""
+    rows = [_ended(attempt) for attempt in ended]
+    return [_running(row, now), *rows] if row.state == State.RUNNING.value else rows
+
+
+def _running(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
+    over = row.wake_at is not None and row.wake_at < now
+    lease = _("its lease ended %(time)s") if over else _("its lease ends %(time)s")
+    return {
+        "number": row.attempt,
+        "chip": state_badge(row.state),
+        "consumer": visible_text(row.consumer),
+        "pid": row.pid,
+        "started": time_with_relative(row.started_at, now),
+        "took": duration_between(row.started_at, now),
+        "end": lease % {"time": relative_time(row.wake_at, now)} if row.wake_at else "",
+        "error": visible_text(row.progress),
+        "wait": EMPTY,
+    }
+
+
+def _ended(attempt: Attempt) -> dict[str, Any]:
+    error = f"{visible_text(attempt.error_class)}: {first_line(attempt.error_message)}" if attempt.error_class else ""
+    return {
+        "number": attempt.number,
+        "chip": outcome_badge(attempt.outcome),
+        "consumer": visible_text(attempt.consumer),
+        "pid": attempt.pid,
+        "started": time_tag(attempt.started_at),
+        "took": duration_between(attempt.started_at, attempt.finished_at),
+        "end": exit_text(attempt),
+        "error": error,
+        "wait": duration_between(attempt.finished_at, attempt.retry_at),
+    }
+
+
+def exit_text(attempt: Attempt) -> str:
+    """The exit code or the signal with which the attempt's process ended; empty if both are unknown."""
+    if attempt.signal is not None:
+        try:
+            name = signal.Signals(attempt.signal).name
+        except ValueError:
+            name = str(attempt.signal)
+        return _("signal %(name)s") % {"name": name}
+    return "" if attempt.exit_code is None else _("exit code %(code)s") % {"code": attempt.exit_code}

@@ -1,0 +1,59 @@
+"""The cancel button of an execution's page, with its confirmation page."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+
+from scheduling.admin.common.audit import record
+from scheduling.admin.common.confirm import Confirmation
+from scheduling.admin.common.pages import Page
+from scheduling.admin.executions.lookup import facts_of, way_back
+from scheduling.admin.executions.rerun import Rerun
+from scheduling.admin.ui.links import execution_url
+from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.execution.cancel import cancel
+from scheduling.models import SchedulerExecution
+
+
+class ExecutionActions(Rerun):
+    """Adds the pages "Cancel", "Run again" and "Edit and run again" to the executions' admin."""
+
+    pages: tuple[Page, ...] = (Page("cancel", "cancel"),)
+
+    def has_cancel_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("scheduling.cancel_execution")
+
+    def cancel_view(self, request: HttpRequest, row: SchedulerExecution) -> HttpResponse:
+        """GET shows the confirmation page; POST cancels.
+
+        A waiting execution is cancelled at once. If the execution is running, its consumer is asked to end the attempt.
+        """
+        if request.method == "POST":
+            said = cancel(row.pk, request.user.get_username())
+            text, level = {
+                "cancelled": (_("It is cancelled, and does not run."), messages.SUCCESS),
+                "asked": (_("Its consumer was asked to end it: a few seconds, then it is killed."), messages.SUCCESS),
+            }.get(said, (_("It was over already; nothing was cancelled."), messages.WARNING))
+            if said in {"cancelled", "asked"}:
+                record(request, [row], f"cancel: {said}")
+            self.message_user(request, text, level)
+            return HttpResponseRedirect(execution_url(row.pk))
+        over, warnings = row.state not in CANCELLABLE, []
+        if over:
+            warnings = [_("It is over already: there is nothing to cancel.")]
+        elif row.state == State.RUNNING.value:
+            warnings = [
+                _("It runs: its process is asked to end (TERM), and killed with all that it started 5 s later.")
+            ]
+        return Confirmation(
+            title=_("Cancel"),
+            lead=_("The execution will not go on, and no retry follows. What it has done so far stays done."),
+            submit=_("Cancel the execution"),
+            facts=facts_of(row),
+            warnings=warnings,
+            danger=True,
+            blocked=over,
+            **way_back(row),
+        ).response(request, self)

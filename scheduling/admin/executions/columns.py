@@ -1,0 +1,54 @@
+"""The columns of the list of executions."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.utils.html import format_html
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.executions.lookup import trigger_words
+from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.links import scheduler_url
+from scheduling.admin.ui.times import EMPTY, duration_between, time_tag, time_with_relative
+from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.models import SchedulerExecution
+
+
+class ExecutionColumns(admin.ModelAdmin):
+    list_display = (
+        "id", "state_column", "target_column", "scheduled_column", "started_column", "attempt",
+        "trigger_column",
+    )  # fmt: skip
+    list_display_links = ("id",)
+    sortable_by = ("id",)
+
+    @admin.display(description=gettext_lazy("State"))
+    def state_column(self, row: SchedulerExecution) -> str:
+        return state_badge(row.state)
+
+    @admin.display(description=gettext_lazy("Target and schedule"))
+    def target_column(self, row: SchedulerExecution) -> str:
+        name = visible_text(row.target_name or row.type or EMPTY, 80)
+        if row.scheduler is None:
+            return name
+        address = scheduler_url(row.scheduler_id)
+        return format_html('{}<a class="sch-below" href="{}">{}</a>', name, address, visible_text(row.scheduler, 60))
+
+    @admin.display(description=gettext_lazy("Scheduled"))
+    def scheduled_column(self, row: SchedulerExecution) -> str:
+        return time_with_relative(row.scheduled_at, getattr(row, "looked_at", None))
+
+    @admin.display(description=gettext_lazy("Started, took"))
+    def started_column(self, row: SchedulerExecution) -> str:
+        """The start of the last attempt, and how long the attempt took or has run so far."""
+        if row.started_at is None:
+            return EMPTY
+        running = row.state == State.RUNNING.value
+        duration = duration_between(row.started_at, getattr(row, "looked_at", None) if running else row.finished_at)
+        return format_html('{}<span class="sch-below">{}</span>', time_tag(row.started_at), duration)
+
+    @admin.display(description=gettext_lazy("Trigger and key"))
+    def trigger_column(self, row: SchedulerExecution) -> str:
+        key = visible_text(row.execution_key)
+        return format_html('{}<code class="sch-below sch-key">{}</code>', trigger_words(row, 40), key)

@@ -1,0 +1,51 @@
+"""Finds the executions of the same schedule to which an execution's page links.
+
+These executions are the source, the reruns, and the executions before and after the execution of the page.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from scheduling.core.lifecycle import Trigger
+from scheduling.core.occurrences import rerun_of
+from scheduling.models import SchedulerExecution
+
+LOOKED_AT = 1_000
+"""At most this many later executions of the schedule are searched for reruns. The limit bounds the page's cost."""
+
+
+@dataclass
+class Lineage:
+    """The primary keys of the executions to which the page links; None if an execution does not exist.
+
+    Args:
+        source: the execution that this execution is a rerun of.
+        source_exists: whether the source is still in the table.
+        reruns: the reruns of this execution, the oldest first.
+        earlier: the last execution of the schedule before this execution.
+        later: the first execution of the schedule after this execution.
+    """
+
+    source: int | None = None
+    source_exists: bool = False
+    reruns: list[int] = field(default_factory=list)
+    earlier: int | None = None
+    later: int | None = None
+
+
+def lineage(row: SchedulerExecution) -> Lineage:
+    """Find the source, the reruns, and the executions before and after, with at most four indexed queries."""
+    found = Lineage(rerun_of(row.execution_key))
+    found.source_exists = found.source is not None and SchedulerExecution.objects.filter(pk=found.source).exists()
+    if row.scheduler_id is None:
+        return found
+    siblings = SchedulerExecution.objects.filter(scheduler=row.scheduler_id)
+    found.earlier = siblings.filter(pk__lt=row.pk).order_by("-pk").values_list("pk", flat=True).first()
+    following = siblings.filter(pk__gt=row.pk).order_by("pk").values_list("pk", "trigger", "execution_key")[:LOOKED_AT]
+    for pk, trigger, key in following:
+        if found.later is None:
+            found.later = pk
+        if trigger == Trigger.MANUAL.value and rerun_of(key) == row.pk:
+            found.reruns.append(pk)
+    return found

@@ -1,0 +1,169 @@
+"""Read an execution's stored output: the last lines, the lines after a cursor, or the whole output as a download.
+
+Output is stored in chunks that never change. A unique index orders them by (attempt, sequence). A client sends a cursor
+and gets only newer lines, so the cost does not grow with the output. At most `chunks_per_query` chunks are in memory.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+from django.db.models import Q, QuerySet
+from django.utils.safestring import SafeString
+
+from scheduling.admin.executions.output_lines import Wanted, lines_html
+from scheduling.models import Output
+
+_CURSOR = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
+
+
+class OutputLimits:
+    """Limits for one page, one answer to a client that follows the output, and one query."""
+
+    shown_lines = 2_000
+    """The maximum number of lines on a page, or in one answer to a client that follows the output."""
+    shown_characters = 500_000
+    """The maximum number of characters on a page or in one answer. A single line may have 16,000 characters."""
+    page_search_characters = 8_000_000
+    """How many characters, counted from the end of the output, are searched for the lines of a page."""
+    answer_search_characters = 2_000_000
+    """How many characters are searched for one answer. If more characters are left, the client asks again at once."""
+    chunks_per_query = 32
+
+
+class Cursor(NamedTuple):
+    """How far a client has read: the next chunk, and the position in that chunk's text where the next line begins."""
+
+    attempt: int = 0
+    sequence: int = 0
+    position: int = 0
+
+    @classmethod
+    def of(cls, text: str) -> Cursor:
+        """The cursor that a URL holds as text. Malformed text gives the beginning of the output."""
+        found = _CURSOR.fullmatch(text) if text.isascii() else None
+        return cls(*map(int, found.groups())) if found else cls()
+
+    def __str__(self) -> str:
+        return f"{self.attempt}.{self.sequence}.{self.position}"
+
+
+@dataclass
+class Shown:
+    """Lines by attempt, and the cursor after the last line.
+
+    `cut` says that lines are missing. On a page, earlier lines are missing. In an answer, later lines are missing.
+    `unsearched` says that only a part of the output was searched.
+    """
+
+    groups: list[tuple[int, SafeString]] = field(default_factory=list)
+    lines: int = 0
+    cursor: Cursor = field(default_factory=Cursor)
+    cut: bool = False
+    unsearched: bool = False
+
+
+def tail(execution_id: int, wanted: Wanted | None = None, limit: int = OutputLimits.shown_lines) -> Shown:
+    """The last lines. Chunks are read from the end until enough lines are found."""
+    wanted, result = wanted or Wanted(), Shown()
+    found: list[tuple[int, str]] = []
+    characters = searched = 0
+    for chunk in _backwards(execution_id, wanted.attempt):
+        if result.cursor == Cursor():
+            result.cursor = Cursor(chunk.attempt, chunk.sequence + 1)
+        if searched > OutputLimits.page_search_characters:
+            result.unsearched = True
+            break
+        searched += len(chunk.text)
+        for line in reversed(chunk.text.removesuffix("\n").split("\n")):
+            if not wanted.takes(line):
+                continue
+            if len(found) >= limit or characters + len(line) > OutputLimits.shown_characters:
+                result.cut = True
+                break
+            found.append((chunk.attempt, line))
+            characters += len(line)
+        if result.cut:
+            break
+    result.lines, result.groups = len(found), _groups(reversed(found), wanted)
+    return result
+
+
+def after(execution_id: int, cursor: Cursor, wanted: Wanted | None = None) -> Shown:
+    """The lines that follow the cursor, up to the limits of one answer."""
+    wanted, result = wanted or Wanted(), Shown(cursor=cursor)
+    found: list[tuple[int, str]] = []
+    characters = searched = 0
+    chunks = forwards(execution_id, cursor, wanted.attempt)
+    for chunk in chunks:
+        place = cursor.position if chunk[:2] == cursor[:2] else 0
+        for line in chunk.text[place:].removesuffix("\n").split("\n") if place < len(chunk.text) else ():
+            takes = wanted.takes(line)
+            full = found and takes and characters + len(line) > OutputLimits.shown_characters
+            if full or len(found) >= OutputLimits.shown_lines or searched > OutputLimits.answer_search_characters:
+                result.cut = True
+                break
+            place += len(line) + 1
+            searched += len(line) + 1
+            if takes:
+                found.append((chunk.attempt, line))
+                characters += len(line)
+        if result.cut:
+            result.cursor = Cursor(chunk.attempt, chunk.sequence, place)
+            break
+        result.cursor = Cursor(chunk.attempt, chunk.sequence + 1)
+    else:
+        result.cut = len(chunks) == OutputLimits.chunks_per_query
+    result.lines, result.groups = len(found), _groups(found, wanted)
+    return result
+
+
+def forwards(execution_id: int, cursor: Cursor, attempt: int | None = None) -> list[Any]:
+    """The next chunks, at most `chunks_per_query`. One or two queries read the chunks in the order of the index."""
+    rows, limit = _chunks(execution_id).order_by("attempt", "sequence"), OutputLimits.chunks_per_query
+    if attempt is not None and attempt != cursor.attempt:
+        cursor = Cursor(attempt)
+    found = list(rows.filter(attempt=cursor.attempt, sequence__gte=cursor.sequence)[:limit])
+    if attempt is None and len(found) < limit:
+        found += rows.filter(attempt__gt=cursor.attempt)[: limit - len(found)]
+    return found
+
+
+def download(execution_id: int, attempt: int | None = None) -> Iterator[bytes]:
+    """The whole stored output, chunk by chunk. A line with the attempt's number precedes the output of each attempt."""
+    current, cursor = None, Cursor()
+    while chunks := forwards(execution_id, cursor, attempt):
+        for chunk in chunks:
+            if chunk.attempt != current:
+                current = chunk.attempt
+                yield f"--- attempt {chunk.attempt} ---\n".encode()
+            yield chunk.text.encode("utf-8", "replace")
+        cursor = Cursor(chunks[-1].attempt, chunks[-1].sequence + 1)
+
+
+def _backwards(execution_id: int, attempt: int | None) -> Iterator[Any]:
+    rows = _chunks(execution_id).order_by("-attempt", "-sequence")
+    if attempt is not None:
+        rows = rows.filter(attempt=attempt)
+    earlier = rows
+    while chunks := list(earlier[: OutputLimits.chunks_per_query]):
+        yield from chunks
+        last = chunks[-1]
+        earlier = rows.filter(Q(attempt=last.attempt, sequence__lt=last.sequence) | Q(attempt__lt=last.attempt))
+
+
+def _chunks(execution_id: int) -> QuerySet[Output, Any]:
+    """Stored chunks as named tuples."""
+    return Output.objects.filter(execution=execution_id).values_list("attempt", "sequence", "text", named=True)
+
+
+def _groups(found: Iterable[tuple[int, str]], wanted: Wanted) -> list[tuple[int, SafeString]]:
+    return [
+        (number, lines_html([line for _number, line in lines], wanted))
+        for number, lines in groupby(found, key=itemgetter(0))
+    ]

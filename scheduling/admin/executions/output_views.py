@@ -1,0 +1,97 @@
+"""Views of an execution's output: the download, and the JSON for an open page that follows a run."""
+
+from __future__ import annotations
+
+import hashlib
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse, JsonResponse, StreamingHttpResponse
+from django.template.loader import render_to_string
+from django.utils import timezone as clock
+
+from scheduling.admin.common.pages import READ, Page, Pages
+from scheduling.admin.executions import page as execution_page
+from scheduling.admin.executions.output import Cursor, after, download
+from scheduling.admin.executions.output_lines import Wanted
+from scheduling.admin.ui.media import MEDIA, page_media
+from scheduling.admin.ui.text import is_number
+from scheduling.core.lifecycle import CANCELLABLE
+from scheduling.models import SchedulerExecution
+from scheduling.models.labels import STATES
+
+PAGE_MEDIA = MEDIA + page_media(sheets=("execution",), scripts=("swap", "follow"))
+"""The style sheet and the scripts of an execution's page."""
+
+STATE_SECONDS = 5
+"""After how many seconds the state's part of the page is sent again, even if the row has not changed.
+
+That part of the page shows relative times, such as "5 min ago". These times change even if the row does not change.
+"""
+
+_COLUMNS = ("state", "attempt", "progress", "pid", "published_at", "cancel_requested_by", "reason")
+
+
+def version_of(row: dict[str, Any], now: datetime) -> str:
+    """A hash of the values that the state's part of the page shows. An open page with another hash is out of date."""
+    beat = int(now.timestamp()) // STATE_SECONDS if row["state"] in CANCELLABLE else 0
+    return hashlib.sha1(repr((beat, *row.values())).encode(errors="replace"), usedforsecurity=False).hexdigest()[:16]
+
+
+def following(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
+    """The values with which the page's script starts."""
+    version = version_of({name: getattr(row, name) for name in _COLUMNS}, now)
+    return {"version": version, "said": row.get_state_display()}
+
+
+class ExecutionOutput(Pages):
+    """Adds two views to the executions' admin: the download, and the JSON for an open page that follows a run."""
+
+    # The view `follow` gets only the row's key, because it must read the state first, then the output, then the row.
+    pages: tuple[Page, ...] = (Page("output"), Page("follow", "view", "<path:key>/follow/", READ))
+
+    def output_view(self, request: HttpRequest, row: SchedulerExecution) -> StreamingHttpResponse:
+        """Sends all stored output as a plain-text download, so that no browser runs it as a page."""
+        attempt = Wanted.of(request.GET).attempt
+        name = f"execution-{row.pk}.txt" if attempt is None else f"execution-{row.pk}-{attempt}.txt"
+        headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
+        return StreamingHttpResponse(
+            download(row.pk, attempt), content_type="text/plain; charset=utf-8", headers=headers
+        )
+
+    def follow_view(self, request: HttpRequest, key: str) -> HttpResponse:
+        """Sends the output after the cursor `after`, and the state's part of the page if `version` is out of date.
+
+        The keys of the JSON are `groups` (attempt and lines as HTML), `cursor`, `more` (ask again at once), `over`
+        (the execution has ended), `version`, `attempts` (the number of attempts), `said` (the state's word) and `state`
+        (the state's part of the page as HTML; null if the part is unchanged).
+        """
+        now = clock.now()
+        rows = SchedulerExecution.objects.filter(pk=int(key) if is_number(key) else -1)
+        # Read the state before the output. A run's last lines are committed together with its end, so a state that
+        # says "ended" guarantees that the output is complete.
+        found = rows.values(*_COLUMNS).first()
+        if found is None:
+            return JsonResponse({"gone": True}, status=404)
+        version = version_of(found, now)
+        lines = after(int(key), Cursor.of(request.GET.get("after", "")), Wanted.of(request.GET))
+        return JsonResponse(
+            {
+                "groups": lines.groups,
+                "cursor": str(lines.cursor),
+                "more": lines.cut,
+                "over": found["state"] not in CANCELLABLE,
+                "version": version,
+                "attempts": found["attempt"],
+                "said": str(STATES.get(found["state"], found["state"])),
+                "state": None if request.GET.get("version") == version else self._state_html(request, key, now),
+            },
+            headers={"Cache-Control": "no-store"},
+        )
+
+    def _state_html(self, request: HttpRequest, key: str, now: datetime) -> str | None:
+        row = self.get_object(request, key)
+        if row is None:
+            return None
+        context = {"opts": self.opts, **execution_page.state_context(request, row, now)}
+        return render_to_string("admin/scheduling/schedulerexecution/state.html", context, request)

@@ -1,0 +1,176 @@
+"""An execution's page: the reason for its state, its attempts, error, parameters and output."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import NoReverseMatch
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from scheduling.admin.executions.artefacts import all_links
+from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.executions.history import audit_entries
+from scheduling.admin.executions.lineage import Lineage, lineage
+from scheduling.admin.executions.lookup import trigger_words
+from scheduling.admin.executions.message import message_panel
+from scheduling.admin.executions.output import OutputLimits, tail
+from scheduling.admin.executions.output_lines import CHOICES, Wanted
+from scheduling.admin.executions.similar import similar
+from scheduling.admin.executions.surroundings import surroundings_of
+from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
+from scheduling.admin.executions.why import why
+from scheduling.admin.params.diff import Change, changes
+from scheduling.admin.params.json_field import json_block
+from scheduling.admin.params.model import masked
+from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.links import admin_url, execution_link, link
+from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
+from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.text import visible_text
+from scheduling.handlers import Handler
+from scheduling.handlers.targets import handler_of, handler_of_execution, target_model
+from scheduling.models import Attempt, SchedulerExecution
+
+EDIT = ("scheduling.republish_failedexecution", "scheduling.view_failedexecution")
+ERROR_LIMIT = 5_000
+TRACEBACK_LIMIT = 70_000
+RERUNS = 5
+"""The page links to at most this many reruns. If an execution has more reruns, the page links to the oldest ones."""
+
+
+def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[str, Any]]:
+    """The facts that the timeline does not show, as pairs of label and value."""
+    values: list[tuple[str, Any]] = [
+        (_("Scheduled for"), time_with_relative(row.scheduled_at, now)),
+        (_("Finished"), time_with_relative(row.finished_at, now)),
+        (_("From due to end"), duration_between(row.scheduled_at, row.finished_at)),
+        (_("Trigger"), trigger_words(row)),
+        (_("Queue"), row.get_queue_display()),
+        (_("Execution key"), format_html("<code>{}</code>", visible_text(row.execution_key))),
+    ]
+    if found.source is not None:
+        gone = _("%(id)s, which is deleted") % {"id": found.source}
+        values.append((_("Rerun of"), execution_link(found.source) if found.source_exists else gone))
+    if found.reruns:
+        links = format_html_join(", ", "{}", ((execution_link(pk),) for pk in found.reruns[:RERUNS]))
+        more = f" (+{len(found.reruns) - RERUNS})" if len(found.reruns) > RERUNS else ""
+        values.append((_("Run again as"), format_html("{}{}", links, more)))
+    return values
+
+
+def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | None:
+    """The error of the chosen attempt, with class, message and traceback; None if there is no error.
+
+    If no attempt is chosen, the result is the error of the last attempt that has an error. A cancel is not shown
+    as an error, because the page's first sentence says who cancelled.
+    """
+    attempts = Attempt.objects.filter(execution=row.pk).exclude(error_class="").order_by("-number")
+    attempts = attempts.exclude(outcome=Attempt.Outcome.CANCELLED)
+    found = (attempts if attempt is None else attempts.filter(number=attempt)).first()
+    if found is None:
+        if attempt is not None or not row.error_class or row.state == State.CANCELLED.value:
+            return None
+        # An execution whose message cannot be read has an error, but no attempt.
+        found = Attempt(number=0, error_class=row.error_class, error_message=row.error_message)
+    return {
+        "number": found.number,
+        "name": visible_text(found.error_class),
+        "message": visible_text(found.error_message, ERROR_LIMIT),
+        "traceback": visible_text(found.traceback, TRACEBACK_LIMIT),
+        "fingerprint": row.fingerprint,
+    }
+
+
+def target_link(row: SchedulerExecution, request: HttpRequest) -> SafeString | str:
+    """The target's name, as a link if the target has a page that this user may see."""
+    name = visible_text(row.target_name or row.type or _("unreadable message"))
+    try:
+        opts = target_model(row.type)._meta
+    except LookupError:
+        return name
+    if row.target_id is None or not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+        return name
+    try:
+        return link(admin_url(f"{opts.app_label}_{opts.model_name}_change", row.target_id), name)
+    except NoReverseMatch:
+        return name
+
+
+def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
+    """Which buttons are shown. A button is shown if both the state and the user's permissions allow the act."""
+    user, failed = request.user, row.state == State.FAILED.value
+    return {
+        "cancel": row.state in CANCELLABLE and user.has_perm("scheduling.cancel_execution"),
+        "rerun": row.scheduler_id is not None and user.has_perm("scheduling.rerun_execution"),
+        "republish": failed and user.has_perm("scheduling.republish_failedexecution"),
+        "edit": failed and bool(row.type) and user.has_perms(EDIT),
+        "discard": failed and user.has_perm("scheduling.discard_failedexecution"),
+    }
+
+
+def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change] | None:
+    """How the execution's parameters differ from the schedule's present parameters.
+
+    The result is None if the schedule is deleted, or if one of the two values is not a JSON object.
+    """
+    scheduler = row.scheduler
+    if scheduler is None or not isinstance(scheduler.params, dict) or not isinstance(row.params, dict):
+        return None
+    # By now, the schedule may have another target, and this target may have another handler.
+    return changes(handler, row.params, scheduler.params, other=handler_of(scheduler))
+
+
+def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
+    """The template context for the part of the page that changes while the execution goes on."""
+    attempt = Wanted.of(request.GET).attempt
+    ended = ended_attempts(row)
+    steps, bar = timeline(row, ended[::-1], now)
+    found = lineage(row)
+    return {
+        "row": row,
+        "over": row.state not in CANCELLABLE,
+        "chip": state_badge(row.state),
+        "target": target_link(row, request),
+        "scheduler_name": visible_text(row.scheduler, 120) if row.scheduler is not None else "",
+        "may_view_scheduler": request.user.has_perm("scheduling.view_scheduler"),
+        "why": [visible_text(sentence, 2_000) for sentence in why(row, now, surroundings_of(row, now))],
+        "progress": visible_text(row.progress),
+        "facts": facts(row, found, now),
+        "lineage": found,
+        "steps": steps,
+        "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),
+        "bar": bar,
+        "attempts": attempt_rows(row, ended, now),
+        "ended": ended,
+        "deeds": audit_entries(row),
+        "attempt": attempt,
+        "error": error_of(row, attempt),
+        "alike": similar(request, row, now),
+        "files": all_links(row.pk),
+        "may": may(request, row),
+        "empty": EMPTY,
+    }
+
+
+def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
+    """The template context for the whole page."""
+    handler, wanted = handler_of_execution(row), Wanted.of(request.GET)
+    state = state_context(request, row, now)
+    attempts = state["ended"][::-1]
+    return {
+        **state,
+        "numbers": range(1, row.attempt + 1)[-MOST_ATTEMPTS:],
+        "params": json_block(masked(handler, row.params)),
+        "difference": difference(row, handler),
+        "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),
+        "message": message_panel(row, attempts, handler),
+        "wanted": wanted,
+        "term": visible_text(wanted.term),
+        "levels": CHOICES,
+        "output": tail(row.pk, wanted),
+        "searched": OutputLimits.page_search_characters // 1_000_000,
+    }

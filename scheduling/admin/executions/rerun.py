@@ -1,0 +1,131 @@
+"""Rerun, the button "Run again": run an execution's schedule once more, with the execution's parameters.
+
+The operator can edit the parameters first.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.common.audit import params_edits, record
+from scheduling.admin.common.broker import open_broker
+from scheduling.admin.common.confirm import Confirmation, key_of, new_key
+from scheduling.admin.common.pages import Page
+from scheduling.admin.executions.edit_page import EditPage, RunParamsForm
+from scheduling.admin.executions.lookup import facts_of, way_back
+from scheduling.admin.params.json_field import json_block
+from scheduling.admin.params.model import masked
+from scheduling.admin.ui.links import admin_url, execution_url
+from scheduling.broker import BrokerError
+from scheduling.core.occurrences import manual_key
+from scheduling.core.text import visible_text
+from scheduling.execution.run_now import run_now
+from scheduling.handlers.targets import handler_of, handler_of_execution
+from scheduling.handlers.validation import run_params_error
+from scheduling.models import SchedulerExecution
+
+
+def rerun_problem(row: SchedulerExecution) -> str:
+    """Why the schedule cannot run again with the execution's unchanged parameters; empty if a rerun is possible."""
+    if row.scheduler is None:
+        return _("Its schedule is deleted: there is nothing to run again.")
+    if not isinstance(row.params, dict):
+        return _("Its parameters are not a JSON object.")
+    former = handler_of_execution(row)
+    if former is not handler_of(row.scheduler) and masked(former, row.params) != row.params:
+        return _(
+            "Its schedule has another target by now, and a secret does not follow it there: edit and run it again."
+        )
+    # visible_text, because the error quotes the names of unknown parameters.
+    found = visible_text(run_params_error(row.scheduler.target_type, row.scheduler.target, row.params), 1_000)
+    return _("Its parameters do not fit its code any more: %s") % found if found else ""
+
+
+def rerun_warnings(row: SchedulerExecution) -> list[str]:
+    """Sentences that the user should read before the rerun."""
+    scheduler, warnings = row.scheduler, list[str]()
+    if scheduler is None:
+        return warnings
+    if (scheduler.target_type, scheduler.target_id) != (row.type, row.target_id):
+        text = _("Its schedule has another target by now: %(target)s is what will run.")
+        warnings.append(text % {"target": visible_text(scheduler.target, 120)})
+    if handler_of(scheduler) is None:
+        warnings.append(_("Its code is not registered here, so the parameters cannot be checked."))
+    return warnings
+
+
+def run_again(
+    model_admin: admin.ModelAdmin, request: HttpRequest, row: SchedulerExecution, params: dict[str, Any]
+) -> str:
+    """Run the schedule, tell the operator, write audit entries, and return the URL of the page to show next."""
+    scheduler, key = row.scheduler, key_of(request)
+    assert scheduler is not None  # noqa: S101 - the callers check it
+    known = SchedulerExecution.objects.filter(scheduler=scheduler, execution_key=manual_key(key, row.pk)).exists()
+    try:
+        with open_broker() as broker:
+            made = run_now(scheduler, broker, request.user.get_username(), key=key, instead=params, again=row.pk)
+    except BrokerError as error:
+        model_admin.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
+        return execution_url(row.pk)
+    if not known:  # on a second click on the same page, the execution exists already
+        edits = params_edits(handler_of(scheduler), row.params, params, handler_of_execution(row))
+        record(request, [row], f"run again: execution {made.pk}", edits)
+        record(request, [scheduler], f"run now: execution {made.pk}, again as {row.pk}", edits)
+    model_admin.message_user(request, _("It runs again, as the execution that is shown here."), messages.SUCCESS)
+    return execution_url(made.pk)
+
+
+class Rerun(EditPage):
+    """Adds the pages "Run again" and "Edit and run again" to the executions' admin."""
+
+    pages: tuple[Page, ...] = (Page("rerun", "rerun"), Page("edit_rerun", "rerun", "<path:object_id>/rerun/edit/"))
+    unchanged = gettext_lazy("Nothing is changed: it will run with the parameters of this execution.")
+
+    def has_rerun_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("scheduling.rerun_execution")
+
+    def rerun_view(self, request: HttpRequest, row: SchedulerExecution) -> HttpResponse:
+        """GET shows the confirmation page; POST runs the schedule once more with this execution's parameters."""
+        problem = rerun_problem(row)
+        if request.method == "POST" and not problem:
+            return HttpResponseRedirect(run_again(self, request, row, row.params))
+        return Confirmation(
+            title=_("Run again"),
+            lead=_("Its schedule will run once more, now, with the parameters of this execution."),
+            submit=_("Run again"),
+            facts=[*facts_of(row), (_("Parameters"), json_block(masked(handler_of_execution(row), row.params)))],
+            warnings=[*([problem] if problem else []), *rerun_warnings(row)],
+            hidden=[("key", new_key())],
+            blocked=bool(problem),
+            **way_back(row),
+        ).response(request, self)
+
+    def edit_rerun_view(self, request: HttpRequest, row: SchedulerExecution) -> HttpResponse:
+        """GET shows the form. The form's POST asks for confirmation. The confirmation's POST runs the schedule."""
+        scheduler = row.scheduler
+        if scheduler is None:
+            # The page "Run again" says that the schedule is deleted.
+            return HttpResponseRedirect(admin_url("scheduling_schedulerexecution_rerun", row.pk))
+        # The parameters are checked against the schedule's present target.
+        data = request.POST if request.method == "POST" else None
+        form = RunParamsForm(row, handler_of(scheduler), scheduler.target_type, scheduler.target, data)
+        return self.edit_response(request, form)
+
+    def edit_question(self, request: HttpRequest, form: RunParamsForm) -> Confirmation:
+        return Confirmation(
+            title=_("Edit and run again"),
+            lead=_("Its schedule will run once more, now, with these parameters."),
+            submit=_("Run again"),
+            facts=facts_of(form.row),
+            warnings=rerun_warnings(form.row),
+            hidden=[("key", new_key())],
+            **way_back(form.row),
+        )
+
+    def apply_edit(self, request: HttpRequest, form: RunParamsForm) -> str:
+        return run_again(self, request, form.row, form.cleaned_data["params"])

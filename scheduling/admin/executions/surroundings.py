@@ -1,0 +1,80 @@
+"""What a waiting execution depends on: the broker, and the processes that would move the execution on."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduling.admin.common.broker import open_broker
+from scheduling.admin.ui.text import first_line
+from scheduling.broker import BrokerError
+from scheduling.core.lifecycle import CLAIM_GRACE, RETRY_GRACE, WAITING, State
+from scheduling.models import Process, SchedulerExecution
+
+BROKER_SECONDS = 10.0
+"""An answer of the broker is reused for this many seconds, because an open page asks every few seconds."""
+
+
+_broker_said: tuple[float, str] = (0.0, "")
+
+
+@dataclass(frozen=True)
+class Surroundings:
+    """The processes and the broker on which one execution depends. A value is None if it was not checked.
+
+    Args:
+        consumers: how many consumers serve the execution's queue.
+        producers: how many producers are alive. The sweep of a producer helps executions that are stuck.
+        claimant: the producer that claimed the row, if that producer has stopped or is silent.
+        broker: why the broker cannot be used; empty if the broker can be used or was not checked.
+    """
+
+    consumers: int | None = None
+    producers: int | None = None
+    claimant: Process | None = None
+    broker: str = ""
+
+
+def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
+    """Check only the processes and the broker that matter in the row's present state."""
+    stuck = is_stuck(row, now)
+    unconfirmed = stuck and row.state == State.CLAIMED.value
+    return Surroundings(
+        consumers=len(Process.objects.serving(row.queue, now)) if row.state in WAITING else None,
+        producers=Process.objects.alive(now, Process.Kind.PRODUCER).count() if stuck else None,
+        claimant=_gone(row.container_id, now) if unconfirmed and not row.attempt else None,
+        broker=broker_problem() if unconfirmed else "",
+    )
+
+
+def is_stuck(row: SchedulerExecution, now: datetime) -> bool:
+    """Whether the row should have left its state by now. Only the sweep of a producer can help such a row now."""
+    if row.state == State.CLAIMED.value and row.wake_at is not None:
+        # A row that is planned for a later time stays claimed until then. Its wake_at is beyond the grace time.
+        return row.wake_at <= now + CLAIM_GRACE and now - row.executed_at >= CLAIM_GRACE
+    if row.state == State.RUNNING.value:
+        return row.wake_at is not None and row.wake_at < now
+    return row.state == State.RETRYING.value and row.wake_at is not None and row.wake_at < now - RETRY_GRACE
+
+
+def broker_problem() -> str:
+    """Why the broker cannot be used now, in one line; empty if the broker can be used."""
+    global _broker_said
+    asked_at, said = _broker_said
+    if asked_at and time.monotonic() - asked_at < BROKER_SECONDS:
+        return said
+    try:
+        with open_broker() as broker:
+            if not broker.embedded:  # the database transport would read the whole queue to count it
+                broker.counts()
+        said = ""
+    except BrokerError as error:
+        said = first_line(str(error), 300)
+    _broker_said = (time.monotonic(), said)
+    return said
+
+
+def _gone(name: str, now: datetime) -> Process | None:
+    row = Process.objects.filter(container_id=name, kind=Process.Kind.PRODUCER).first()
+    return None if row is None or row.is_alive(now) else row

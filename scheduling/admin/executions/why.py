@@ -1,0 +1,104 @@
+"""Sentences that explain the state of an execution, so that operators need not read log files."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from scheduling.admin.executions.surroundings import Surroundings
+from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import duration_between, format_instant, relative_time
+from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
+from scheduling.models import SchedulerExecution
+
+
+def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
+    """Sentences that explain the row's state. `about` adds sentences about the row's surroundings."""
+    about = about or Surroundings()
+    sentences = _by_state(row, now)
+    if row.cancel_requested_by and row.state == State.RUNNING.value:
+        who = {"who": row.cancel_requested_by}
+        sentences.append(_("%(who)s asked to cancel it; its consumer is ending it.") % who)
+    sentences += _unconfirmed(row, now, about)
+    if about.producers == 0:
+        sentences.append(_("No producer is alive to move it on: start one with manage.py run_scheduler."))
+    if about.consumers == 0 and row.state in WAITING:
+        command = "run_worker --standalone" if row.queue == SchedulerExecution.Queue.STANDALONE else "run_worker"
+        text = _("No consumer of the queue “%(queue)s” is alive: start one with manage.py %(command)s.")
+        sentences.append(text % {"queue": row.get_queue_display(), "command": command})
+    return sentences
+
+
+def _unconfirmed(row: SchedulerExecution, now: datetime, about: Surroundings) -> list[str]:
+    """Why a row that was claimed a while ago is not published yet."""
+    found = []
+    if about.claimant is not None:
+        who = {"who": about.claimant.container_id, "when": relative_time(about.claimant.heartbeat_at, now)}
+        text = _("The producer %(who)s died before that: its last sign was %(when)s; another one publishes it.")
+        if about.claimant.stopped_at is not None:
+            text = _("The producer %(who)s was stopped before that; another one publishes it.")
+        found.append(text % who)
+    if about.broker:
+        text = _("The broker cannot be used: %(problem)s. It is published by itself once the broker is back.")
+        found.append(text % {"problem": about.broker.rstrip(".")})
+    return found
+
+
+def _error(row: SchedulerExecution) -> str:
+    """The error's class and the first line of its message, for use inside a sentence. A final full stop is removed."""
+    said = first_line(row.error_message, 300)
+    return f"{row.error_class}: {said}".rstrip(" .:") if said else row.error_class
+
+
+def _not_succeeded(row: SchedulerExecution) -> list[str]:
+    facts = {"attempt": row.attempt, "error": _error(row)}
+    if not row.attempt:  # sync made this row for a message of the failed queue, so the row has no attempt
+        return [f"{facts['error']}."] if facts["error"] else []
+    if not facts["error"]:
+        return [_("Attempt %(attempt)s did not succeed.") % facts]
+    return [_("Attempt %(attempt)s did not succeed: %(error)s.") % facts]
+
+
+def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
+    facts = {
+        "attempt": row.attempt,
+        "claimed_by": row.container_id,
+        "consumer": row.consumer,
+        "queue": row.get_queue_display(),
+        "since": format_instant(row.published_at or row.executed_at),
+        "wake": relative_time(row.wake_at, now) if row.wake_at else "",
+        "took": duration_between(row.started_at, row.finished_at),
+    }
+    # A claimed row that waits for the broker has its wake_at within the grace time. A later wake_at means that the
+    # row waits for its planned time.
+    soon = now + CLAIM_GRACE if row.state == State.CLAIMED.value else now
+    match row.state:
+        case State.CLAIMED.value | State.QUEUED.value if row.wake_at is not None and row.wake_at > soon:
+            return [*_reason(row), _("It waits for its time, and is due %(wake)s.") % facts]
+        case State.CLAIMED.value:
+            return [*_reason(row), _("It is claimed by %(claimed_by)s and waits for the broker to confirm it.") % facts]
+        case State.QUEUED.value:
+            return [*_reason(row), _("It waits in the queue “%(queue)s” for a free consumer since %(since)s.") % facts]
+        case State.RUNNING.value:
+            runs = _("Attempt %(attempt)s runs in %(consumer)s; its lease ends %(wake)s unless it is renewed.")
+            ran = _("Attempt %(attempt)s ran in %(consumer)s; its lease ended %(wake)s, and a producer will end it.")
+            return [(ran if row.wake_at is not None and row.wake_at < now else runs) % facts]
+        case State.RETRYING.value:
+            return [*_not_succeeded(row), *_reason(row), _("It is due %(wake)s.") % facts]
+        case State.SUCCEEDED.value:
+            return [_("Attempt %(attempt)s succeeded in %(took)s.") % facts]
+        case State.FAILED.value:
+            waits = _("It waits in the failed inbox until it is republished or discarded.")
+            return [*_not_succeeded(row), *_reason(row), waits]
+    return [*(_reason(row) or [_("No reason was recorded.")]), *_paused(row)]
+
+
+def _paused(row: SchedulerExecution) -> list[str]:
+    """Why the schedule of a skipped occurrence is off."""
+    why = row.scheduler.paused_because if row.state == State.SKIPPED.value and row.scheduler is not None else ""
+    return [_("Its schedule is switched off: %(reason)s") % {"reason": why}] if why else []
+
+
+def _reason(row: SchedulerExecution) -> list[str]:
+    return [row.reason] if row.reason else []

@@ -1,0 +1,207 @@
+"""The inbox's actions: republish and discard.
+
+An operator chooses rows, or all rows that match the list's filter and search. Each action asks for confirmation.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib import admin, messages
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone as clock
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
+
+from scheduling.admin.common.audit import record
+from scheduling.admin.common.batches import in_chunks
+from scheduling.admin.common.broker import open_broker
+from scheduling.admin.common.confirm import key_of
+from scheduling.admin.inbox.answer import Answer, DiscardForm, RepublishForm
+from scheduling.admin.inbox.confirmation import InboxConfirmation, bare
+from scheduling.admin.ui.paginators import count_of_state
+from scheduling.broker import Broker, BrokerError
+from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.inbox import actions as inbox_actions
+from scheduling.inbox import replay
+from scheduling.models import FailedExecution, Replay, SchedulerExecution
+
+VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
+"""Parameters of the list's URL that decide how the list is shown. They do not decide which rows the list contains."""
+
+Do = Callable[[list[int], Broker], list[int]]
+"""A function that acts on the rows with these ids, and returns the ids of the rows that it really moved."""
+
+
+class InboxActions(InboxConfirmation):
+    """The inbox's two actions."""
+
+    def has_republish_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("scheduling.republish_failedexecution")
+
+    def has_discard_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("scheduling.discard_failedexecution")
+
+    @admin.action(permissions=["republish"], description=gettext_lazy("Republish selected: run them again"))
+    def republish_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
+        """Ask for confirmation, then move each execution back to the queue with its retries at zero.
+
+        If the operator chose a canary, start a replay instead.
+        """
+        asked = Answer.of(request)
+        answer = self.ask(
+            request, queryset, asked, RepublishForm,
+            title=_("Republish failed executions"),
+            submit=_("Republish"),
+            lead=ngettext_lazy(
+                "%(count)d failed execution will run again, with its retries at zero.",
+                "%(count)d failed executions will run again, with their retries at zero.",
+                "count",
+            ),
+            action="republish_selected",
+        )  # fmt: skip
+        if not isinstance(answer, dict):
+            return answer
+        by, step, minutes = request.user.get_username(), timedelta(0), answer["minutes"] or 0
+        if answer.get("canary"):
+            self._replay(request, queryset, asked, minutes)
+            return None
+        first: datetime | None = None
+        if minutes:
+            first = clock.now()
+            step = timedelta(minutes=minutes) / max(count_of_state(asked.rows(queryset)), 1)
+
+        def republish(ids: list[int], broker: Broker) -> list[int]:
+            nonlocal first
+            moved = inbox_actions.republish(ids, broker, by, first=first, step=step)
+            if first is not None:
+                first += step * len(moved)  # the next chunk starts after the last execution of this chunk
+            return moved
+
+        said = f"republish, spread over {minutes} minutes" if minutes else "republish"
+        text = ngettext_lazy("%(count)d was republished.", "%(count)d were republished.", "count")
+        self._act(request, queryset, asked, republish, said, text)
+        return None
+
+    @admin.action(permissions=["discard"], description=gettext_lazy("Discard selected, with a reason"))
+    def discard_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
+        """Ask for a reason, then take each execution out of the inbox. The rows stay in the table, with the reason."""
+        asked = Answer.of(request)
+        answer = self.ask(
+            request, queryset, asked, DiscardForm,
+            title=_("Discard failed executions"),
+            submit=_("Discard"),
+            lead=ngettext_lazy(
+                "%(count)d failed execution will leave the inbox and will not run again.",
+                "%(count)d failed executions will leave the inbox and will not run again.",
+                "count",
+            ),
+            action="discard_selected",
+            danger=True,
+        )  # fmt: skip
+        if not isinstance(answer, dict):
+            return answer
+        by, reason = request.user.get_username(), visible_text(answer["reason"], 1_500)
+
+        def discard(ids: list[int], broker: Broker) -> list[int]:
+            return inbox_actions.discard(ids, by, reason, broker=broker)
+
+        text = ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count")
+        self._act(request, queryset, asked, discard, f"discard: {reason}", text)
+        return None
+
+    def _act(
+        self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, do: Do, message: str, text: Any
+    ) -> None:
+        """Act on the rows in chunks, write an audit entry for each row that was really moved, and tell the operator."""
+        done = refused = 0
+        try:
+            with open_broker() as broker:
+                for chunk in in_chunks(bare(asked.rows(queryset))):
+                    ids = [row.pk for row in chunk]
+                    moved = do(ids, broker)
+                    rows = SchedulerExecution.objects.filter(pk__in=ids)
+                    # The audit entry belongs to the execution, because the row has left the inbox. The page of
+                    # the execution shows the entry.
+                    record(request, rows.filter(pk__in=moved).only("type", "target_name", "execution_key"), message)
+                    done += len(moved)
+                    refused += rows.filter(state=State.FAILED.value).count() if len(moved) < len(ids) else 0
+        except BrokerError as error:
+            self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
+        else:
+            self._tell(request, asked, text, done, refused, count_of_state(asked.rows(queryset)))
+
+    def _replay(self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, minutes: int) -> None:
+        """Start a replay: republish the canary. The producers republish the other executions later."""
+        rows = asked.rows(queryset).prefetch_related(None).only("pk", "attempt")
+
+        def chosen() -> Iterator[list[tuple[int, int]]]:
+            for chunk in in_chunks(rows):
+                yield [(row.pk, row.attempt) for row in chunk]
+
+        words = _in_words(request, asked)
+        try:
+            with open_broker() as broker:
+                made = replay.start(key_of(request), chosen(), broker, request.user, words, minutes)
+        except BrokerError as error:
+            self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
+            return
+        if made is None:
+            self.message_user(request, _("It was asked already: a second click does nothing."), messages.WARNING)
+            return
+        record(request, [made], f"start: {made.total} executions, canary {made.canary}, {words}")
+        if made.state == Replay.State.STOPPED.value:
+            self.message_user(request, visible_text(made.reason), messages.WARNING)
+            return
+        text = ngettext(
+            "Execution %(canary)d goes first. %(count)d other follows when it has succeeded.",
+            "Execution %(canary)d goes first. %(count)d others follow when it has succeeded.",
+            made.total - 1,
+        ) % {"canary": made.canary, "count": made.total - 1}
+        if left := (asked.count or 0) - made.total:
+            said = _("Not among them: %(count)d, which had left the inbox or did not fit into one request.")
+            text += " " + said % {"count": left}
+        self.message_user(request, text, messages.SUCCESS)
+
+    def _tell(self, request: HttpRequest, asked: Answer, text: Any, done: int, refused: int, still: int) -> None:
+        """Tell the operator how many executions were moved, and why the other executions were not moved.
+
+        Args:
+            done: how many executions were moved.
+            refused: how many executions cannot be moved, because their message cannot be read.
+            still: how many selected executions are still in the inbox. This number includes the refused executions.
+        """
+        left = max(still - refused, 0)
+        seen = asked.count if asked.count is not None else done
+        gone = seen - done - refused - left
+        sentences = [text % {"count": done}]
+        if gone > 0:
+            sentences.append(_("Already handled: %(count)d.") % {"count": gone})
+        if refused:
+            said = _("Not possible: %(count)d, whose message cannot be read. Discard them.")
+            sentences.append(said % {"count": refused})
+        if left:
+            said = _("Left over: %(count)d, as one request has only so much time. Do it again.")
+            sentences.append(said % {"count": left})
+        whole = done and not left and not refused
+        self.message_user(request, " ".join(sentences), messages.SUCCESS if whole else messages.WARNING)
+
+
+def _in_words(request: HttpRequest, asked: Answer) -> str:
+    """Describes in words which rows were selected. The audit entry holds this text, so fields have database names."""
+    if not asked.across:
+        return "chosen one by one"
+    chosen = {name: str(value) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value}
+    said = [_one_in_words(name, value) for name, value in chosen.items()]
+    return visible_text("all that match " + ", ".join(said) if said else "all of the inbox", 400)
+
+
+def _one_in_words(name: str, value: str) -> str:
+    if name != "fingerprint":
+        return f"{name}={value}"
+    row = SchedulerExecution.objects.filter(state=State.FAILED.value, fingerprint=value).only("error_class").first()
+    return f"error group {value[:12]}" + (f" ({row.error_class})" if row is not None and row.error_class else "")

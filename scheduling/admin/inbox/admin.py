@@ -1,0 +1,231 @@
+"""The failed inbox: executions that failed for good and wait for an operator's decision."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone as clock
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from scheduling.admin.common.broker import open_broker
+from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
+from scheduling.admin.common.read_only import ReadOnly
+from scheduling.admin.executions.search import SCHEDULER, ExecutionList
+from scheduling.admin.inbox.actions import InboxActions
+from scheduling.admin.inbox.confirmation import list_behind
+from scheduling.admin.inbox.edit_republish import EditRepublish
+from scheduling.admin.inbox.filters import AgeFilter, ErrorClassFilter, FingerprintFilter, GroupedFilter, TargetFilter
+from scheduling.admin.inbox.groups import groups_of
+from scheduling.admin.replays.rows import lines
+from scheduling.admin.ui.links import execution_url, link, scheduler_url
+from scheduling.admin.ui.media import page_media
+from scheduling.admin.ui.paginators import InboxPaginator
+from scheduling.admin.ui.text import first_line, is_number, searched
+from scheduling.admin.ui.times import EMPTY, relative_time, relative_time_tag, time_tag
+from scheduling.broker import Broker, BrokerError
+from scheduling.conf import get_conf
+from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.inbox import sync
+from scheduling.models import FailedExecution
+from scheduling.models.execution import FailedQuerySet
+
+
+class InboxList(ExecutionList):
+    """Also loads the error messages, because the inbox shows the first line of each error."""
+
+    deferred = ("params", "reason")
+
+
+@admin.register(FailedExecution)
+class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
+    """The rows in state failed. Each row links to its execution's page."""
+
+    list_display = ("failed_at", "target", "schedule", "attempts_column", "error", "age")
+    list_display_links = None
+    list_filter = (
+        FingerprintFilter,
+        ("type", ChoiceFilter),
+        TargetFilter,
+        SchedulerFilter,
+        ErrorClassFilter,
+        AgeFilter,
+        GroupedFilter,
+    )
+    list_select_related = ()
+    search_fields = ("error_message", "target_name", "=id")
+    search_limit = 10_000
+    """How many of the newest failures a search reads.
+
+    The limit keeps a search fast. The search must read the message of each failure, and the failures are spread over a
+    table of millions of rows.
+    """
+    search_help_text = gettext_lazy(
+        "An id, or a part of an error's message or of a target's name, among the newest 10,000 failures "
+        "that the filters leave."
+    )
+    paginator = InboxPaginator
+    actions = ("republish_selected", "discard_selected")
+
+    @property
+    def media(self) -> Any:
+        search = AutocompleteSelect(FailedExecution._meta.get_field("scheduler"), self.admin_site).media
+        return super().media + search + page_media(scripts=("swap", "poll"))
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[FailedExecution]:
+        rows = super().get_queryset(request).filter(state=State.FAILED.value)
+        return rows.prefetch_related("scheduler", *SCHEDULER)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ExecutionList]:
+        return InboxList
+
+    def get_search_results(
+        self, request: HttpRequest, queryset: QuerySet[FailedExecution], search_term: str
+    ) -> tuple[QuerySet[FailedExecution], bool]:
+        """Finds rows by a part of the message or of the target's name, or by the whole fingerprint.
+
+        A number also finds the execution with this id.
+        """
+        term = searched(search_term)
+        if not term:
+            return queryset, False
+        oldest = queryset.order_by("-pk").values_list("pk", flat=True)[self.search_limit : self.search_limit + 1]
+        if not term.isdecimal() and (last := list(oldest)):
+            queryset = queryset.filter(pk__gt=last[0])
+        found = Q(error_message__icontains=term) | Q(target_name__icontains=term) | Q(fingerprint=term.lower())
+        if is_number(term):
+            found |= Q(pk=int(term))
+        return queryset.filter(found), False
+
+    @admin.display(description=gettext_lazy("Failed at"), ordering="finished_at")
+    def failed_at(self, row: FailedExecution) -> str:
+        return link(execution_url(row.pk), time_tag(row.finished_at))
+
+    @admin.display(description=gettext_lazy("Target"), ordering="target_name")
+    def target(self, row: FailedExecution) -> str:
+        name = visible_text(row.target_name, 80) or EMPTY
+        return format_html('{}<span class="sch-quiet sch-below">{}</span>', name, row.type)
+
+    @admin.display(description=gettext_lazy("Schedule"))
+    def schedule(self, row: FailedExecution) -> str:
+        if row.scheduler is None:
+            return EMPTY
+        return link(scheduler_url(row.scheduler_id), visible_text(row.scheduler, 60))
+
+    @admin.display(description=gettext_lazy("Attempts"))
+    def attempts_column(self, row: FailedExecution) -> int:
+        return row.attempt
+
+    @admin.display(description=gettext_lazy("Error"))
+    def error(self, row: FailedExecution) -> str:
+        return format_html(
+            '<span class="sch-error">{}</span><span class="sch-below sch-message">{}</span>',
+            visible_text(row.error_class, 80),
+            first_line(row.error_message),
+        )
+
+    @admin.display(description=gettext_lazy("Age"))
+    def age(self, row: FailedExecution) -> str:
+        return relative_time_tag(row.finished_at, getattr(row, "looked_at", None))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Adds a summary above the list: how many rows wait, the age of the oldest, and what the broker holds."""
+        summary: list[str] = []
+        if request.method == "GET" and self.has_view_permission(request):
+            with open_broker() as broker:
+                said = _broker_says(broker)  # first, because `_summary` counts the rows that this call makes
+                summary = [*self._summary(), *said]
+        extra = {"summary": summary, "module_name": _("failed executions"), **(extra_context or {})}
+        response = super().changelist_view(request, extra)
+        if isinstance(response, HttpResponseRedirect) and response.url == request.get_full_path():
+            return HttpResponseRedirect(list_behind(request))  # Django redirects to the same URL after an action
+        if request.method == "GET" and isinstance(response, TemplateResponse) and response.context_data is not None:
+            response.context_data.update(self._view(request, response.context_data.get("cl")))
+        return response
+
+    def _view(self, request: HttpRequest, changelist: ChangeList | None) -> dict[str, Any]:
+        """The template context of the plain list or of the view by error group.
+
+        The context includes the links between these two views. The links keep the filters and the search.
+        """
+        if changelist is None:
+            return {}
+        grouped = request.GET.get("group") == "error"
+        replays = lines(request, clock.now())
+        context = {
+            "replays": replays,
+            "replays_open": any(replay.is_open for replay in replays),
+            "grouped": grouped,
+            "flat_query": changelist.get_query_string({}, ["group"]),
+            "group_query": changelist.get_query_string({"group": "error"}, ["group", "fingerprint"]),
+        }
+        if grouped:
+            context |= {
+                "groups": groups_of(changelist, clock.now()),
+                "may_republish": self.has_republish_permission(request),
+                "may_discard": self.has_discard_permission(request),
+            }
+        return context
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Redirects to the execution's page, because an execution in the inbox has no page of its own."""
+        return HttpResponseRedirect(execution_url(object_id))
+
+    def _summary(self) -> list[str]:
+        failed = FailedExecution.objects.filter(state=State.FAILED.value)
+        count = failed.count()
+        if not count:
+            return [_("Nothing waits here: whatever failed was handled.")]
+        text = ngettext(
+            "%(count)d failed execution waits for a decision.",
+            "%(count)d failed executions wait for a decision.",
+            count,
+        )
+        sentences = [text % {"count": count}]
+        if since := FailedExecution.objects.oldest():
+            exact = count <= FailedQuerySet.scan_limit
+            said = _("The oldest failed %(age)s.") if exact else _("The oldest failed %(age)s or earlier.")
+            sentences.append(said % {"age": relative_time(since, clock.now())})
+        return sentences
+
+
+_seen: dict[str, sync.QueueAndRows] = {}
+"""Maps a broker's URL to two counts: the messages of the failed queue, and the parked rows of the inbox.
+
+The counts are from the last time that this process read the queue and found nothing to mend.
+"""
+
+
+def _broker_says(broker: Broker) -> list[str]:
+    """Create the missing rows for messages of the failed queue, and say how many messages the queue holds.
+
+    If the counts have not changed since the last sync, the messages are counted but not read. If the broker cannot be
+    reached, the page shows the error instead of the number. The broker is asked only once, because an unreachable
+    broker may take seconds to time out.
+    """
+    if not broker.has_failed_queue:
+        return []
+    try:
+        url = get_conf().broker_url
+        done = sync.sync(broker, clock.now(), only_if_changed=True, seen=_seen.get(url))
+        if done.standing and not (done.busy or done.rows or done.parked or done.removed):
+            _seen[url] = done.standing
+        count = broker.counts().failed
+    except BrokerError as error:
+        return [_("The broker cannot be asked for its failed queue: %s") % first_line(str(error))]
+    text = ngettext(
+        "The broker's failed queue holds %(count)d message.",
+        "The broker's failed queue holds %(count)d messages.",
+        count or 0,
+    )
+    return [text % {"count": count or 0}]

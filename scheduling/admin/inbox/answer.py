@@ -1,0 +1,157 @@
+"""The answer to a confirmation page of the inbox: what the page showed, and what the operator filled in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+from django.utils.dateparse import parse_datetime
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.common.confirm import reason_field
+from scheduling.admin.ui.paginators import count_of_state
+from scheduling.admin.ui.text import is_number
+from scheduling.models import FailedExecution
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The values that the POST of a confirmation page sends back.
+
+    Args:
+        posted: whether the POST comes from the confirmation page. If not, the confirmation page is
+            shown next.
+        across: True if the operator means all rows that match the filter and search in the URL; False if the operator
+            means only the ticked rows.
+        at: when the confirmation page was made. Executions that failed later were not on the page, so the action
+            does not change them.
+        count: the number of rows that the page showed; None if it showed no number.
+        same_query: whether the page was made with the filter and search in the request's URL.
+    """
+
+    posted: bool
+    across: bool
+    at: datetime | None
+    count: int | None
+    same_query: bool
+
+    @classmethod
+    def of(cls, request: HttpRequest) -> Answer:
+        """The answer that a POST contains. Malformed values are ignored."""
+        post, count = request.POST, request.POST.get("count", "")
+        return cls(
+            posted=bool(post.get("post")),
+            across=post.get("select_across") == "1",
+            at=_instant(post.get("asked_at", "")),
+            count=int(count) if is_number(count, 9) else None,
+            same_query=post.get("query", "") == request.GET.urlencode(),
+        )
+
+    def rows(self, queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
+        """The rows of a selection that had already failed when the confirmation page was made."""
+        if self.at is None:
+            return queryset
+        return queryset.filter(Q(finished_at__lte=self.at) | Q(finished_at__isnull=True))
+
+    def difference(self, queryset: QuerySet[FailedExecution]) -> str:
+        """A sentence that says how the selection changed after the confirmation page was made.
+
+        The result is empty if the selection did not change. The result is also empty if the selection became smaller,
+        because then no new confirmation is needed.
+        """
+        if not self.posted or not self.across:
+            return ""
+        if not self.same_query:
+            return _("The filter is not the one that you saw. Look again: this is what matches now.")
+        now = count_of_state(self.rows(queryset))
+        if self.count is None or now > self.count:
+            return _("%(now)d match now, and you saw %(seen)d. Look again.") % {"now": now, "seen": self.count or 0}
+        return ""
+
+
+class InboxForm(forms.Form):
+    """The questions of the confirmation page. For a large selection, the operator must type the number of rows.
+
+    Args:
+        across: True if the operator means all rows that match; False if the operator means only the ticked rows.
+        count: the number of rows that the page shows.
+    """
+
+    type_above = 100
+
+    def __init__(self, across: bool, count: int, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.count = count
+        if across and count > self.type_above:
+            self.fields["typed"] = forms.CharField(
+                label=_("Type %(count)s to confirm") % {"count": count},
+                help_text=_("It is many at once: type how many they are."),
+                widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off", "maxlength": 20}),
+                error_messages={"required": _("Type %(count)d to confirm.") % {"count": count}},
+            )
+
+    def clean_typed(self) -> str:
+        """Refuses a number that is not `count`. Spaces between the digits are ignored."""
+        typed: str = self.cleaned_data["typed"]
+        if "".join(typed.split()) != str(self.count):
+            raise ValidationError(self.fields["typed"].error_messages["required"], code="typed")
+        return typed
+
+
+class RepublishForm(InboxForm):
+    """Asks how to spread the executions over time, and whether a canary goes first.
+
+    For a single execution, the form does not ask for a canary.
+    """
+
+    minutes = forms.IntegerField(
+        label=gettext_lazy("Spread over, in minutes"),
+        help_text=gettext_lazy(
+            "0 starts all of them at once. Otherwise they start one after another, evenly, so that what failed under "
+            "load is not loaded again."
+        ),
+        initial=0,
+        required=False,
+        min_value=0,
+        max_value=24 * 60,
+        error_messages=dict.fromkeys(
+            ("invalid", "min_value", "max_value"), gettext_lazy("Give minutes as a whole number from 0 to 1440.")
+        ),
+    )
+    canary = forms.BooleanField(
+        label=gettext_lazy("Canary first: one, then the others only if it succeeds"),
+        help_text=gettext_lazy(
+            "The oldest of them runs at once. If it fails for good or is cancelled, no other is touched. It stands for "
+            "its own target only."
+        ),
+        required=False,
+    )
+
+    def __init__(self, across: bool, count: int, *args: Any, **options: Any) -> None:
+        super().__init__(across, count, *args, **options)
+        if count == 1:
+            del self.fields["canary"]
+
+
+class DiscardForm(InboxForm):
+    """Asks for the reason of the discard."""
+
+    reason = reason_field(
+        1_500,
+        gettext_lazy("It is kept with each of them: the next person will ask."),
+        error_messages={"required": gettext_lazy("Say why: without a reason nothing is discarded.")},
+    )
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        found = parse_datetime(text)
+    except ValueError:
+        return None
+    return found if found is not None and found.tzinfo is not None else None

@@ -1,0 +1,111 @@
+"""The confirmation page that the inbox shows after an operator chose rows and before an action changes them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from django.contrib import messages
+from django.db.models import Count, QuerySet
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone as clock
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, key_of
+from scheduling.admin.common.pages import Pages
+from scheduling.admin.inbox.answer import Answer, InboxForm
+from scheduling.admin.inbox.groups import target_words
+from scheduling.admin.ui.paginators import count_of_state
+from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import EMPTY
+from scheduling.core.text import visible_text
+from scheduling.models import FailedExecution
+
+GROUPS = 12
+SHOWN_COLUMNS = ("pk", "type", "target_name", "execution_key", "error_class", "error_message", "finished_at")
+
+
+class InboxConfirmation(Pages):
+    """Adds the confirmation page to the inbox."""
+
+    def ask(
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[FailedExecution],
+        asked: Answer,
+        questions: type[InboxForm],
+        *,
+        lead: Any,
+        action: str,
+        **texts: Any,
+    ) -> HttpResponse | dict[str, Any] | None:
+        """Show the confirmation page until the operator has answered it with valid values.
+
+        Args:
+            questions: the form class of the page.
+            lead: the page's first sentence, as a lazy translation with a singular and a plural form.
+
+        Returns:
+            The confirmation page, or the form's values once they are valid. The result is None if all chosen executions
+            have left the inbox.
+        """
+        difference = asked.difference(queryset)
+        filled = asked.posted and not difference
+        if filled and (form := questions(asked.across, asked.count or 0, request.POST)).is_valid():
+            return form.cleaned_data
+        # If the selection has changed, the page shows the present selection. If only a form value was wrong, the page
+        # shows the same selection again.
+        at = clock.now() if difference or asked.at is None else asked.at
+        queryset = replace(asked, at=at).rows(queryset)
+        count = count_of_state(queryset)
+        if not count:
+            text = _("None of the chosen executions is in the inbox any more.")
+            self.message_user(request, text, messages.WARNING)
+            return None
+        groups = queryset.order_by().values_list("type", "target_name").annotate(rows=Count("pk")).order_by("-rows")
+        rows = [(target_words(type_, name), number) for type_, name, number in groups[: GROUPS + 1]]
+        if len(rows) > GROUPS:
+            rows[GROUPS:] = [(_("others"), count - sum(number for _name, number in rows[:GROUPS]))]
+        shown = [("asked_at", at.isoformat()), ("count", count), ("query", request.GET.urlencode())]
+        # If the number of rows has changed, the operator must type the new number. The other form values are kept.
+        initial = {**request.POST.dict(), "typed": ""}
+        return Confirmation(
+            back=list_behind(request),
+            lead=lead % {"count": count},
+            groups=rows,
+            samples=[_sample(row) for row in bare(queryset)[:SAMPLES]],
+            more=max(count - SAMPLES, 0),
+            hidden=[*action_fields(request, action), *shown, ("key", key_of(request))],
+            warnings=[_("This is everything that matches the filter and search of the list.")] if asked.across else [],
+            error=difference,
+            form=questions(asked.across, count, request.POST if filled else None, initial=initial),
+            **texts,
+        ).response(request, self)
+
+
+def list_behind(request: HttpRequest) -> str:
+    """The URL of the list to show after an action.
+
+    After an action on one error group, the operator returns to the view of all error groups, because that one
+    error group may be empty now.
+    """
+    if request.GET.get("group") != "error" or "fingerprint" not in request.GET:
+        return request.get_full_path()
+    query = request.GET.copy()
+    del query["fingerprint"]
+    return f"{request.path}?{query.urlencode()}"
+
+
+def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
+    """The rows with only the columns that confirmation and audit entries need, without the list's prefetches."""
+    return queryset.prefetch_related(None).only(*SHOWN_COLUMNS)
+
+
+def _sample(row: FailedExecution) -> Any:
+    return format_html(
+        "{} <code>{}</code> {}",
+        visible_text(row.target_name or row.type or EMPTY, 80),
+        visible_text(row.execution_key),
+        first_line(f"{row.error_class}: {row.error_message}", 120),
+    )

@@ -1,0 +1,126 @@
+"""Edit and republish: run one failed execution again with other parameters.
+
+The parameters are checked against the handler's params model before the execution is published.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.admin.utils import unquote
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.common.audit import params_edits, record
+from scheduling.admin.common.broker import open_broker
+from scheduling.admin.common.confirm import Confirmation
+from scheduling.admin.common.pages import Page
+from scheduling.admin.executions.edit_page import EditPage, RunParamsForm
+from scheduling.admin.executions.lookup import way_back
+from scheduling.admin.params import diff as params_diff
+from scheduling.admin.ui.links import execution_url, link, scheduler_url
+from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import EMPTY
+from scheduling.broker import BrokerError
+from scheduling.core.text import visible_text
+from scheduling.handlers.targets import find_target, handler_of_execution
+from scheduling.inbox import actions as inbox_actions
+from scheduling.models import FailedExecution, SchedulerExecution
+
+
+class EditForm(RunParamsForm):
+    """The form for one execution's parameters. `attempt` is the number of the attempt whose failure the page showed."""
+
+    attempt = forms.IntegerField(widget=forms.HiddenInput)
+
+    def __init__(self, row: FailedExecution, data: Any = None) -> None:
+        target = find_target(row.type, row.target_id)
+        super().__init__(row, handler_of_execution(row), row.type, target, data, initial={"attempt": row.attempt})
+
+    def clean_attempt(self) -> int:
+        """Refuses the edit if the execution has run and failed again since the page was opened."""
+        attempt: int = self.cleaned_data["attempt"]
+        if attempt != self.row.attempt:
+            raise ValidationError(_("It ran and failed again meanwhile: look at it anew."), code="attempt")
+        return attempt
+
+
+class EditRepublish(EditPage):
+    """Adds the page "Edit and republish" to the inbox."""
+
+    pages = (Page("edit", "republish"),)
+    unchanged = gettext_lazy("Nothing is changed: it will run with the parameters that it had.")
+
+    def not_found(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
+        self.message_user(request, _("It is not in the inbox any more."), messages.WARNING)
+        return HttpResponseRedirect(execution_url(unquote(object_id)))
+
+    def edit_view(self, request: HttpRequest, row: FailedExecution) -> HttpResponse:
+        """GET shows the form. The form's POST shows the confirmation page. The confirmation's POST republishes."""
+        back = execution_url(row.pk)
+        if not row.type:
+            self.message_user(request, _("Its message cannot be read, so it has no parameters."), messages.ERROR)
+            return HttpResponseRedirect(back)
+        return self.edit_response(request, EditForm(row, request.POST if request.method == "POST" else None))
+
+    def edit_question(self, request: HttpRequest, form: EditForm) -> Confirmation:
+        row = form.row
+        return Confirmation(
+            title=_("Edit and republish"),
+            lead=_("The execution will run again with these parameters, with its retries at zero."),
+            submit=_("Republish"),
+            facts=[
+                (_("Execution"), row.pk),
+                (_("Target"), visible_text(row.target_name or row.type)),
+                (_("Schedule"), _schedule(row, request)),
+                (_("Error"), first_line(f"{row.error_class}: {row.error_message}", 200)),
+            ],
+            warnings=_warnings(form),
+            hidden=[("attempt", row.attempt)],
+            **way_back(row),
+        )
+
+    def apply_edit(self, request: HttpRequest, form: EditForm) -> str:
+        row, params, attempt = form.row, form.cleaned_data["params"], form.cleaned_data["attempt"]
+        by, back = request.user.get_username(), execution_url(row.pk)
+        try:
+            with open_broker() as broker:
+                done = inbox_actions.republish([row.pk], broker, by, params=params, attempt=attempt)
+        except BrokerError as error:
+            self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
+            return back
+        if not done:
+            self.message_user(request, _("It is not in the inbox any more."), messages.WARNING)
+            return back
+        edits = params_edits(form.handler, form.old, params)
+        record(request, SchedulerExecution.objects.filter(pk=row.pk), "republish", edits)
+        self.message_user(request, _("It was republished with the parameters that are shown here."), messages.SUCCESS)
+        # Plain SQL may have written params that are not a JSON object.
+        kept = getattr(row.scheduler, "params", None)
+        if edits and isinstance(kept, dict) and params_diff.changes(form.handler, params, kept):
+            said = _("Its schedule keeps its own parameters, and runs with those next time: {}")
+            self.message_user(request, format_html(said, _schedule(row, request)), messages.WARNING)
+        return back
+
+
+def _warnings(form: EditForm) -> list[str]:
+    if form.target is None:
+        return [_("Its target is deleted: it will fail again.")]
+    if form.handler is None:
+        return [_("Its code is not registered here, so the parameters cannot be checked.")]
+    return []
+
+
+def _schedule(row: SchedulerExecution, request: HttpRequest) -> str:
+    """The schedule's name, as a link to its page if the user may view it."""
+    if row.scheduler is None:
+        return EMPTY
+    name = visible_text(row.scheduler, 120)
+    if not request.user.has_perm("scheduling.view_scheduler"):
+        return name
+    return link(scheduler_url(row.scheduler_id), name)

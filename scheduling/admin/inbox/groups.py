@@ -1,0 +1,131 @@
+"""The view of the inbox by error group. It shows thousands of failures as a few groups."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime, timedelta
+from types import SimpleNamespace
+from typing import ClassVar
+
+from django.contrib.admin.views.main import ChangeList
+from django.utils.formats import date_format
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from scheduling.admin.ui import svg
+from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import EMPTY, time_with_relative
+from scheduling.core.text import visible_text
+from scheduling.models import SchedulerExecution
+
+TARGETS = 3
+DAYS = 14
+WIDTH, HEIGHT, GAP = 8, 28, 2
+
+
+@dataclass
+class Groups:
+    """What the template shows. `rows` are the groups, and `more` is the number of groups that are left out."""
+
+    rows: list[SimpleNamespace]
+    more: int
+    newest: int
+    """How many of the newest failures were counted; 0 if all failures were counted."""
+
+    shown_groups: ClassVar[int] = 100
+    """The page shows at most this many groups, the largest first. A filter or the search finds the other groups."""
+    newest_counted: ClassVar[int] = 10_000
+    """How many of the newest failures are counted.
+
+    Failures are spread over a table of millions of rows, so the database reads about one disk page for each failure.
+    The limit bounds this cost. One query fetches the failures, and Python counts them, because several counting queries
+    would read the same disk pages several times.
+    """
+
+
+@dataclass
+class Cause:
+    """The failures with one fingerprint: their number by target, and the times when the executions ended."""
+
+    fingerprint: str
+    latest: int
+    """The primary key of the newest failure."""
+    targets: Counter[tuple[str, str]] = field(default_factory=Counter)
+    ends: list[datetime] = field(default_factory=list)
+
+
+def target_words(type_: str, name: str) -> str:
+    """A target in words: `reports.sales (report)`. A message that cannot be read has no target."""
+    return f"{visible_text(name or EMPTY, 80)} ({type_})" if type_ else _("messages that cannot be read")
+
+
+def groups_of(changelist: ChangeList, now: datetime) -> Groups:
+    """The error groups of the failures that match the list's filters and search. This takes two queries."""
+    newest = Groups.newest_counted
+    failures = changelist.queryset.prefetch_related(None).defer(None).order_by("-pk")
+    rows = list(failures.values_list("fingerprint", "pk", "finished_at", "type", "target_name")[: newest + 1])
+    causes: dict[str, Cause] = {}
+    for fingerprint, pk, finished_at, type_, name in rows[:newest]:
+        cause = causes.setdefault(fingerprint, Cause(fingerprint, pk))
+        cause.targets[type_, name] += 1
+        if finished_at is not None:
+            cause.ends.append(finished_at)
+    ordered = sorted(causes.values(), key=lambda cause: (-cause.targets.total(), -cause.latest))
+    found = ordered[: Groups.shown_groups]
+    samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
+    capped = len(rows) > newest  # there are more failures than were counted
+    return Groups(
+        [_group(changelist, cause, samples.get(cause.latest), capped, now) for cause in found],
+        more=len(causes) - len(found),
+        newest=newest if capped else 0,
+    )
+
+
+def _group(
+    changelist: ChangeList, cause: Cause, sample: SchedulerExecution | None, capped: bool, now: datetime
+) -> SimpleNamespace:
+    targets = sorted(cause.targets.items(), key=lambda item: (-item[1], item[0][1]))
+    names = [f"{target_words(*target)}: {count}" for target, count in targets]
+    return SimpleNamespace(
+        fingerprint=cause.fingerprint,
+        count=cause.targets.total(),
+        capped=capped,
+        # The sample may have been deleted since the count.
+        name=visible_text(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,
+        message=first_line(sample.error_message) if sample is not None else "",
+        first=time_with_relative(min(cause.ends, default=None), now),
+        last=time_with_relative(max(cause.ends, default=None), now),
+        targets=names[:TARGETS],
+        more_targets=len(names[TARGETS:]),
+        trend=trend(Counter(end.astimezone(UTC).date() for end in cause.ends), now),
+        sample=execution_url(cause.latest),
+        latest=cause.latest,
+        query=changelist.get_query_string({"fingerprint": cause.fingerprint}, ["group"]),
+        # The group's buttons post to a URL with this query string. Because of the parameter `group`, the
+        # operator sees the view by error group again after the action.
+        act=changelist.get_query_string({"fingerprint": cause.fingerprint, "group": "error"}),
+    )
+
+
+def trend(counts: Mapping[date, int], now: datetime) -> SafeString:
+    """A picture with one bar for each of the last `DAYS` days. A day without a failure is a thin line."""
+    first = now.astimezone(UTC).date() - timedelta(days=DAYS - 1)
+    days = [first + timedelta(days=number) for number in range(DAYS)]
+    values = [counts.get(day, 0) for day in days]
+    shapes = []
+    for place, (day, value, tall) in enumerate(zip(days, values, svg.bars(values, HEIGHT, 3), strict=True)):
+        height = tall if value else 1
+        title = f"{date_format(day, 'j M')}: {value}"
+        css = "sch-trend-bar" if value else "sch-trend-none"
+        shapes.append(svg.rect(place * (WIDTH + GAP), HEIGHT - height, WIDTH, height, css, title))
+    text = ngettext(
+        "%(count)d failed in the last %(days)d days; today %(today)d, at most %(top)d on one day",
+        "%(count)d failed in the last %(days)d days; today %(today)d, at most %(top)d on one day",
+        sum(values),
+    )
+    label = text % {"count": sum(values), "days": DAYS, "today": values[-1], "top": max(values)}
+    return svg.picture(DAYS * (WIDTH + GAP) - GAP, HEIGHT, label, shapes, css="sch-trend")

@@ -1,0 +1,161 @@
+"""A form field for a JSON object. The field shows indented JSON. Its error messages say where the mistake is."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.admin.ui.text import is_storable
+from scheduling.core.text import visible_text
+
+MAX_LENGTH = 200_000
+"""The maximum number of characters that the field accepts. Parameters written by hand are far shorter."""
+
+MAX_DEPTH = 50
+
+
+def pretty(value: Any) -> str:
+    """The value as indented JSON. The names keep their stored order."""
+    try:
+        text = json.dumps(value, indent=2, ensure_ascii=False, default=str)
+    except RecursionError:
+        # Only a foreign message can be nested so deeply.
+        return str(_("It is nested too deeply to be shown."))
+    # Half of a surrogate pair cannot be sent to a browser, so it is shown as a JSON escape.
+    return text.encode(errors="backslashreplace").decode()
+
+
+class PrettyJSONWidget(forms.Textarea):
+    """A text area of 4 to 24 rows. Its height follows the number of lines."""
+
+    def __init__(self, attrs: dict[str, Any] | None = None) -> None:
+        super().__init__({"cols": 60, "class": "sch-json vLargeTextField", "spellcheck": "false", **(attrs or {})})
+
+    def get_context(self, name: str, value: Any, attrs: dict[str, Any] | None) -> dict[str, Any]:
+        context = super().get_context(name, value, attrs)
+        lines = str(value or "").count("\n") + 1
+        context["widget"]["attrs"]["rows"] = min(max(lines + 1, 4), 24)
+        return context
+
+
+class PrettyJSONField(forms.JSONField):
+    """A form field for a JSON object. An empty text gives `{}`.
+
+    The field refuses text that is not JSON, values other than objects, a name given twice, NaN and Infinity, and
+    characters that some databases refuse. Each refusal is a sentence. For invalid JSON, the sentence
+    names the line and column.
+    """
+
+    widget = PrettyJSONWidget
+    objects_only = True
+    default_error_messages = {
+        "invalid": _("This is not JSON: %(what)s at line %(line)s, column %(column)s, near %(near)s."),
+        "object": _('Write a JSON object, such as {"region": "eu"}.'),
+        "twice": _("The name %(name)s is given twice; keep one."),
+        "number": _("JSON has no number %(name)s; write a finite number, or null."),
+        "deep": _("This is nested too deeply; use a flatter object."),
+        "number_size": _("A number in it has too many digits to be read."),
+        "characters": _("It holds a NUL or half of a character pair, which databases refuse."),
+        "long": _("It has %(length)s characters; at most %(limit)s are taken."),
+    }
+
+    def __init__(self, **kwargs: Any) -> None:
+        kwargs.setdefault("required", False)
+        super().__init__(**kwargs)
+
+    def to_python(self, value: Any) -> Any:
+        """Parses the text. Raises a ValidationError with a sentence for the user."""
+        if self.disabled or isinstance(value, dict):
+            return value
+        text = str(value or "").strip()
+        if not text:
+            return {}
+        if len(text) > MAX_LENGTH:
+            raise self._error("long", length=len(text), limit=MAX_LENGTH)
+        found = self._loads(text)
+        if self.objects_only and not isinstance(found, dict):
+            raise self._error("object")
+        self._refuse_unusable(found)
+        return found
+
+    def prepare_value(self, value: Any) -> Any:
+        """Indents a stored value. A text that was just refused stays as the user wrote it."""
+        if isinstance(value, str):
+            return value
+        return "{}" if value in (None, {}) else pretty(value)
+
+    def bound_data(self, data: Any, initial: Any) -> Any:
+        """Shows the posted text again unchanged, even if it is invalid."""
+        return initial if self.disabled else data
+
+    def has_changed(self, initial: Any, data: Any) -> bool:
+        """Compares the values. Spaces and the order of names do not count."""
+        try:
+            # JSON text is compared, because Python treats `True` and `1` as equal.
+            return json.dumps(initial or {}, sort_keys=True) != json.dumps(self.to_python(data), sort_keys=True)
+        except ValidationError:
+            return True
+
+    def _refuse_unusable(self, found: Any) -> None:
+        waiting: list[tuple[Any, int]] = [(found, 1)]
+        while waiting:
+            value, depth = waiting.pop()
+            if depth > MAX_DEPTH:
+                raise self._error("deep")
+            if isinstance(value, dict):
+                waiting += [(part, depth + 1) for pair in value.items() for part in pair]
+            elif isinstance(value, list):
+                waiting += [(part, depth + 1) for part in value]
+            elif isinstance(value, str) and not is_storable(value):
+                raise self._error("characters")
+            elif isinstance(value, float) and not math.isfinite(value):
+                raise self._error("number", name=str(value))  # Python reads 1e999 as infinity
+
+    def _error(self, code: str, **params: Any) -> ValidationError:
+        return ValidationError(self.error_messages[code], code=code, params=params)
+
+    def _loads(self, text: str) -> Any:
+        try:
+            return json.loads(text, object_pairs_hook=self._pairs, parse_constant=self._constant)
+        except json.JSONDecodeError as error:
+            raise self._invalid(text, error) from None
+        except RecursionError:
+            raise self._error("deep") from None
+        except ValueError:
+            # Python refuses to convert numbers with thousands of digits.
+            raise self._error("number_size") from None
+
+    def _invalid(self, text: str, error: json.JSONDecodeError) -> ValidationError:
+        line, column = error.lineno, error.colno
+        near = text.splitlines()[line - 1][max(column - 11, 0) : column + 10].strip()
+        # The parser's message becomes part of a sentence, so its capital letter and its full stop are removed.
+        what = error.msg[:1].lower() + error.msg[1:].rstrip(".")
+        place = f"“{visible_text(near)}”" if near else str(_("the end"))
+        return self._error("invalid", what=what, line=line, column=column, near=place)
+
+    def _pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for name, value in pairs:
+            if name in found:
+                # Without this refusal, the json module would silently keep the last value.
+                raise self._error("twice", name=f"“{visible_text(name, 60)}”")
+            found[name] = value
+        return found
+
+    def _constant(self, name: str) -> Any:
+        raise self._error("number", name=name)
+
+
+JSON_LIMIT = 20_000
+
+
+def json_block(value: object) -> SafeString:
+    """A value as indented JSON in HTML. The JSON is cut after JSON_LIMIT characters."""
+    return format_html('<pre class="sch-code" tabindex="0">{}</pre>', visible_text(pretty(value), JSON_LIMIT))

@@ -1,0 +1,138 @@
+"""The pages of replays: a list, a page for each replay, and a panel above the failed inbox.
+
+The panel shows open and recently finished replays. Each open replay has a button that stops the replay.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.template.response import TemplateResponse
+from django.utils import timezone as clock
+from django.utils.decorators import method_decorator
+from django.utils.html import format_html
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+from django.views.decorators.http import require_safe
+
+from scheduling.admin.common.audit import record
+from scheduling.admin.common.pages import READ, Page
+from scheduling.admin.common.read_only import ReadOnly
+from scheduling.admin.replays.rows import canary_states, in_words, line, lines, replay_chip
+from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.links import admin_url, execution_url, list_url
+from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
+from scheduling.core.text import visible_text
+from scheduling.inbox import replay
+from scheduling.models import Replay, SchedulerExecution
+
+ITEMS = 50
+
+
+@admin.register(Replay)
+class ReplayAdmin(ReadOnly):
+    """The list of replays and the page of a replay, for users who may view the inbox."""
+
+    pages = (Page("part", "view", "part/", READ), Page("stop", "republish", methods=("POST",)))
+    list_display = ("started", "state_column", "progress", "selection_column", "who")
+    list_display_links = ("started",)
+    list_filter = ("state",)
+    sortable_by = ()
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return request.user.has_perm("scheduling.view_failedexecution")
+
+    def has_republish_permission(self, request: HttpRequest) -> bool:
+        return request.user.has_perm("scheduling.republish_failedexecution")
+
+    @admin.display(description=gettext_lazy("Started"))
+    def started(self, row: Replay) -> str:
+        return time_tag(row.created_at)
+
+    @admin.display(description=gettext_lazy("State"))
+    def state_column(self, row: Replay) -> str:
+        return replay_chip(row)
+
+    @admin.display(description=gettext_lazy("Progress"))
+    def progress(self, row: Replay) -> str:
+        return format_html(
+            '{}<span class="sch-below sch-message">{}</span>', in_words(row), visible_text(row.reason, 200)
+        )
+
+    @admin.display(description=gettext_lazy("Selection"))
+    def selection_column(self, row: Replay) -> str:
+        return visible_text(row.selection, 120)
+
+    @admin.display(description=gettext_lazy("Requested by"))
+    def who(self, row: Replay) -> str:
+        """The user name as it was stored, because the account may have been deleted since."""
+        return visible_text(row.requested_by, 60)
+
+    def part_view(self, request: HttpRequest) -> HttpResponse:
+        """Open and recently finished replays as an HTML fragment, which the script poll.js fetches."""
+        found = lines(request, clock.now())
+        # The page around the panel was rendered while a replay was open. If no replay is open now, the page's list of
+        # failures is out of date.
+        context = {"replays": found, "ended": not any(entry.is_open for entry in found)}
+        # The script recognises the panel by this header. A login page does not have the header.
+        headers = {"X-Part": "replays"}
+        return TemplateResponse(request, "admin/scheduling/replay/lines.html", context, headers=headers)
+
+    def stop_view(self, request: HttpRequest, row: Replay) -> HttpResponse:
+        """POST stops the replay at once, without a confirmation page, because stopping is urgent."""
+        if replay.stop(row.pk, f"Stopped by {request.user.get_username()}."):
+            row.refresh_from_db()
+            record(request, [row], f"stop: {row.sent} of {row.total} sent")
+            text = _("It is stopped. %(words)s What was not sent stays in the inbox.") % {"words": in_words(row)}
+            self.message_user(request, text, messages.SUCCESS)
+        else:
+            self.message_user(request, _("It had ended already; nothing was stopped."), messages.WARNING)
+        own = admin_url("scheduling_replay_change", row.pk)
+        return HttpResponseRedirect(list_url("failedexecution") if request.POST.get("inbox") else own)
+
+    @method_decorator(require_safe)
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """The replay's page, read-only."""
+        return self.with_row(request, object_id, self._page, extra_context or {})
+
+    def _page(self, request: HttpRequest, row: Replay, extra_context: dict[str, Any]) -> HttpResponse:
+        now = clock.now()
+        found = line(request, row, now, canary_states([row]))
+        context = {
+            "title": _("Replay %(id)s") % {"id": row.pk},
+            "original": row,
+            "line": found,
+            "facts": [
+                (_("Selection"), found.selection),
+                (_("Requested by"), found.by),
+                (_("Started"), found.started),
+                (_("Canary"), found.canary),
+                (_("Spread over, in minutes"), row.minutes or EMPTY),
+                (_("Finished"), time_with_relative(row.finished_at, now)),
+            ],
+            "items": _items(row),
+            "more": max(row.total - ITEMS, 0),
+            **extra_context,
+        }
+        return self.page_response(request, "admin/scheduling/replay/page.html", **context)
+
+
+def _items(row: Replay) -> list[tuple[str, str, SafeString | str]]:
+    """The URL, name and current state of each of the replay's first executions."""
+    chunk = row.chunks.order_by("first").first()
+    pairs = chunk.items[:ITEMS] if chunk is not None and isinstance(chunk.items, list) else []
+    ids = [pair[0] for pair in pairs if isinstance(pair, list) and pair and isinstance(pair[0], int)]
+    found = SchedulerExecution.objects.only("state", "type", "target_name", "execution_key").in_bulk(ids)
+    return [
+        (
+            execution_url(pk),
+            visible_text(found[pk], 120) if pk in found else str(pk),
+            state_badge(found[pk].state) if pk in found else _("removed by retention"),
+        )
+        for pk in ids
+    ]

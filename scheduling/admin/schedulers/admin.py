@@ -1,0 +1,186 @@
+"""The pages of Schedulers, on which operators define what runs and when."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth import get_user_model
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.utils import timezone as clock
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.common.audit import form_edits, message
+from scheduling.admin.common.audited import Audited
+from scheduling.admin.common.filters import SchedulerTypeFilter
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.schedulers.columns import SchedulerColumns, last_executions
+from scheduling.admin.schedulers.duplicate import ARGUMENT, Duplicate
+from scheduling.admin.schedulers.form import SchedulerForm
+from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
+from scheduling.admin.schedulers.overdue import overdue
+from scheduling.admin.schedulers.pause import PauseActions
+from scheduling.admin.schedulers.preview import Preview, live_panel
+from scheduling.admin.schedulers.recent_runs import recent_runs
+from scheduling.admin.schedulers.retry_panel import retry_panel
+from scheduling.admin.schedulers.run_now import RunNow
+from scheduling.admin.ui.autocomplete import Autocomplete
+from scheduling.admin.ui.media import page_media
+from scheduling.admin.ui.times import EMPTY, time_tag
+from scheduling.core.cron import ZoneError, zone
+from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.text import visible_text
+from scheduling.handlers import Handler
+from scheduling.handlers.targets import handler_of
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import TARGETS
+
+
+@admin.register(Scheduler)
+class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns, Audited):
+    """The form of a schedule, and the list of schedules with the actions "switch on", "switch off" and "run now"."""
+
+    form = SchedulerForm
+    list_filter = ("status", SchedulerTypeFilter, "group")
+    search_fields = (
+        "description",
+        "schedule",
+        *(f"{type_}__{column}" for type_, kind in TARGET_KINDS.items() for column in kind.searched),
+    )
+    search_help_text = gettext_lazy("Searches description, expression and target.")
+    actions = ("switch_on", "switch_off", "run_selected")
+    raw_id_fields = ("user",)
+    readonly_fields = ("next_runs", "retry_table")
+    shown_instead = {"params": "params_shown", "date_time": "date_shown", "user": "user_shown"}
+    fieldsets = (
+        (None, {"fields": ("description",)}),
+        (
+            gettext_lazy("What"),
+            {
+                "fields": (*TARGETS, "params"),
+                "description": gettext_lazy("Choose exactly one."),
+            },
+        ),
+        (
+            gettext_lazy("When"),
+            {
+                "fields": ("schedule", "date_time", "timezone", "status", "pause_reason", "next_runs"),
+                "description": gettext_lazy(
+                    "Give a schedule, or one date and time. Where clocks change, a job at fixed hours runs once in a "
+                    "repeated hour and right after a skipped one; a job such as */10 follows real time."
+                ),
+            },
+        ),
+        (
+            gettext_lazy("Retry policy"),
+            {
+                "fields": (
+                    "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
+                    "retry_table",
+                ),
+                "description": gettext_lazy("What is empty is inherited from the target's code or the settings."),
+            },
+        ),
+        (gettext_lazy("Run control"), {"fields": ("time_limit", "stay_alive", "language")}),
+        (gettext_lazy("Who"), {"fields": ("user", "group")}),
+    )  # fmt: skip
+
+    @property
+    def media(self) -> Any:
+        return super().media + page_media(sheets=("dashboard", "scheduler"), scripts=("live",))
+
+    def get_autocomplete_fields(self, request: HttpRequest) -> Any:
+        """The user field has autocomplete if the project's user admin has a search. Otherwise users type a key."""
+        user_admin = self.admin_site._registry.get(get_user_model())
+        return ("user",) if user_admin is not None and user_admin.search_fields else ()
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Removes the buttons that add, change or delete a related row.
+
+        The field of a target gets a button to view the target.
+        """
+        if db_field.name in self.get_autocomplete_fields(request):
+            kwargs["widget"] = Autocomplete(db_field, self.admin_site, _("No user"))
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name in (*TARGETS, "user", "group"):
+            for ability in ("can_add_related", "can_change_related", "can_delete_related"):
+                setattr(field.widget, ability, False)
+            if db_field.name in TARGETS:
+                field.widget.can_view_related = True
+                field.widget.widget.attrs["data-params-target"] = ""
+            elif db_field.name == "user":
+                chooser: Any = field
+                chooser.label_from_instance = visible_text
+        return field
+
+    def code_of(self, row: Scheduler) -> Handler | None:
+        return handler_of(row)
+
+    @admin.display(description=gettext_lazy("Date and time"))
+    def date_shown(self, row: Scheduler) -> str:
+        """The date and time in the schedule's zone."""
+        try:
+            return time_tag(row.date_time, zone(row.zone_name))
+        except ZoneError:
+            return time_tag(row.date_time)
+
+    @admin.display(description=gettext_lazy("User"))
+    def user_shown(self, row: Scheduler) -> str:
+        """The user's name as safe text, because users choose their names themselves."""
+        return visible_text(row.user, 150) if row.user is not None else EMPTY
+
+    @admin.display(description=gettext_lazy("Next 10 runs"))
+    def next_runs(self, row: Scheduler) -> str:
+        """The next runs according to the values in the form. After a refused save, these are the posted values.
+
+        A script updates the panel while the user types.
+        """
+        return live_panel("runs", next_runs_panel(row))
+
+    @admin.display(description=gettext_lazy("Attempts"))
+    def retry_table(self, row: Scheduler) -> str:
+        return live_panel("retry", retry_panel(row))
+
+    def save_model(self, request: HttpRequest, obj: Scheduler, form: ModelForm, change: bool) -> None:
+        """A new schedule belongs to the user who adds it, unless the form names another user."""
+        if not change and obj.user_id is None:
+            obj.user_id = request.user.pk
+        super().save_model(request, obj, form, change)
+
+    def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
+        """The audit entry of a copy names the copied schedule and the differences."""
+        if add and form.source is not None:
+            edits = form_edits(form, self.code_of(form.instance))
+            return message(f"added as a copy of schedule {form.source.pk}", edits)
+        return super().construct_change_message(request, form, formsets, add)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        context = {
+            "may_run": self.has_run_permission(request),
+            "may_pause": self.has_pause_permission(request),
+            "may_add": self.has_add_permission(request),
+            "copy_argument": ARGUMENT,
+            "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
+            **(extra_context or {}),
+        }
+        return super().change_view(request, object_id, form_url, context)
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Adds the stored schedule's state above the form, and the recent runs below the form.
+
+        The state and the recent runs ignore unsaved values.
+        """
+        if not context.get("original"):
+            context["copied"] = visible_text(source, 120) if (source := self.source_of(request)) is not None else ""
+        stored = Scheduler.objects.filter(pk=context["original"].pk).first() if context.get("original") else None
+        if stored is not None:
+            context["overdue"] = overdue(stored, clock.now())
+            stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
+            context["recent"] = recent_runs(stored, Viewer.of(request))
+            context["plan_error"] = visible_text(stored.plan_error, 500)
+            context["standing"], context["standing_on"] = self.standing(stored), stored.status
+        return super().render_change_form(request, context, *args, **kwargs)

@@ -1,0 +1,178 @@
+"""The columns of the list of Schedulers, and the latest execution of each row."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import OuterRef, QuerySet, Subquery
+from django.http import HttpRequest
+from django.utils import timezone as clock
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
+
+from scheduling.admin.ui.badges import active_badge, badge, registered_badge, state_badge
+from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.schedules import in_words, plan_error_badge
+from scheduling.admin.ui.times import EMPTY, relative_time, time_tag
+from scheduling.core.cron import CronError, ZoneError, zone
+from scheduling.core.text import visible_text
+from scheduling.handlers.targets import handler_of
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.scheduler import TARGETS
+
+
+def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
+    """The latest execution of each schedule, by the schedule's id.
+
+    The function makes two queries, whatever the number of executions. For each id, the subquery reads one entry of the
+    index (scheduler, -id). A GROUP BY would read the entries of all executions of these schedules.
+    """
+    latest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")[:1]
+    found = (
+        Scheduler.objects.filter(pk__in=ids).order_by().annotate(last=Subquery(latest)).values_list("last", flat=True)
+    )
+    rows = SchedulerExecution.objects.only("state", "scheduler_id", "scheduled_at", "finished_at", "missed")
+    return {row.scheduler_id: row for row in rows.filter(pk__in=[pk for pk in found if pk])}  # type: ignore[misc]
+
+
+class SchedulerList(ChangeList):
+    """Sets `last_execution` on each row of the page."""
+
+    def get_results(self, request: HttpRequest) -> None:
+        super().get_results(request)
+        rows = list(self.result_list)
+        latest = last_executions([row.pk for row in rows])
+        now = clock.now()
+        for row in rows:
+            row.last_execution = latest.get(row.pk)
+            row.looked_at = now
+        self.result_list = rows
+
+
+class SchedulerColumns(admin.ModelAdmin):
+    """Columns of the list, and the summary line of a schedule's own page."""
+
+    list_display = (
+        "name", "target_column", "schedule_column", "zone_column", "next_column", "last_column", "active",
+    )  # fmt: skip
+    list_display_links = ("name",)
+    list_select_related = ()
+    list_per_page = 50
+    show_full_result_count = False
+    show_facets = admin.ShowFacets.NEVER
+    ordering = ("id",)
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return SchedulerList
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Scheduler]:
+        """Fetches the targets in separate queries. With a join, the database would sort the whole table."""
+        return super().get_queryset(request).prefetch_related(*TARGETS)
+
+    @admin.display(description=gettext_lazy("Description"), ordering="description")
+    def name(self, row: Scheduler) -> str:
+        return visible_text(row, 120)
+
+    @admin.display(description=gettext_lazy("Target"))
+    def target_column(self, row: Scheduler) -> str:
+        if row.target is None:
+            return EMPTY
+        known = handler_of(row) is not None
+        return format_html(
+            '{}<span class="sch-quiet sch-below">{}</span>{}',
+            visible_text(row.target, 80),
+            row.target_type,
+            "" if known else registered_badge(row.target_type, getattr(row.target, "handler_name", "")),
+        )
+
+    @admin.display(description=gettext_lazy("Schedule"))
+    def schedule_column(self, row: Scheduler) -> str:
+        try:
+            words = in_words(row)
+        except (CronError, ZoneError):
+            return format_html("<code>{}</code>", visible_text(row.schedule, 80))
+        if row.date_time is not None:
+            return words
+        return format_html(
+            '<span lang="en" title="{}">{}</span><code class="sch-below sch-cron-text">{}</code>',
+            row.schedule,
+            words,
+            visible_text(row.schedule, 80),
+        )
+
+    @admin.display(description=gettext_lazy("Zone"), ordering="timezone")
+    def zone_column(self, row: Scheduler) -> str:
+        # Lets a narrow column break the name after a slash.
+        return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in visible_text(row.zone_name).split("/")))
+
+    @admin.display(description=gettext_lazy("Next run"), ordering="next_run_at")
+    def next_column(self, row: Scheduler) -> str:
+        """The date and time of the next run, and the time until then, or the reason why no run is planned."""
+        if row.plan_error:
+            return format_html(
+                '{}<span class="sch-below sch-error">{}</span>',
+                plan_error_badge(row),
+                visible_text(row.plan_error, 160),
+            )
+        if row.next_run_at is None:
+            return EMPTY
+        now: datetime = getattr(row, "looked_at", None) or clock.now()
+        try:
+            info = zone(row.zone_name)
+        except ZoneError:
+            return time_tag(row.next_run_at)
+        below = format_html('<span class="sch-quiet sch-below">{}</span>', time_tag(row.next_run_at, info))
+        return format_html("{}{}", self._how_long(row, row.next_run_at, now), below)
+
+    @admin.display(description=gettext_lazy("Last result"))
+    def last_column(self, row: Scheduler) -> str:
+        """The state of the latest execution, as a link to it."""
+        last: SchedulerExecution | None = getattr(row, "last_execution", None)
+        if last is None:
+            return format_html('<span class="sch-quiet">{}</span>', _("never ran"))
+        address = execution_url(last.pk)
+        at = last.finished_at or last.scheduled_at
+        return format_html(
+            '<a class="sch-chip-link" href="{}">{}</a><span class="sch-quiet sch-below">{}</span>',
+            address,
+            state_badge(last.state),
+            relative_time(at, getattr(row, "looked_at", None)),
+        )
+
+    @admin.display(description=gettext_lazy("Active"), ordering="status")
+    def active(self, row: Scheduler) -> str:
+        if not row.paused_because:
+            return active_badge(row.status)
+        why = visible_text(row.paused_because, 120)
+        return format_html('{}<span class="sch-quiet sch-below sch-message">{}</span>', active_badge(row.status), why)
+
+    def standing(self, row: Scheduler) -> SafeString:
+        """The summary line of a schedule's own page. It has the status, the next run and the last result."""
+        parts = [
+            ("", active_badge(row.status)),
+            *([(_("Reason for the pause:"), visible_text(row.paused_because))] if row.paused_because else []),
+            (_("Next run:"), _("none") if row.next_run_at is None else self._inline(row, row.next_run_at)),
+            (_("Last result:"), self.last_column(row)),
+        ]
+        return format_html_join("", "<span>{} {}</span>", parts)
+
+    @staticmethod
+    def _how_long(row: Scheduler, instant: datetime, now: datetime) -> SafeString | str:
+        if not row.is_overdue(now):
+            return relative_time(instant, now)
+        why = _("No producer has claimed it. Is manage.py run_scheduler running?")
+        return format_html("{} {}", badge(_("overdue"), "warn", "bad", why), relative_time(instant, now))
+
+    def _inline(self, row: Scheduler, instant: datetime) -> SafeString:
+        try:
+            info: tzinfo = zone(row.zone_name)
+        except ZoneError:
+            info = UTC
+        return format_html(
+            "<strong>{}</strong> ({})", self._how_long(row, instant, clock.now()), time_tag(instant, info)
+        )

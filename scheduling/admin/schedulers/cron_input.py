@@ -1,0 +1,68 @@
+"""The input of a cron expression, with preset expressions and a legend of the cron dialect."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.template.loader import render_to_string
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.core.dialect import MAX_LENGTH
+
+TEMPLATE = "admin/scheduling/scheduler/cron_input.html"
+
+PRESETS = (
+    ("*/15 * * * *", _("Every 15 minutes")),
+    ("0 * * * *", _("Hourly")),
+    ("0 8 * * *", _("Daily at 8:00")),
+    ("0 8 * * 1-5", _("Weekdays at 8:00")),
+    ("0 8 * * 1", _("Mondays at 8:00")),
+    ("0 8 1 * *", _("First of the month")),
+    ("0 8 L * *", _("Last of the month")),
+)
+
+PARTS = (
+    (_("minute"), "0-59", ""),
+    (_("hour"), "0-23", ""),
+    (_("day of month"), "1-31", _("L is the last day")),
+    (_("month"), "1-12", "jan-dec"),
+    (_("weekday"), "0-7", _("sun-sat; 0 and 7 are Sunday; 1#2 is the second Monday")),
+)
+
+FORMS = (
+    ("*", _("each")),
+    ("5", _("this one")),
+    ("1,15", _("these")),
+    ("9-17", _("from, to and with")),
+    ("*/10", _("each tenth, from the first on")),
+    ("9-17/2", _("each second of the range")),
+    ("@daily", _("an alias, in place of all five: @hourly, @daily, @weekly, @monthly, @yearly")),
+)
+
+
+class CronInput(forms.TextInput):
+    """A text input. Below it are preset buttons, which need JavaScript, and a legend that can be unfolded."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "class": "sch-cron vTextField",
+                "placeholder": "0 8 * * 1-5",
+                "spellcheck": "false",
+                "autocomplete": "off",
+                "autocapitalize": "off",
+                "maxlength": MAX_LENGTH,
+            }
+        )
+
+    def render(self, name: str, value: Any, attrs: Any = None, renderer: Any = None) -> SafeString:
+        context = {
+            "field": super().render(name, value, attrs, renderer),
+            "id": (attrs or {}).get("id") or name,
+            "presets": PRESETS,
+            "parts": PARTS,
+            "forms": FORMS,
+        }
+        return mark_safe(render_to_string(TEMPLATE, context))  # noqa: S308 - escaped by the template

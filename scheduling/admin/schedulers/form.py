@@ -1,0 +1,173 @@
+"""The Scheduler's form. The form shows each error as a sentence beside the field."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.utils.text import capfirst
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.admin.params.field import ParamsField, ParamsWidget
+from scheduling.admin.params.form import ParamsForm
+from scheduling.admin.schedulers.cron_input import CronInput
+from scheduling.admin.schedulers.retry_panel import RETRY_NUMBERS, inherited_hints
+from scheduling.admin.schedulers.wall_clock import WallClockField
+from scheduling.admin.ui.datalist import DatalistInput
+from scheduling.admin.ui.links import admin_url
+from scheduling.conf import get_conf
+from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
+from scheduling.core.retry import BOUNDS
+from scheduling.core.text import visible_text
+from scheduling.handlers.retry_policy import inherited_policy
+from scheduling.handlers.targets import find_target, handler_behind, handler_of
+from scheduling.handlers.validation import mark_checked, params_error
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
+
+SWITCH = ("status", "pause_reason")
+"""Fields that the pause and resume buttons may change while this form is open."""
+
+
+class SchedulerForm(forms.ModelForm):
+    """The form to add and edit a schedule.
+
+    The form keeps two values for the audit entry. `former` has the values before the edit. `former_code` is the handler
+    of the target before the edit.
+    """
+
+    date_time = WallClockField(
+        required=False,
+        label=_("Date and time"),
+        help_text=_("Instead of a schedule: runs once, at this time of its zone, then switches itself off."),
+    )
+    params = ParamsField(label=_("Parameters"), required=False)
+
+    source: Scheduler | None = None
+    """The schedule that is copied, if this form adds a copy."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        row: Scheduler = self.instance
+        self.former = {**self.initial, "date_time": row.date_time}
+        self.former_code = handler_of(row)
+        if row.date_time is not None:
+            self.initial["date_time"] = wall(row)
+        # The form of a user who may only view has no fields.
+        if "schedule" in self.fields:
+            self._dress(row)
+
+    def _dress(self, row: Scheduler) -> None:
+        widget = self.fields["params"].widget
+        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the field's own
+        widget.form = params_form(self.source or row, self.data if self.is_bound else None)
+        widget.form.told_elsewhere = True
+        schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
+        schedule.widget, schedule.help_text = CronInput(), ""
+        zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
+        zone_field.help_text = _("An IANA name such as Europe/Madrid. Empty: %(zone)s.") % {"zone": get_conf().timezone}
+        languages = [("", _("As the settings say")), *settings.LANGUAGES]
+        if row.language and row.language not in dict(languages):
+            languages.append((row.language, row.language))
+        self.fields["language"] = forms.ChoiceField(
+            choices=languages, required=False, label=capfirst(self.fields["language"].label or "")
+        )
+        for name in SWITCH:
+            self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
+        self._dress_retry(row)
+
+    def _dress_retry(self, row: Scheduler) -> None:
+        hints = inherited_hints(inherited_policy(handler_of(row)))
+        for name, attribute in RETRY_NUMBERS.items():
+            self.fields[name].widget.attrs |= {"placeholder": hints[name], "class": "sch-amount"}
+            low, high = BOUNDS[attribute]
+            self.fields[name].help_text = _("%(low)s to %(high)s. Empty: inherited.") % {"low": low, "high": high}
+        self.fields["retry_jitter"].widget.choices = [
+            ("unknown", hints["retry_jitter"]),
+            ("true", _("On")),
+            ("false", _("Off")),
+        ]
+        self.fields["retry_jitter"].help_text = _("Draws each wait from 50 to 100 % of its value.")
+
+    def clean(self) -> dict[str, Any]:
+        """Reads date and time in the schedule's zone. Keeps stored values of SWITCH fields that the user left alone."""
+        data = super().clean() or self.cleaned_data
+        for name in SWITCH:
+            # If the schedule was paused while this form was open, saving the form must not resume the schedule.
+            if self.instance.pk and self.fields[name].show_hidden_initial and name not in self.changed_data:
+                data[name] = self.initial[name]
+        local = data.get("date_time")
+        if isinstance(local, datetime) and local.tzinfo is None:
+            try:
+                data["date_time"] = resolve_wall(local, data.get("timezone") or get_conf().timezone)
+            except ZoneError:
+                data["date_time"] = local.replace(tzinfo=UTC)  # the zone's field shows the error
+            except ValueError as error:
+                self.add_error("date_time", ValidationError(str(error), code="range"))
+        return data
+
+    def _post_clean(self) -> None:
+        super()._post_clean()  # type: ignore[misc]
+        row: Scheduler = self.instance
+        if "date_time" in self.errors and self.has_error("schedule", code="time"):
+            # The user gave an invalid date. The error "neither a date nor a schedule is given" would be misleading.
+            del self.errors["schedule"]
+        if not {"params", *TARGETS} & set(self.errors):
+            self._check_params(row)
+        if not {*RETRY_COLUMNS, *TARGETS} & set(self.errors):
+            # The model has combined the row's retry values with the smallest policy. A run combines these values with
+            # the target's policy, so the form checks this second combination, too.
+            for name, error in row.retry_errors(inherited_policy(handler_of(row))).items():
+                self.add_error(name, error)
+
+    def _check_params(self, row: Scheduler) -> None:
+        widget = self.fields["params"].widget
+        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the field's own
+        if widget.form.handler is handler_of(row):
+            mark_checked(row)
+        elif found := params_problem(row):
+            # The target's field accepts a primary key with a space, such as " 5". `params_form` cannot read such a key,
+            # so the params form has no handler.
+            self.add_error("params", ValidationError(found, code="params"))
+
+
+def wall(row: Scheduler) -> datetime | None:
+    """The row's `date_time` as naive local time. An invalid zone, which only plain SQL can write, counts as UTC."""
+    if row.date_time is None:
+        return None
+    try:
+        info = zone(row.zone_name)
+    except ZoneError:
+        return row.date_time.astimezone(UTC).replace(tzinfo=None)
+    return row.date_time.astimezone(info).replace(tzinfo=None)
+
+
+def params_form(row: Scheduler, data: Any = None) -> ParamsForm:
+    """The parameters of a schedule as a form. The target is the posted target, or else the row's target."""
+    chosen = {name: data.get(name, "") if data is not None else getattr(row, f"{name}_id") for name in TARGETS}
+    keys = [(name, int(str(key))) for name, key in chosen.items() if str(key or "").isdecimal() and len(str(key)) < 19]
+    # If the user chose two targets, the parameters may belong to either. The field of a target shows the error.
+    type_, target = (keys[0][0], find_target(*keys[0])) if len(keys) == 1 else ("", None)
+    return ParamsForm(
+        handler_behind(type_, target),
+        row.params,
+        inherited=getattr(target, "params", {}),
+        stored_for=handler_of(row),
+        data=data,
+        url=admin_url("scheduling_scheduler_params", row.pk or 0),
+    )
+
+
+def params_problem(scheduler: Scheduler) -> str:
+    """A sentence that says why the schedule's or the target's params do not fit the handler; empty if they fit."""
+    target = scheduler.target
+    if target is not None and not isinstance(getattr(target, "params", {}), dict):
+        return gettext("The target's own parameters are not a JSON object; mend them first.")
+    if not isinstance(scheduler.params, dict):
+        return gettext("Parameters are a JSON object.")
+    # The text quotes names of unknown parameters, which may hold any characters.
+    return visible_text(params_error(scheduler), 1_000)

@@ -1,0 +1,173 @@
+"""The panel of a schedule's next runs.
+
+The panel shows the schedule in words, its frequency, warnings, its next runs and the clock changes of the next year.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
+
+from django.utils import timezone as clock
+from django.utils.formats import date_format, number_format
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from scheduling.admin.schedulers.panels import refused, table, upcoming_runs
+from scheduling.admin.ui.badges import icon
+from scheduling.admin.ui.schedules import in_words
+from scheduling.admin.ui.times import format_instant, relative_time
+from scheduling.core.clockchanges import ClockChange, Effect, changes_met, effect_on
+from scheduling.core.cron import Cron, CronError, ZoneError, count_between, parse, zone
+from scheduling.models import Scheduler
+
+YEAR = timedelta(days=365)
+MOST_CHANGES = 4
+"""The maximum number of clock changes in the panel. Most zones have two clock changes a year; some have four."""
+
+Note = tuple[str, str]
+"""A tone, which is `warn` or empty, and a sentence. The style sheet has a colour for the tone."""
+
+
+def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Sequence[Note] = ()) -> SafeString:
+    """The panel as HTML. Each run has its time in the schedule's zone, in the viewer's zone and relative to now.
+
+    The times in the viewer's zone are in UTC until a script converts them.
+
+    Args:
+        notes: these notes come before the panel's own notes.
+    """
+    if not scheduler.schedule and scheduler.date_time is None:
+        return _nothing_yet()
+    now = now or clock.now()
+    try:
+        words, runs = in_words(scheduler), upcoming_runs(scheduler, now)
+        info = zone(scheduler.zone_name)
+        cron = parse(scheduler.schedule) if scheduler.date_time is None else None
+        often = how_often(cron, info.key, now) if cron is not None else ""
+        said = [*notes, *_warnings(scheduler, cron, bool(runs))]
+        changes = changes_met(cron, info.key, now, now + YEAR) if cron is not None else []
+        rows = [_row(run, cron, info, now) for run in runs]
+    except (CronError, ZoneError) as error:
+        return refused(error)
+    if runs:
+        when, how_long = format_instant(runs[0], info), relative_time(runs[0], now)
+        first = _("Next run: %(when)s, %(how_long)s.") % {"when": when, "how_long": how_long}
+    else:
+        first = ""
+    return format_html(
+        '<div class="sch-panel" data-live-said="{}"><p class="sch-words" lang="en">{}</p>{}{}{}{}</div>',
+        " ".join([f"{words}.", *(text for _tone, text in said), first]).strip(),
+        words,
+        format_html("<p>{}</p>", often) if often else "",
+        format_html_join("", '<p class="sch-note{}">{} {}</p>', (_noted(note) for note in said)),
+        table(_("Next runs"), _head(info), _ROW, rows) if runs else "",
+        _clock_notes(changes),
+    )
+
+
+_ROW = '<tr><td>{} {}{}</td><td><time class="sch-time" datetime="{}" data-viewer>{}</time></td><td>{}</td></tr>'
+
+
+def _head(info: ZoneInfo) -> list[object]:
+    # A script replaces the text `UTC` with the name of the viewer's zone.
+    viewers = format_html('<span data-viewer-zone="{}">UTC</span>', _("Your time: %(zone)s"))
+    return [_("In %(zone)s") % {"zone": info.key}, viewers, _("From now")]
+
+
+def _row(run: datetime, cron: Cron | None, info: ZoneInfo, now: datetime) -> Sequence[object]:
+    noted = effect_on(cron, info.key, run) if cron is not None else None
+    return (
+        date_format(run.astimezone(info), "D"),
+        format_instant(run, info),
+        format_html('<span class="sch-below sch-clock">{}</span>', _said_of_run(*noted)) if noted else "",
+        f"{run.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
+        f"{run:%Y-%m-%d %H:%M:%S}",
+        relative_time(run, now),
+    )
+
+
+def _said_of_run(effect: Effect, number: int) -> str:
+    if effect is Effect.MOVED:
+        return _("right after the hour that the clocks skip")
+    if effect is Effect.ONCE:
+        return _("the first time that the clocks show it, and only then")
+    return _("the first time that the clocks show it") if number == 1 else _("the second time that the clocks show it")
+
+
+def how_often(cron: Cron, tz: str, now: datetime) -> str:
+    """How often a schedule runs, in words.
+
+    Examples: `288 runs a day.` and `1 run on each day that matches, 261 in the next 365 days.`
+    """
+    daily = len(cron.hours) * len(cron.minutes)
+    if cron.calendar == "* * *":
+        return ngettext("%(count)s run a day.", "%(count)s runs a day.", daily) % {"count": _number(daily)}
+    yearly = count_between(cron, tz, now, now + YEAR)
+    text = ngettext(
+        "%(count)s run on each day that matches, %(yearly)s in the next 365 days.",
+        "%(count)s runs on each day that matches, %(yearly)s in the next 365 days.",
+        daily,
+    )
+    return text % {"count": _number(daily), "yearly": _number(yearly)}
+
+
+def _number(value: int) -> str:
+    return number_format(value, force_grouping=True)
+
+
+def _warnings(scheduler: Scheduler, cron: Cron | None, any_runs: bool) -> Iterator[Note]:
+    if cron is not None and len(cron.minutes) == 60:
+        if len(cron.hours) == 24:
+            yield "warn", _("It runs each minute. If that is not meant, give the minute a number instead of *.")
+        else:
+            yield "warn", _("It runs each minute of the hours named. For once an hour, write 0 for the minute.")
+    if not any_runs:
+        yield "warn", _("It has no run to come.")
+    elif not scheduler.status:
+        yield "", _("It is switched off: these would be its runs if it were on.")
+
+
+def _noted(note: Note) -> tuple[object, ...]:
+    tone, text = note
+    return (f" sch-note-{tone}", icon("warn"), text) if tone else ("", "", text)
+
+
+def _clock_notes(changes: Sequence[ClockChange]) -> SafeString | str:
+    if not changes:
+        return ""
+    lines = ((_clock_note(change),) for change in changes[:MOST_CHANGES])
+    return format_html(
+        '<p class="sch-clock-head">{}</p><ul class="sch-clock-notes">{}</ul>',
+        _("Where the clocks change in the next year:"),
+        format_html_join("", "<li>{}</li>", lines),
+    )
+
+
+def _clock_note(change: ClockChange) -> str:
+    facts = {
+        "day": date_format(change.start, "D") + f" {change.start:%Y-%m-%d}",
+        "start": f"{change.start:%H:%M}",
+        "end": f"{change.end:%H:%M}",
+    }
+    what = (
+        _("%(day)s: the clocks skip %(start)s to %(end)s.")
+        if change.skipped
+        else _("%(day)s: the clocks show %(start)s to %(end)s twice.")
+    )
+    then = {
+        Effect.MOVED: _("What falls due in it runs once, at %(end)s."),
+        Effect.ONCE: _("It runs the first time only."),
+        Effect.DROPPED: _("It follows real time: its runs of that hour do not take place on this day."),
+        Effect.TWICE: _("It follows real time: its runs of that hour take place twice on this day."),
+        Effect.STEADY: _("It follows real time, and its pace stays the same."),
+    }[change.effect]
+    return f"{what % facts} {then % facts}"
+
+
+def _nothing_yet() -> SafeString:
+    text = _("They are shown once there is a schedule.")
+    return format_html('<div class="sch-panel" data-live-said=""><p class="sch-quiet">{}</p></div>', text)

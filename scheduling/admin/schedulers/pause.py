@@ -1,0 +1,151 @@
+"""The actions and buttons that pause and resume schedules.
+
+Pause and resume are two actions, because a toggle on an outdated page would do the opposite of what the operator wants.
+A pause asks for a reason. Pages that show the schedule as off also show the reason.
+"""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import admin, messages
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy, ngettext
+
+from scheduling.admin.common.audit import record
+from scheduling.admin.common.batches import in_chunks
+from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, reason_field
+from scheduling.admin.common.pages import Page, Pages
+from scheduling.admin.params.diff import Change
+from scheduling.admin.ui.links import list_url, scheduler_url
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import TARGETS
+
+REASON_LIMIT = 500
+DASHBOARD = "dashboard"
+
+
+class PauseForm(forms.Form):
+    """Asks why the schedule is paused."""
+
+    reason = reason_field(REASON_LIMIT, gettext_lazy("It may be left out; the next person will ask."), required=False)
+
+    def clean_reason(self) -> str:
+        """The reason as one line of at most REASON_LIMIT characters, because pages show it beside a schedule."""
+        return " ".join(self.cleaned_data["reason"].split())[:REASON_LIMIT]
+
+
+class PauseActions(Pages):
+    """The two actions on the list of Schedulers, and the two buttons on a schedule's page."""
+
+    pages: tuple[Page, ...] = (Page("pause", "pause"), Page("resume", "pause"))
+
+    def has_pause_permission(self, request: HttpRequest) -> bool:
+        """Whether the user has the permission to pause schedules or the permission to change them."""
+        return request.user.has_perm("scheduling.pause_scheduler") or self.has_change_permission(request)
+
+    def pause_view(self, request: HttpRequest, row: Scheduler) -> HttpResponse:
+        """GET asks for a reason, which is optional. POST pauses the schedule."""
+        return self._switch_view(request, row, False)
+
+    def resume_view(self, request: HttpRequest, row: Scheduler) -> HttpResponse:
+        """GET asks for confirmation. POST resumes the schedule."""
+        return self._switch_view(request, row, True)
+
+    def _switch_view(self, request: HttpRequest, row: Scheduler, on: bool) -> HttpResponse:
+        own = scheduler_url(row.pk)
+        back = self._back(request) or own
+        form = (forms.Form if on else PauseForm)(request.POST if request.method == "POST" else None)
+        if form.is_valid():
+            self._switch(request, Scheduler.objects.filter(pk=row.pk), on, form.cleaned_data.get("reason", ""))
+            return HttpResponseRedirect(back)
+        if row.status == on:
+            self.message_user(request, _("It is on already.") if on else _("It is off already."), messages.WARNING)
+            return HttpResponseRedirect(back)
+        lead = (
+            _("“%(name)s” will run at its times again, from now on. What was missed while it was off stays missed.")
+            if on
+            else _("“%(name)s” will not run at its times until it is resumed. What waits or runs goes on.")
+        )
+        return Confirmation(
+            title=_("Resume") if on else _("Pause"),
+            lead=lead % {"name": visible_text(row, 120)},
+            submit=_("Resume") if on else _("Pause"),
+            back=back,
+            facts=[(_("Reason for the pause"), visible_text(row.paused_because))] if row.paused_because else [],
+            form=form,
+            hidden=[("back", (request.POST.get("back") or request.GET.get("back", ""))[:20])],
+            crumbs=[(own, visible_text(row, 120))],
+        ).response(request, self)
+
+    @staticmethod
+    def _back(request: HttpRequest) -> str:
+        """The page to return to. The request names the page by a word, because a URL could lead to another site."""
+        word = request.POST.get("back") or request.GET.get("back")
+        return list_url("dashboard") if word == DASHBOARD else ""
+
+    @admin.action(permissions=["pause"], description=gettext_lazy("Switch selected schedules on"))
+    def switch_on(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> None:
+        """Plans the next runs from now on. Occurrences that a schedule missed while it was off stay missed."""
+        self._switch(request, queryset, True)
+
+    @admin.action(permissions=["pause"], description=gettext_lazy("Switch selected schedules off"))
+    def switch_off(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> HttpResponse | None:
+        """Asks for a reason, then pauses. New occurrences are not claimed. Executions that wait or run continue."""
+        form = PauseForm(request.POST if request.POST.get("post") else None)
+        if form.is_valid():
+            self._switch(request, queryset, False, form.cleaned_data["reason"])
+            return None
+        chosen = queryset.filter(status=True)
+        count = chosen.count()
+        lead = ngettext(
+            "%(count)d schedule will not run at its times until it is switched on. What waits or runs goes on.",
+            "%(count)d schedules will not run at their times until they are switched on. What waits or runs goes on.",
+            count,
+        )
+        return Confirmation(
+            title=_("Switch schedules off"),
+            lead=lead % {"count": count},
+            submit=_("Switch off"),
+            back=request.get_full_path(),
+            samples=[visible_text(row, 120) for row in chosen.prefetch_related(*TARGETS)[:SAMPLES]],
+            more=max(count - SAMPLES, 0),
+            form=form,
+            hidden=action_fields(request, "switch_off"),
+            warnings=[] if count else [_("All of them are off already.")],
+            blocked=not count,
+        ).response(request, self)
+
+    def _switch(self, request: HttpRequest, queryset: QuerySet[Scheduler], on: bool, reason: str = "") -> None:
+        changed, refused = 0, list[str]()
+        for chunk in in_chunks(queryset.filter(status=not on).prefetch_related(*TARGETS)):
+            done: dict[str, list[Scheduler]] = {}  # maps a former reason to its schedules
+            for row in chunk:
+                former, row.status, row.pause_reason = row.pause_reason, on, reason
+                try:
+                    row.save(update_fields=["status", "pause_reason", "updated_at"])
+                except ValidationError as error:
+                    refused.append(f"{visible_text(row, 120)}: {' '.join(error.messages)}")
+                else:
+                    done.setdefault(former, []).append(row)
+            for former, rows in done.items():
+                record(request, rows, "", _edits(on, former, reason))
+                changed += len(rows)
+        text = (
+            ngettext("%(count)d schedule was resumed.", "%(count)d schedules were resumed.", changed)
+            if on
+            else ngettext("%(count)d schedule was paused.", "%(count)d schedules were paused.", changed)
+        )
+        self.message_user(request, text % {"count": changed}, messages.SUCCESS if changed else messages.WARNING)
+        for sentence in refused[:5]:
+            self.message_user(request, _("Not changed: %s") % sentence, messages.ERROR)
+        if left := queryset.filter(status=not on).count() - len(refused):
+            self.message_user(request, _("%(count)d are left; do it again.") % {"count": left}, messages.WARNING)
+
+
+def _edits(on: bool, former: str, reason: str) -> list[Change]:
+    edits = [Change("status", "no", "yes") if on else Change("status", "yes", "no")]
+    return edits if former == reason else [*edits, Change("pause_reason", former or None, reason or None)]

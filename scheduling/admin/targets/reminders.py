@@ -1,0 +1,53 @@
+"""Reminders: messages to send on a schedule."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import ValidationError
+from django.core.validators import validate_email
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.admin.common.audited import Audited
+from scheduling.admin.common.safe_text import column
+from scheduling.admin.params.json_field import PrettyJSONField
+from scheduling.admin.ui.text import first_line
+from scheduling.core.text import visible_text
+from scheduling.models import Reminder
+
+
+class ReminderForm(forms.ModelForm):
+    """The form of a reminder. Users write each recipient's email address on a separate line."""
+
+    params = PrettyJSONField(label=_("Parameters"), help_text=_("A JSON object."))
+
+    def clean_recipients(self) -> str:
+        """Returns the email addresses, one on each line, without empty lines. An error names the invalid addresses."""
+        lines = [line.strip() for line in self.cleaned_data["recipients"].splitlines() if line.strip()]
+        wrong = []
+        for line in lines:
+            try:
+                validate_email(line)
+            except ValidationError:
+                wrong.append(line)
+        if wrong:
+            names = ", ".join(f"“{visible_text(line, 80)}”" for line in wrong[:3])
+            raise ValidationError(_("Not an e-mail address: %(names)s."), code="email", params={"names": names})
+        return "\n".join(lines)
+
+
+@admin.register(Reminder)
+class ReminderAdmin(Audited):
+    form = ReminderForm
+    list_display = (column(Reminder, "name"), column(Reminder, "subject"), "to")
+    search_fields = ("name", "subject", "recipients")
+    fieldsets = (
+        (None, {"fields": ("name", "subject", "body", "recipients")}),
+        (_("Parameters"), {"classes": ("collapse",), "fields": ("params",)}),
+    )
+
+    @admin.display(description=_("Recipients"))
+    def to(self, row: Reminder) -> str:
+        """The first recipient's email address, and the number of further recipients."""
+        lines = row.recipients.splitlines()
+        return first_line(row.recipients, 60) + (f" +{len(lines) - 1}" if len(lines) > 1 else "")

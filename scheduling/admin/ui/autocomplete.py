@@ -1,0 +1,37 @@
+"""Django's autocomplete widget with a name for screen readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin import AdminSite
+from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.exceptions import ValidationError
+
+
+class Autocomplete(AutocompleteSelect):
+    """An autocomplete field with a placeholder.
+
+    Screen readers use the text in the field as the field's name, so an empty field needs a placeholder.
+
+    Args:
+        empty: the placeholder.
+    """
+
+    def __init__(self, field: Any, admin_site: AdminSite, empty: Any, attrs: dict[str, Any] | None = None) -> None:
+        self.empty = empty
+        super().__init__(field, admin_site, attrs)
+
+    def build_attrs(self, base_attrs: dict[str, Any], extra_attrs: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {**super().build_attrs(base_attrs, extra_attrs), "data-placeholder": self.empty}
+
+    def optgroups(self, name: str, value: Any, attr: dict[str, Any] | None = None) -> Any:
+        """Looks up the rows of posted primary keys. Text that is no primary key is not looked up and gives an error."""
+        return super().optgroups(name, [key for key in value if not key or self._is_key(key)], attr)
+
+    def _is_key(self, key: str) -> bool:
+        try:
+            self.field.target_field.clean(key, None)
+        except ValidationError:
+            return False
+        return True

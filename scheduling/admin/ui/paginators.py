@@ -1,0 +1,76 @@
+"""Paginators for tables with millions of rows. Each paginator avoids a slow count."""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+from django.core.paginator import Paginator
+from django.db import models
+
+
+class OncePaginator(Paginator):
+    """Counts all rows. If all rows fit on one page, one query gives both the count and the primary keys of the page."""
+
+    @cached_property
+    def count(self) -> int:
+        return self._counted
+
+    @cached_property
+    def few(self) -> list[int] | None:
+        """The primary keys of all rows if all rows fit on one page, otherwise None.
+
+        With a filter that matches few rows, the database may read the whole table. The keys are cached, because
+        otherwise the database would read the table twice: once for the count, and once for the page.
+        """
+        assert isinstance(self.object_list, models.QuerySet)  # noqa: S101 - callers have a queryset
+        keys = list(self.object_list.values_list("pk", flat=True)[: self.per_page + 1])
+        return keys if len(keys) <= self.per_page else None
+
+    @cached_property
+    def _counted(self) -> int:
+        rows = self.object_list
+        if not isinstance(rows, models.QuerySet):
+            return len(rows)
+        return self._number(rows) if self.few is None else len(self.few)
+
+    def _number(self, rows: models.QuerySet) -> int:
+        return rows.count()
+
+
+class InboxPaginator(OncePaginator):
+    """Counts the rows of the failed inbox with the help of the index on the state."""
+
+    def _number(self, rows: models.QuerySet) -> int:
+        return count_of_state(rows)
+
+
+class CappedPaginator(OncePaginator):
+    """Counts at most `count_limit` rows. `capped` says whether there are more rows.
+
+    The database finds every page within this limit fast, whatever the table's size, because an index orders the list.
+    """
+
+    count_limit = 10_000
+
+    @cached_property
+    def count(self) -> int:
+        """The number of rows, at most `count_limit`."""
+        return min(self._counted, self.count_limit)
+
+    @property
+    def capped(self) -> bool:
+        """Whether there are more rows than `count_limit`."""
+        return self._counted > self.count_limit
+
+    def _number(self, rows: models.QuerySet) -> int:
+        return rows[: self.count_limit + 1].count()
+
+
+def count_of_state(rows: models.QuerySet) -> int:
+    """Count rows that are all in the same state.
+
+    For a plain count of 100,000 rows, MariaDB reads the whole table. For a grouped count with a limit, MariaDB uses the
+    index on the state (measured: 0.1 s instead of 1.2 s).
+    """
+    found = rows.order_by().prefetch_related(None).values_list("state").annotate(rows=models.Count("pk"))[:1]
+    return sum(number for _state, number in found)

@@ -1,0 +1,28 @@
+"""A schedule in words, and a badge for a schedule that cannot be planned."""
+
+from __future__ import annotations
+
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from scheduling.admin.ui.badges import badge
+from scheduling.admin.ui.times import format_instant
+from scheduling.core.cron import zone
+from scheduling.core.describe import describe
+from scheduling.models import Scheduler
+
+
+def in_words(scheduler: Scheduler) -> str:
+    """The schedule as a sentence.
+
+    Raises:
+        CronError, ZoneError: the row is invalid. Only plain SQL can write such a row.
+    """
+    if scheduler.date_time is not None:
+        return _("Once at %(instant)s") % {"instant": format_instant(scheduler.date_time, zone(scheduler.zone_name))}
+    return describe(scheduler.schedule)
+
+
+def plan_error_badge(scheduler: Scheduler) -> SafeString:
+    """A badge for a schedule that cannot be planned. The badge's title says why."""
+    return badge(_("cannot be planned"), "warn", "bad", scheduler.plan_error)

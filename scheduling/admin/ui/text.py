@@ -1,0 +1,31 @@
+"""Functions that check and shorten text from users and other sources."""
+
+from __future__ import annotations
+
+import unicodedata
+
+from scheduling.core.text import visible_text
+
+SEARCH_MAX_CHARS = 200
+"""Longer search terms are cut, because SQLite refuses a pattern of 50,000 bytes."""
+
+
+def searched(term: str) -> str:
+    """The search term without spaces at its ends, cut at SEARCH_MAX_CHARS characters."""
+    return term.strip()[:SEARCH_MAX_CHARS].rstrip()
+
+
+def first_line(text: str, limit: int = 160) -> str:
+    """The first line that is not empty, cut at `limit` characters and made safe to show."""
+    head = text[:4096].strip()
+    return visible_text(head.splitlines()[0].rstrip(), limit) if head else ""
+
+
+def is_storable(text: str) -> bool:
+    """Whether every database accepts the text. Some databases refuse NUL characters and lone surrogates."""
+    return "\x00" not in text and not any(unicodedata.category(char) == "Cs" for char in text)
+
+
+def is_number(text: str, digits: int = 18) -> bool:
+    """Whether the text is a whole number of at most `digits` ASCII digits. A primary key can have 18 digits."""
+    return text.isascii() and text.isdecimal() and len(text) <= digits

@@ -1,0 +1,88 @@
+"""Writes instants and durations as text for operators. An instant is in UTC, in a named zone, or relative to now."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, tzinfo
+
+from django.utils import timezone as clock
+from django.utils.html import format_html
+from django.utils.translation import gettext as _
+
+EMPTY = "-"
+
+
+def format_duration(seconds: float) -> str:
+    """A duration in at most two units: `4 ms`, `1.5 s`, `12 s`, `2 min 5 s`, `3 h 20 min`, `4 d 6 h`."""
+    seconds = max(seconds, 0.0)
+    if 0 < seconds < 0.9995:
+        return _("%(number)d ms") % {"number": max(round(seconds * 1000), 1)}
+    if seconds < 10:
+        return _("%(seconds)s s") % {"seconds": f"{seconds:.2f}".rstrip("0").rstrip(".")}
+    whole = round(seconds)
+    if whole < 60:
+        return _("%(seconds)s s") % {"seconds": whole}
+    if whole < 3600:
+        return _two(_("%(big)d min"), _("%(big)d min %(small)d s"), *divmod(whole, 60))
+    if whole < 2 * 86400:
+        return _two(_("%(big)d h"), _("%(big)d h %(small)d min"), *divmod(whole // 60, 60))
+    return _two(_("%(big)d d"), _("%(big)d d %(small)d h"), *divmod(whole // 3600, 24))
+
+
+def _two(one: str, both: str, big: int, small: int) -> str:
+    return (both if small else one) % {"big": big, "small": small}
+
+
+def relative_time(instant: datetime, now: datetime | None = None) -> str:
+    """The time relative to now: `in 3 h 20 min`, `5 min ago`, `now`."""
+    seconds = (instant - (now or clock.now())).total_seconds()
+    if abs(seconds) < 1:
+        return _("now")
+    text = format_duration(_coarse(round(abs(seconds))))
+    return (_("in %(time)s") if seconds > 0 else _("%(time)s ago")) % {"time": text}
+
+
+def _coarse(seconds: int) -> int:
+    """Round down: to whole minutes from two minutes on, and to whole days from ten days on."""
+    for edge, unit in ((10 * 86_400, 86_400), (120, 60)):
+        if seconds >= edge:
+            return seconds // unit * unit
+    return seconds
+
+
+def format_instant(instant: datetime, zone: tzinfo = UTC) -> str:
+    """An instant as text, such as `2026-03-10 12:00:00 UTC`. The end is the zone's abbreviation at that instant."""
+    local = instant.astimezone(zone)
+    return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
+
+
+def time_tag(instant: datetime | None, zone: tzinfo = UTC) -> str:
+    """A `<time>` element with the text of `format_instant`. The element's title is the UTC instant in ISO format."""
+    if instant is None:
+        return EMPTY
+    iso = instant.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    return format_html(
+        '<time class="sch-time" datetime="{}" title="{}">{}</time>', iso, iso, format_instant(instant, zone)
+    )
+
+
+def time_with_relative(instant: datetime | None, now: datetime | None = None, zone: tzinfo = UTC) -> str:
+    """The instant as `time_tag` writes it, and on the next line the time relative to now."""
+    if instant is None:
+        return EMPTY
+    return format_html(
+        '{}<span class="sch-quiet sch-below">{}</span>', time_tag(instant, zone), relative_time(instant, now)
+    )
+
+
+def relative_time_tag(instant: datetime | None, now: datetime | None = None) -> str:
+    """An element with only the relative time. The element's title is the instant."""
+    if instant is None:
+        return EMPTY
+    return format_html('<span title="{}">{}</span>', format_instant(instant), relative_time(instant, now))
+
+
+def duration_between(started: datetime | None, finished: datetime | None) -> str:
+    """The duration between two instants; `EMPTY` if at least one instant is missing."""
+    if started is None or finished is None:
+        return EMPTY
+    return format_duration((finished - started).total_seconds())

@@ -1,0 +1,107 @@
+"""Hands deliveries from the broker thread to the caller's thread, and wakes the caller up through a socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+import time
+from collections import deque
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from scheduling.broker.base import Delivery
+
+
+@dataclass(eq=False)
+class DeliveryTag:
+    """The facts needed to answer a delivery. `tag` is valid only on channel number `generation`."""
+
+    generation: int
+    tag: int
+    identity: tuple[int, int] | None = None
+    """Execution id and attempt, from the message."""
+    first_failure: str = ""
+    since: float = field(default_factory=time.monotonic)
+
+
+class DeliveryBuffer:
+    """Holds the waiting deliveries, and the identities of the deliveries that were taken and not answered yet."""
+
+    def __init__(self) -> None:
+        self.wake_up, self._waker = socket.socketpair()
+        self.wake_up.setblocking(False)
+        self._waker.setblocking(False)
+        self._lock = threading.Lock()
+        self._waiting: deque[Delivery] = deque()
+        self._held: set[tuple[int, int]] = set()
+        self._rung = False
+
+    def put(self, delivery: Delivery) -> bool:
+        """Add a delivery; returns False for a copy of a delivery that was taken and is not answered yet."""
+        with self._lock:
+            if delivery.tag.identity is not None and delivery.tag.identity in self._held:
+                return False
+            self._waiting.append(delivery)
+            if not self._rung:
+                self._rung = True
+                with suppress(BlockingIOError, OSError):
+                    self._waker.send(b"x")
+        return True
+
+    def take(self, limit: int) -> list[Delivery]:
+        """Take at most `limit` waiting deliveries, in their order."""
+        with self._lock:
+            self._silence()
+            taken = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
+            self._held.update(delivery.tag.identity for delivery in taken if delivery.tag.identity is not None)
+        return taken
+
+    def asked(self) -> bool:
+        """Whether a delivery waits. Resets the wake-up socket."""
+        with self._lock:
+            self._silence()
+            return bool(self._waiting)
+
+    def give_back(self, deliveries: Sequence[Delivery]) -> None:
+        """Put deliveries that were taken and not started back at the head of the buffer."""
+        with self._lock:
+            for delivery in reversed(deliveries):
+                self._held.discard(delivery.tag.identity)
+                self._waiting.appendleft(delivery)
+
+    def answered(self, delivery: Delivery) -> None:
+        """Forget the identity of an answered delivery: from now on, `put` accepts a copy."""
+        with self._lock:
+            self._held.discard(delivery.tag.identity)
+
+    def forget(self, generation: int) -> None:
+        """Drop the waiting deliveries of a lost channel, because the broker delivers them again.
+
+        A delivery of an older channel stays. It was given back after that channel was lost, so the broker does not
+        deliver it again.
+        """
+        with self._lock:
+            self._waiting = deque(delivery for delivery in self._waiting if delivery.tag.generation != generation)
+
+    def clear(self) -> list[Delivery]:
+        """Take all waiting deliveries, without recording them as unanswered."""
+        with self._lock:
+            waiting, self._waiting = list(self._waiting), deque()
+            return waiting
+
+    def age(self) -> float:
+        """How many seconds the first delivery has waited; 0 if no delivery waits."""
+        with self._lock:
+            return time.monotonic() - self._waiting[0].tag.since if self._waiting else 0.0
+
+    def close(self) -> None:
+        """Close the wake-up socket."""
+        self.wake_up.close()
+        self._waker.close()
+
+    def _silence(self) -> None:
+        if self._rung:
+            self._rung = False
+            with suppress(BlockingIOError):
+                self.wake_up.recv(64)

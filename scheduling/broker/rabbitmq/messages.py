@@ -1,0 +1,151 @@
+"""Builds the RabbitMQ messages that are sent, and decodes the messages that arrive."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+import pika
+
+from scheduling.broker.rabbitmq.topology import Topology, earlier_retries
+from scheduling.core.messages import (
+    DecodeError,
+    FailedMessage,
+    TaskMessage,
+    decode,
+    encode,
+    headers_of,
+    iso_utc,
+)
+
+ERROR_BYTES = 2_000
+"""The size limit of `x-last-error`. If all headers together exceed one frame (128 KiB), the broker closes the
+connection."""
+
+KEPT_HEADERS = 20
+PERSISTENT = 2
+
+# Headers that the broker writes. If a client sends them back, RabbitMQ up to 3.13 continues to count from
+# the sent values, and RabbitMQ 4 ignores them.
+_BROKERS_OWN = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
+
+
+@dataclass(frozen=True)
+class Outgoing:
+    """A message that is ready to be published. The caller recognises the message by `ident`."""
+
+    exchange: str
+    key: str
+    body: bytes
+    properties: Any
+    ident: int
+
+
+@dataclass(frozen=True)
+class Arrived:
+    """A decoded message from the broker. If decoding failed, `message` is None and `problem` says why."""
+
+    message: TaskMessage | None
+    problem: str = ""
+    message_id: str = ""
+    earlier: int = 0
+    first_failure: str = ""
+
+
+def outgoing_task(message: TaskMessage, exchange: str, key: str, error: str = "", first_failure: str = "") -> Outgoing:
+    """Build a task for a work queue or, with the error of the failed attempt, for a wait queue."""
+    assert message.execution_id is not None  # noqa: S101 - only rows are published
+    headers = headers_of(message, cut(error) if error else "", first_failure)
+    return Outgoing(exchange, key, encode(message), _properties(_identity(message), headers), message.execution_id)
+
+
+def outgoing_failed(message: FailedMessage, topology: Topology, error: str, first_failure: str) -> Outgoing:
+    """Build a failed task for the failed queue."""
+    headers = {
+        "x-retry-count": message.retry_count,
+        "x-last-error": cut(error),
+        "x-first-failure-timestamp": first_failure or iso_utc(message.failed_at),
+    }
+    ident = message.task.execution_id or 0
+    message_id = _identity(message.task) if ident else f"parked-{uuid.uuid4().hex}"
+    return Outgoing(topology.exchange, "failed", encode(message), _properties(message_id, headers), ident)
+
+
+def outgoing_unreadable(body: bytes, properties: Any, topology: Topology, problem: str, now: datetime) -> Outgoing:
+    """Build the message that parks an unreadable message in the failed queue, with its bytes unchanged."""
+    headers = own_headers(properties.headers)
+    headers |= {"x-last-error": cut(problem), "x-failed-at": iso_utc(now)}
+    headers.setdefault("x-first-failure-timestamp", iso_utc(now))
+    return Outgoing(topology.exchange, "failed", body, _as_sent(properties, headers), 0)
+
+
+def outgoing_identified(body: bytes, properties: Any, topology: Topology, ident: int) -> Outgoing:
+    """Copy a parked message that had no `message_id`. The copy has a `message_id` and goes to the failed queue."""
+    return Outgoing(topology.exchange, "failed", body, _as_sent(properties, own_headers(properties.headers)), ident)
+
+
+def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
+    """Decode a message that arrived. Never raises."""
+    headers = properties.headers or {}
+    message_id = properties.message_id or ""
+    try:
+        message = decode(body)
+    except DecodeError as error:
+        return Arrived(None, problem=str(error), message_id=message_id)
+    first = headers.get("x-first-failure-timestamp")
+    first = first[:40] if isinstance(first, str) else ""
+    if headers.get("x-failed-at"):  # it was parked as unreadable, and an operator moved it back to a work queue
+        message = replace(message, parked=True)
+    if message.execution_id is None:
+        # A message that an operator has moved out of the failed queue starts again with all its retries.
+        earlier = 0 if message.parked else earlier_retries(headers, work_queue)
+        return Arrived(message, message_id=message_id, earlier=earlier, first_failure=first)
+    count = headers.get("x-retry-count")
+    if isinstance(count, int) and count >= 0:
+        message = replace(message, retry_count=count)
+    return Arrived(message, message_id=message_id, first_failure=first)
+
+
+def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
+    """The headers of a foreign message, without the broker's own headers and without headers that cannot be sent again.
+
+    Only texts and integers are kept, because pika cannot encode floats. The number of headers is limited, because
+    all headers must fit into one frame.
+    """
+    kept = {
+        name: cut(value) if isinstance(value, str) else value
+        for name, value in (headers or {}).items()
+        if isinstance(value, str | int) and not name.startswith(_BROKERS_OWN) and len(name) <= 100
+    }
+    return dict(list(kept.items())[:KEPT_HEADERS])
+
+
+def cut(text: str) -> str:
+    """Cut a text to ERROR_BYTES, at the end of a character, and replace NUL characters."""
+    return text.replace("\x00", "\ufffd").encode("utf-8", "replace")[:ERROR_BYTES].decode("utf-8", "ignore")
+
+
+def _identity(message: TaskMessage) -> str:
+    return f"{message.execution_id}:{message.attempt}"
+
+
+def _properties(message_id: str, headers: dict[str, Any]) -> Any:
+    return pika.BasicProperties(
+        delivery_mode=PERSISTENT, content_type="application/json", message_id=message_id, headers=headers
+    )
+
+
+def _as_sent(properties: Any, headers: dict[str, Any]) -> Any:
+    return pika.BasicProperties(
+        delivery_mode=PERSISTENT,
+        content_type=properties.content_type,
+        content_encoding=properties.content_encoding,
+        correlation_id=properties.correlation_id,
+        type=properties.type,
+        timestamp=properties.timestamp,
+        # Without a `message_id`, two messages with the same bytes could not be told apart.
+        message_id=properties.message_id or f"parked-{uuid.uuid4().hex}",
+        headers=headers,
+    )

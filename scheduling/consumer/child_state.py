@@ -1,0 +1,229 @@
+"""Records the state of a child process before its first run, and restores that state after each run.
+
+A child runs many handlers, one after the other. A change that one handler makes to the process must not affect the
+next handler. `ChildState.restore` undoes the changes that it can undo, and returns False if other changes remain. The
+child is then replaced.
+"""
+
+from __future__ import annotations
+
+import decimal
+import logging
+import os
+import resource
+import signal
+import socket
+import sys
+import time
+from contextlib import suppress
+from fcntl import F_DUPFD_CLOEXEC, fcntl
+from typing import Any, TextIO
+
+from django.db import connections, reset_queries
+from django.db.backends.base.base import BaseDatabaseWrapper
+
+Identity = tuple[int, int]
+"""Device and inode of an open file."""
+
+_LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
+_SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
+_TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
+_DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
+_THREADS = "/proc/self/task"
+_LOGGERS = ("", "scheduling.run")
+_KEPT_FROM = 64
+"""The lowest number for the duplicates of descriptors 0, 1 and 2, from which `restore` makes 0, 1 and 2 again."""
+
+
+class ChildState:
+    """A snapshot of the process. It is made once, before the first run, while no database connection is open."""
+
+    def __init__(self) -> None:
+        self._kept = {number: fcntl(number, F_DUPFD_CLOEXEC, _KEPT_FROM) for number in (0, 1, 2)}
+        self._standard = {number: _identity(number) for number in self._kept}
+        self._streams = (sys.stdin, sys.stdout, sys.stderr)
+        self._loggers = [(logger, _logger_state(logger)) for logger in map(logging.getLogger, _LOGGERS)]
+        self._disabled = logging.root.manager.disable
+        self._directory = os.getcwd()
+        self._environment = dict(os.environb)
+        self._zone = (time.tzname, time.timezone)
+        self._umask = os.umask(0o077)
+        os.umask(self._umask)
+        self._handlers = {number: signal.getsignal(number) for number in _SIGNALS}
+        self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
+        self._decimal = decimal.getcontext().copy()
+        self._timeout = socket.getdefaulttimeout()
+        self._recursion = sys.getrecursionlimit()
+        self._limits = [resource.getrlimit(limit) for limit in _LIMITS]
+        self._threads = _threads()
+        self._descriptors = _descriptors()
+
+    def restore(self) -> bool:
+        """Restore the process; returns whether the child can be used again.
+
+        The child cannot be used again if restoring failed or if a change remains that cannot be undone.
+        """
+        try:
+            self._restore_signals()  # first, because an alarm that the handler has set could end the process
+            self._restore_streams()
+            self._restore_process()
+            self._restore_python()
+            _restore_connections()
+            return self._is_as_born()
+        except Exception:
+            return False
+
+    def _restore_signals(self) -> None:
+        for timer in _TIMERS:
+            if signal.getitimer(timer) != (0.0, 0.0):
+                signal.setitimer(timer, 0)
+        for number in signal.sigpending():
+            signal.signal(number, signal.SIG_IGN)  # discards a pending signal before the mask is restored
+        for number, handler in self._handlers.items():
+            if signal.getsignal(number) != handler:
+                signal.signal(number, handler)
+        if signal.pthread_sigmask(signal.SIG_BLOCK, ()) != self._mask:
+            signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
+
+    def _restore_streams(self) -> None:
+        # Replace the stream objects before the descriptors: a stream that a handler made may own its descriptor, and
+        # then closes the descriptor when the stream is deleted.
+        remade = (sys.stdin, sys.stdout, sys.stderr) != self._streams or not all(map(_usable, self._streams))
+        if remade:
+            sys.stdin = sys.stdout = sys.stderr = self._streams[0]
+        changed = [number for number, born in self._standard.items() if _identity(number) != born]
+        if changed:
+            connections.close_all()  # a database connection may use the number of a standard descriptor that was closed
+        for number in changed:
+            os.dup2(self._kept[number], number)
+        if remade:
+            former = self._streams[2]
+            self._streams = open_streams()
+            for handler in self._loggers[0][1]["handlers"]:
+                if isinstance(handler, logging.StreamHandler) and handler.stream is former:
+                    handler.stream = sys.stderr
+
+    def _restore_process(self) -> None:
+        os.umask(self._umask)
+        directory = None
+        with suppress(OSError):
+            directory = os.getcwd()
+        if directory != self._directory:
+            os.chdir(self._directory)
+        environment = dict(os.environb)
+        if environment != self._environment:
+            for name in environment.keys() - self._environment.keys():
+                del os.environb[name]
+            for name, value in self._environment.items():
+                if environment.get(name) != value:
+                    os.environb[name] = value
+        if (time.tzname, time.timezone) != self._zone:
+            time.tzset()
+
+    def _restore_python(self) -> None:
+        for logger, born in self._loggers:
+            if _logger_state(logger) != born:
+                logger.__dict__.update(born | {"handlers": list(born["handlers"])})
+                logger.setLevel(born["level"])  # this also clears the logger's cache of enabled levels
+        if logging.root.manager.disable != self._disabled:
+            logging.disable(self._disabled)
+        decimal.setcontext(self._decimal.copy())
+        if socket.getdefaulttimeout() != self._timeout:
+            socket.setdefaulttimeout(self._timeout)
+        if sys.getrecursionlimit() != self._recursion:
+            sys.setrecursionlimit(self._recursion)
+
+    def _is_as_born(self) -> bool:
+        if _threads() != self._threads or [resource.getrlimit(limit) for limit in _LIMITS] != self._limits:
+            return False
+        now = _descriptors()
+        if now == self._descriptors:
+            return True
+        ours = _of_connections()
+        others = {number: found for number, found in now.items() if number not in ours and found not in ours}
+        return others == self._descriptors
+
+
+def _logger_state(logger: logging.Logger) -> dict[str, Any]:
+    state = {name: getattr(logger, name) for name in ("level", "disabled", "propagate")}
+    return state | {"handlers": list(logger.handlers)}
+
+
+def open_streams() -> tuple[TextIO, TextIO, TextIO]:
+    """Make new `sys.stdin`, `sys.stdout` and `sys.stderr`. Closing them does not close descriptors 0, 1 and 2."""
+    sys.stdin = open(0, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
+    sys.stdout, sys.stderr = _writer(1), _writer(2)
+    return sys.stdin, sys.stdout, sys.stderr
+
+
+def _writer(number: int) -> TextIO:
+    return open(number, "w", buffering=1, encoding="utf-8", errors="backslashreplace", closefd=False)
+
+
+def _usable(stream: Any) -> bool:
+    try:
+        return not stream.closed and (not stream.writable() or stream.line_buffering) and stream.encoding == "utf-8"
+    except ValueError:  # the stream is detached
+        return False
+
+
+def _identity(number: int) -> Identity | None:
+    try:
+        found = os.fstat(number)
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
+
+
+def _descriptors() -> dict[int, Identity]:
+    """The open descriptors. The descriptor that `listdir` opened is closed already, so it has no identity."""
+    identities = {number: _identity(number) for number in map(int, os.listdir(_DESCRIPTORS))}
+    return {number: found for number, found in identities.items() if found is not None}
+
+
+def _threads() -> int:
+    try:
+        return len(os.listdir(_THREADS))  # includes threads that Python did not start
+    except FileNotFoundError:
+        import threading
+
+        return threading.active_count()
+
+
+def _restore_connections() -> None:
+    """Roll back open transactions, close broken database connections, and clear the query log."""
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is not None:
+            _restore_connection(connection)
+    reset_queries()
+
+
+def _restore_connection(connection: BaseDatabaseWrapper) -> None:
+    if connection.in_atomic_block or connection.needs_rollback:
+        with suppress(Exception):
+            connection.close()
+        del connections[connection.alias]  # a wrapper that is closed inside an atomic block stays in that block
+        return
+    try:
+        connection.close_if_unusable_or_obsolete()  # also closes a connection whose autocommit was changed
+        if connection.connection is not None:
+            # This ends a transaction that the handler began with SQL. Without a transaction, nothing is sent.
+            connection.connection.rollback()
+    except Exception:
+        connection.close()
+
+
+def _of_connections() -> set[Any]:
+    """The numbers of the descriptors of open database connections; for SQLite, the identities of the files instead."""
+    found: set[Any] = set()
+    for connection in connections.all(initialized_only=True):
+        if connection.connection is None:
+            continue
+        if connection.vendor == "sqlite":
+            for suffix in ("", "-wal", "-shm", "-journal"):
+                with suppress(OSError):
+                    status = os.stat(f"{connection.settings_dict['NAME']}{suffix}")
+                    found.add((status.st_dev, status.st_ino))
+        elif (fileno := getattr(connection.connection, "fileno", None)) is not None:
+            found.add(fileno())
+    return found

@@ -1,0 +1,51 @@
+"""Starts due retries from their rows, without a message in the broker's queue.
+
+Two kinds of retries start from their rows. A crashed run has waited in the queue once, and its retry should not wait at
+the end of the queue again. A retry that the broker did not confirm must run even while publishing is impossible.
+
+If there is also a message for the same attempt, the compare-and-set at the start lets the attempt start only once.
+"""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+
+from django.db.models import Q
+
+from scheduling.broker import Broker, Delivery
+from scheduling.core.lifecycle import State
+from scheduling.core.outcome import Crashed
+from scheduling.models import SchedulerExecution
+from scheduling.models.execution import message_of
+from scheduling.processes.set_aside import read_rows
+
+RETRY_POLL_SECONDS = 1.0
+"""The shortest time between two queries."""
+
+
+class Rescue:
+    """Finds the due retries of one queue, with at most one query a second."""
+
+    def __init__(self, broker: Broker, queue: str) -> None:
+        self._embedded, self._queue = broker.embedded, queue
+        self._look_at = 0.0
+
+    def due(self) -> bool:
+        """Whether it is time for the query. The database transport never needs the query: its queue is the table."""
+        return not self._embedded and time.monotonic() >= self._look_at
+
+    def take(self, limit: int, now: datetime) -> list[Delivery]:
+        """Return at most `limit` due retries as deliveries without a tag, because the broker expects no answer."""
+        if limit < 1 or not self.due():
+            return []
+        self._look_at = time.monotonic() + RETRY_POLL_SECONDS
+        rows = SchedulerExecution.objects.filter(
+            Q(published_at=None) | Q(error_class=Crashed.error_class),
+            state=State.RETRYING.value,
+            queue=self._queue,
+            wake_at__lte=now,
+        )
+        return [
+            Delivery(message_of(row), from_row=True) for row in read_rows(rows.order_by("wake_at", "id")[:limit], now)
+        ]

@@ -1,0 +1,67 @@
+"""The frames between a supervisor and its children: a length, then JSON.
+
+Frames are JSON and never pickle, so that a child or a program that it started can send data only, never code.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import struct
+from typing import Any
+
+_LENGTH = struct.Struct("!I")
+MAX_FRAME = 32 * 1024 * 1024
+"""The largest frame in bytes. The limit keeps a broken child from filling the supervisor's memory."""
+
+
+class WireError(Exception):
+    """The other side sent an invalid frame."""
+
+
+def pack(message: dict[str, Any]) -> bytes:
+    """Turn one message into bytes. Values that JSON cannot hold become text."""
+    body = json.dumps(message, separators=(",", ":"), default=str).encode()
+    return _LENGTH.pack(len(body)) + body
+
+
+class FrameReader:
+    """Turns a byte stream into messages."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> list[dict[str, Any]]:
+        """Add bytes; returns the messages that are complete now.
+
+        Raises:
+            WireError: a frame is too large or not a JSON object.
+        """
+        self._buffer += data
+        messages: list[dict[str, Any]] = []
+        while len(self._buffer) >= _LENGTH.size:
+            (length,) = _LENGTH.unpack_from(self._buffer)
+            if length > MAX_FRAME:
+                raise WireError(f"a frame of {length} bytes")
+            if len(self._buffer) < _LENGTH.size + length:
+                break
+            body = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
+            del self._buffer[: _LENGTH.size + length]
+            try:
+                message = json.loads(body)
+            except (ValueError, RecursionError) as error:
+                raise WireError(str(error)) from None
+            if not isinstance(message, dict):
+                raise WireError("not an object")
+            messages.append(message)
+        return messages
+
+
+def receive(channel: socket.socket, reader: FrameReader, pending: list[dict[str, Any]]) -> dict[str, Any] | None:
+    """Wait until a message arrives and return it; returns None at the end of the stream."""
+    while not pending:
+        data = channel.recv(65536)
+        if not data:
+            return None
+        pending.extend(reader.feed(data))
+    return pending.pop(0)

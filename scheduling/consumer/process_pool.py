@@ -1,0 +1,278 @@
+"""Keeps a pool of child processes for the supervisor, the consumer's main process. The forkserver forks the children.
+
+A spare child is forked while the other children work. So a run that needs a fresh process does not wait for a fork.
+"""
+
+from __future__ import annotations
+
+import os
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduling.consumer import forkserver, framing
+from scheduling.logs import get_logger
+
+log = get_logger(__name__)
+
+
+@dataclass(eq=False)
+class Child:
+    """One forked process, with a channel for tasks and answers and a pipe for its output."""
+
+    number: int
+    channel: socket.socket
+    output: int
+    pid: int | None = None
+    runs: int = 0
+    reader: framing.FrameReader = field(default_factory=framing.FrameReader)
+    task: Any = None
+    """The `Running` that this child executes; None while the child waits."""
+    status: int | None = None
+    """The child's wait status; None until the child has ended."""
+    retiring: bool = False
+    """Whether the child gets no further task and is about to end."""
+
+    def read_output(self, limit: int = 65536) -> bytes | None:
+        """Read up to `limit` bytes of output; empty at the end of the pipe, None if no bytes wait."""
+        try:
+            return os.read(self.output, limit)
+        except BlockingIOError:
+            return None
+
+    def send(self, message: dict[str, Any]) -> None:
+        """Send a task to the child.
+
+        Raises:
+            OSError: the child has ended or does not read.
+        """
+        self.channel.setblocking(True)
+        try:
+            self.channel.settimeout(10)
+            self.channel.sendall(framing.pack(message))
+        finally:
+            self.channel.setblocking(False)
+
+
+class ProcessPool:
+    """One forkserver and its children.
+
+    Args:
+        selector: the supervisor's selector. The channel and the output of each child are registered there.
+        on_frame: called when a child's channel can be read.
+        on_output: called when a child's output can be read.
+        on_exit: called when a child has ended.
+    """
+
+    def __init__(
+        self,
+        selector: selectors.BaseSelector,
+        on_frame: Callable[[Child], None],
+        on_output: Callable[[Child], None],
+        on_exit: Callable[[Child], None],
+    ) -> None:
+        self._selector = selector
+        self._on_frame, self._on_output, self._on_exit = on_frame, on_output, on_exit
+        self._process: subprocess.Popen[bytes] | None = None
+        self._control: socket.socket | None = None
+        self._next = 0
+        self._failures = 0
+        self._restart_at = 0.0
+        self.ready = False
+        self.all: dict[int, Child] = {}
+        self.waiting: list[Child] = []
+
+    def start(self) -> None:
+        """Start the forkserver, a new interpreter with the same settings and import path."""
+        ours, theirs = socket.socketpair()
+        code = (
+            f"import sys; sys.path[:] = {sys.path!r}; "
+            f"from scheduling.consumer.forkserver import main; main({theirs.fileno()})"
+        )
+        self._process = subprocess.Popen(
+            [sys.executable, "-c", code], pass_fds=[theirs.fileno()], start_new_session=True, stdin=subprocess.DEVNULL
+        )
+        theirs.close()
+        self._control = ours
+        self._selector.register(ours, selectors.EVENT_READ, self._hear)
+
+    def maintain(self, wanted: int, now: float) -> None:
+        """Restart a forkserver that has died. Fork until `wanted` children wait or are being forked."""
+        if self._process is None:
+            if now >= self._restart_at:
+                self.start()
+            return
+        if not self.ready:
+            return
+        born = sum(1 for child in self.all.values() if child.task is None and not child.retiring)
+        for _ in range(wanted - born):
+            self._fork()
+
+    def acquire(self, fresh: bool) -> Child | None:
+        """Take a waiting child; None if no suitable child waits.
+
+        A fresh run gets only an unused child. A run that is not fresh gets a used child if a used child waits.
+        """
+        for child in reversed(self.waiting):
+            if (child.runs == 0) == fresh:
+                self.waiting.remove(child)
+                return child
+        if not fresh and self.waiting:
+            return self.waiting.pop()
+        return None
+
+    def give_back(self, child: Child) -> None:
+        """Return a child to the pool, where it waits for its next task."""
+        child.task = None
+        self.waiting.append(child)
+
+    def retire(self, child: Child) -> None:
+        """Close the child's channel, so that the child ends. The forkserver then kills the child's process group."""
+        child.retiring = True
+        if child in self.waiting:
+            self.waiting.remove(child)
+        with suppress(OSError):
+            child.channel.shutdown(socket.SHUT_WR)
+
+    def stop_watching_output(self, child: Child) -> None:
+        """Unregister an output that has ended. Otherwise the selector would report it again and again."""
+        self._unregister(child.output)
+
+    def frames(self, child: Child) -> list[dict[str, Any]]:
+        """New messages from the child. A child that writes an invalid frame is killed."""
+        found: list[dict[str, Any]] = []
+        try:
+            while data := child.channel.recv(65536):
+                found += child.reader.feed(data)
+            self._unregister(child.channel)  # the stream has ended, so the child is about to end
+        except BlockingIOError:
+            pass
+        except (OSError, framing.WireError) as error:
+            if isinstance(error, framing.WireError):
+                log.error("A child wrote what is no message and is killed: %s", error, extra={"pid": child.pid})
+                self.signal(child, signal.SIGKILL)
+            self._unregister(child.channel)
+        return found
+
+    def signal(self, child: Child, number: int) -> None:
+        """Signal the child's process group through the forkserver, which knows whether the child still lives."""
+        if self._control is not None:
+            with suppress(OSError):
+                self._control.sendall(forkserver.CONTROL.pack(forkserver.SIGNAL, child.number, number))
+
+    def stop(self, timeout: float = 5.0) -> None:
+        """End every child and the forkserver."""
+        self._close_control()  # this makes the forkserver kill its children and end
+        if self._process is not None:
+            try:
+                self._process.wait(timeout)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+            self._process = None
+        for child in list(self.all.values()):
+            self._forget(child)
+
+    def _fork(self) -> None:
+        assert self._control is not None  # noqa: S101 - callers check `ready` first
+        ours, theirs = socket.socketpair()
+        read, write = os.pipe()
+        self._next = (self._next + 1) % 2**31
+        child = Child(self._next, ours, read)
+        request = forkserver.CONTROL.pack(forkserver.FORK, child.number, 0)
+        try:
+            socket.send_fds(self._control, [request], [theirs.fileno(), write])
+        except OSError:
+            ours.close()
+            os.close(read)
+            return
+        finally:
+            theirs.close()
+            os.close(write)
+        ours.setblocking(False)
+        os.set_blocking(read, False)
+        self.all[child.number] = child
+        self._selector.register(ours, selectors.EVENT_READ, lambda: self._if_known(child, self._on_frame))
+        self._selector.register(read, selectors.EVENT_READ, lambda: self._if_known(child, self._on_output))
+
+    def _if_known(self, child: Child, callback: Callable[[Child], None]) -> None:
+        # An earlier event of the same select() may have closed this child's files. The kernel reuses the numbers
+        # of closed descriptors.
+        if child.number in self.all:
+            callback(child)
+
+    def _hear(self) -> None:
+        assert self._control is not None  # noqa: S101 - registered only while the socket is open
+        try:
+            data = self._control.recv(forkserver.CONTROL.size * 64)
+            while len(data) % forkserver.CONTROL.size:
+                data += self._control.recv(forkserver.CONTROL.size - len(data) % forkserver.CONTROL.size)
+        except OSError:
+            data = b""
+        if not data:
+            self._lose_forkserver()
+            return
+        for op, number, value in forkserver.CONTROL.iter_unpack(data):
+            if op == forkserver.READY:
+                self.ready, self._failures = True, 0
+            elif (child := self.all.get(number)) is not None:
+                self._on_control(op, child, value)
+
+    def _on_control(self, op: int, child: Child, value: int) -> None:
+        if op == forkserver.FORKED:
+            child.pid = value
+            self.waiting.append(child)
+        elif op == forkserver.REFUSED:
+            log.error("No new process could be made: the system is out of processes or memory")
+            self._forget(child)
+        elif op == forkserver.EXITED:
+            self._gone(child, value)
+
+    def _gone(self, child: Child, status: int) -> None:
+        child.status = status
+        if child in self.waiting:
+            self.waiting.remove(child)
+        self._on_exit(child)
+        self._forget(child)
+
+    def _lose_forkserver(self) -> None:
+        """After the forkserver has died, kill the children that survived. Their runs end as crashed."""
+        assert self._process is not None  # noqa: S101
+        self._close_control()
+        status = self._process.wait()
+        self._process, self.ready = None, False
+        self._failures += 1
+        delay = min(2.0 ** (self._failures - 1), 30.0)
+        self._restart_at = time.monotonic() + delay
+        log.error("The process that starts the children ended with status %s; a new one follows in %ss", status, delay)
+        for child in list(self.all.values()):
+            if child.pid is not None:
+                forkserver.kill_group(child.pid)
+            self._gone(child, int(signal.SIGKILL))
+
+    def _forget(self, child: Child) -> None:
+        self.all.pop(child.number, None)
+        if child in self.waiting:
+            self.waiting.remove(child)
+        for file in (child.channel, child.output):
+            self._unregister(file)
+        child.channel.close()
+        with suppress(OSError):
+            os.close(child.output)
+
+    def _unregister(self, file: socket.socket | int) -> None:
+        with suppress(KeyError, ValueError):
+            self._selector.unregister(file)
+
+    def _close_control(self) -> None:
+        if self._control is not None:
+            self._unregister(self._control)
+            self._control.close()
+            self._control = None

@@ -1,0 +1,134 @@
+"""Writes the rows of one turn of the supervisor: settles ended runs and starts new runs, in one transaction.
+
+If the database refuses the transaction because of one run, each run gets a transaction of its own. A run that
+the database refuses again is set aside: its row becomes failed.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from scheduling.broker import Broker, Delivery
+from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.due_retries import Rescue
+from scheduling.consumer.output_store import store_output
+from scheduling.consumer.running import Running
+from scheduling.consumer.start import Arrival, begin
+from scheduling.execution.foreign import is_foreign
+from scheduling.execution.settle import Settled, settle_attempt
+from scheduling.handlers.run_config import RunConfigs
+from scheduling.logs import get_logger
+from scheduling.processes.database import is_away
+from scheduling.processes.identity import container_id
+from scheduling.processes.set_aside import fail_row
+
+log = get_logger(__name__)
+
+Written = tuple[list[tuple[Running, Settled]], list[Delivery], list[Arrival]]
+"""The settled runs with their results, all taken deliveries, and the arrivals: one for each delivery with a row."""
+
+
+class RowWriter:
+    """Settles and starts the runs of one consumer.
+
+    Args:
+        lease_seconds: how long this consumer owns a started run without a heartbeat.
+    """
+
+    def __init__(
+        self, broker: Broker, queue: str, lease_seconds: int, configs: RunConfigs, answers: Answers, rescue: Rescue
+    ) -> None:
+        self._broker, self._queue, self._lease = broker, queue, timedelta(seconds=lease_seconds)
+        self._configs, self._answers, self._rescue = configs, answers, rescue
+
+    def write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
+        """Settle the runs that are over and start up to `limit` other runs.
+
+        Raises:
+            django.db.DatabaseError: the database cannot be reached. The deliveries of the refused transaction are given
+                back.
+        """
+        deliveries: list[Delivery] = []
+        try:
+            with transaction.atomic():
+                settled = [(run, self._settle(run, now)) for run in over]
+                deliveries = self._take(limit, now)
+                arrivals = self._begin(deliveries, now)
+            return settled, deliveries, arrivals
+        except BaseException as error:
+            self._broker.release(deliveries)
+            if not isinstance(error, Exception) or is_away(error):
+                raise
+            log.warning("A turn is written one by one, for something in it is refused: %s", error)
+        return self._write_one_by_one(over, limit, now)
+
+    def _write_one_by_one(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
+        settled = [(run, result) for run in over if (result := self._settle_alone(run, now)) is not None]
+        deliveries: list[Delivery] = []
+        arrivals: list[Arrival] = []
+        for _number in range(limit):
+            taken, begun = self._start_alone(now)
+            deliveries += taken
+            arrivals += begun
+        return settled, deliveries, arrivals
+
+    def _settle_alone(self, run: Running, now: datetime) -> Settled | None:
+        """Settle a run. If the database refuses that, settle the run without its output.
+
+        Returns None if the database refuses that too. The run's row then becomes failed.
+        """
+        for keep_output in (True, False):
+            if not keep_output:
+                run.unstored = ""
+            try:
+                with transaction.atomic():
+                    return self._settle(run, now)
+            except Exception as error:
+                if is_away(error):
+                    raise
+                refused = error
+        log.error("A result cannot be recorded: %s", refused, extra={"execution": run.execution_id})
+        fail_row(run.execution_id, refused, now)
+        self._broker.acknowledge(run.delivery)
+        return None
+
+    def _start_alone(self, now: datetime) -> tuple[list[Delivery], list[Arrival]]:
+        deliveries: list[Delivery] = []
+        try:
+            with transaction.atomic():
+                deliveries = self._take(1, now)
+                return deliveries, self._begin(deliveries, now)
+        except Exception as error:
+            if is_away(error) or not deliveries:
+                self._broker.release(deliveries)
+                raise
+            self._answers.refused(deliveries[0], error, now)
+        return [], []
+
+    def _take(self, limit: int, now: datetime) -> list[Delivery]:
+        deliveries = self._rescue.take(limit, now)
+        if limit > len(deliveries):
+            deliveries += self._broker.take(self._queue, limit - len(deliveries), now)
+        return deliveries
+
+    def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
+        own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
+        arrivals = [begin(delivery, container_id(), now, now + self._lease) for delivery in own]
+        # This happens before the commit, because a run that cannot be launched must not be stored as started.
+        self._configs.load([arrival.delivery.message for arrival in arrivals if arrival.started])
+        return arrivals
+
+    def _settle(self, run: Running, now: datetime) -> Settled:
+        assert run.outcome is not None  # noqa: S101 - the run is over
+        run.unstored += run.output.finish(time.time())
+        store_output([run], now)
+
+        def delay(wanted: int, drawn: bool) -> int:
+            return self._broker.delay(wanted, self._queue, drawn)
+
+        embedded = self._broker.embedded
+        return settle_attempt(run.ended, run.outcome, run.config.policy, now, embedded=embedded, delay=delay)

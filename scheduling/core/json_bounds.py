@@ -1,0 +1,81 @@
+"""Checks that a JSON value can be stored on every database. Messages, forms, `save` and code use this one rule.
+
+MariaDB refuses 32 levels of nesting, and PostgreSQL refuses NUL characters. UTF-8 cannot encode half of a surrogate
+pair. JSON has no NaN and no infinity. Python's JSON parser
+accepts whole numbers that are too large for a database column.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any
+
+MAX_DEPTH = 30
+MAX_BYTES = 1_000_000
+LOW, HIGH = -(2**63), 2**63 - 1
+
+
+class NotStorable(ValueError):
+    """A value cannot be stored. The text says why, as the end of a sentence that begins with the value's name."""
+
+
+def loads(text: str | bytes) -> Any:
+    """Read JSON within the bounds.
+
+    Raises:
+        NotStorable: the text is not JSON, or `check` refuses its value.
+    """
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise NotStorable(f"is not JSON: {error}") from None
+    check(value)
+    return value
+
+
+def check(value: Any) -> None:
+    """Refuse a JSON value that one of the databases refuses.
+
+    The function is not recursive, because a deeply nested value could exhaust the stack.
+
+    Raises:
+        NotStorable: the value cannot be stored on every database.
+    """
+    level, depth = [value], 0
+    while level:
+        depth += 1
+        if depth > MAX_DEPTH + 1:
+            raise NotStorable(f"is nested deeper than {MAX_DEPTH} levels.")
+        for item in level:
+            _check_scalar(item)
+        level = [child for item in level for child in _children(item)]
+    if len(json.dumps(value, ensure_ascii=False)) > MAX_BYTES:
+        raise NotStorable(f"is longer than {MAX_BYTES} characters.")
+
+
+def is_storable(text: str) -> bool:
+    """Whether every database can store the text. The text must contain no NUL and no half of a surrogate pair."""
+    return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _children(item: Any) -> list[Any]:
+    match item:
+        case dict():
+            return [*item.keys(), *item.values()]
+        case list() | tuple():
+            return list(item)
+        case _:
+            return []
+
+
+def _check_scalar(item: Any) -> None:
+    match item:
+        case bool() | None:
+            return
+        case int() if not LOW <= item <= HIGH:
+            raise NotStorable("holds a whole number beyond 64 bits.")
+        case float() if not math.isfinite(item):
+            raise NotStorable("holds NaN or infinity.")
+        case str() if not is_storable(item):
+            raise NotStorable("holds NUL or half a character, which no database stores.")

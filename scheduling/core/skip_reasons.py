@@ -1,0 +1,40 @@
+"""The sentences of skipped executions. A sentence says why an occurrence did not run."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+SWITCHED_OFF = "It was switched off after it had fallen due and before a producer claimed it."
+
+NO_PRODUCER = "no producer was running"
+"""The argument `why` of `missed` when the latest occurrence runs and the earlier ones do not."""
+
+
+def too_late(catch_up: timedelta) -> str:
+    """The argument `why` of `missed` when even the latest occurrence is too old to run."""
+    return f"no producer ran within the catch-up window of {_duration(catch_up)}"
+
+
+def missed(first: datetime, last: datetime, count: int, why: str) -> str:
+    """The sentence for `count` occurrences of a cron schedule, from `first` to `last` (UTC), that did not run."""
+    if count == 1:
+        return f"Missed 1 occurrence at {_reading(first)} UTC: {why}."
+    return f"Missed {count} occurrences from {_reading(first)} to {_reading(last)} UTC: {why}."
+
+
+def missed_date(date_time: datetime, catch_up: timedelta) -> str:
+    """The sentence for a one-time schedule (its date and time in UTC) that did not run."""
+    return f"Missed the run at {_reading(date_time)} UTC: {too_late(catch_up)}."
+
+
+def _reading(instant: datetime) -> str:
+    return f"{instant:%Y-%m-%d %H:%M:%S}" if instant.second else f"{instant:%Y-%m-%d %H:%M}"
+
+
+def _duration(length: timedelta) -> str:
+    """A length of time in its largest whole unit: "1 day", "90 minutes"."""
+    seconds = int(length.total_seconds())
+    units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
+    whole = ((unit, seconds // size) for unit, size in units if seconds >= size and not seconds % size)
+    unit, number = next(whole, ("second", seconds))
+    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"

@@ -1,0 +1,38 @@
+"""The kinds of targets that a schedule can run.
+
+A new kind needs an entry here, a Django model, an admin page, code that registers handlers of its type, and a
+migration. The name of a type is the name of its Django model in lower case. The Scheduler's foreign key to the target
+has the same name.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class TargetKind:
+    """One kind of target.
+
+    Args:
+        model: `app_label.Model` of its rows.
+        name_column: the column with the row's name. If each row names its own handler, the column also holds
+            the handler's name.
+        searched: the columns of the target that the search on the schedules page looks in.
+        handler: the name of the handler that all rows share; empty if each row names its own handler.
+    """
+
+    model: str
+    name_column: str = "name"
+    searched: tuple[str, ...] = ("name",)
+    handler: str = ""
+
+
+TARGET_KINDS = {
+    "worker": TargetKind("scheduling.Worker", searched=("name", "title")),
+    "report": TargetKind("cron_reports.Report", "controller", searched=("controller", "title")),
+    "reminder": TargetKind("scheduling.Reminder", handler="send"),
+}
+
+A_TARGET = " or ".join(", ".join(f"a {type_}" for type_ in TARGET_KINDS).rsplit(", ", 1))
+"""`a worker, a report or a reminder`: for messages to users."""

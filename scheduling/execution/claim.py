@@ -1,0 +1,221 @@
+"""Claims due occurrences: inserts their rows. The unique key (scheduler, execution key) refuses a second row.
+
+Any number of producers may claim at once. With SKIP LOCKED, no producer waits for another one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+
+from scheduling.conf import get_conf
+from scheduling.core import skip_reasons
+from scheduling.core.cron import CronError, ZoneError, parse
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.messages import FIRST_YEAR
+from scheduling.core.occurrences import Due, Plan, cron_key, date_key, plan_cron, plan_date
+from scheduling.execution.insert import Names, execution_of, insert, skipped
+from scheduling.execution.planning import plan_anew, set_aside
+from scheduling.execution.publish import context_of, initial_columns
+from scheduling.handlers.targets import target_names
+from scheduling.logs import get_logger
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.scheduler import TARGETS
+from scheduling.processes.database import is_away
+
+log = get_logger(__name__)
+
+SCHEDULES_PER_BATCH = 1000
+
+FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
+"""This project never writes a `next_run_at` that is earlier than this instant."""
+
+_COLUMNS = (
+    "id", "schedule", "date_time", "timezone", "status", "stay_alive", "params", "next_run_at", "plan_stale",
+    *(f"{type_}_id" for type_ in TARGETS),
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class _Row:
+    """The columns of a due Scheduler. Reading them takes a third of the time that a Django model instance takes."""
+
+    id: int
+    schedule: str
+    date_time: datetime | None
+    timezone: str
+    status: bool
+    stay_alive: bool
+    params: dict[str, Any]
+    next_run_at: datetime
+    plan_stale: int
+    target_type: str
+    target_id: int | None
+
+
+def _row(values: tuple[Any, ...]) -> _Row:
+    own, keys = values[: -len(TARGETS)], values[-len(TARGETS) :]
+    found = ((type_, key) for type_, key in zip(TARGETS, keys, strict=True) if key is not None)
+    return _Row(*own, *next(found, ("", None)))
+
+
+@dataclass
+class Dispatched:
+    """The result of claiming one batch. `full` means that more schedules may be due."""
+
+    claimed: list[SchedulerExecution] = field(default_factory=list)
+    skipped: int = 0
+    broken: int = 0
+    full: bool = False
+
+
+def next_due() -> datetime | None:
+    """The earliest `next_run_at`. The query is one index look-up, for any number of schedules."""
+    rows = Scheduler.objects.filter(next_run_at__gte=FIRST_INSTANT).order_by("next_run_at")
+    try:
+        return rows.values_list("next_run_at", flat=True).first()
+    except Exception as error:
+        if is_away(error):
+            raise
+        return FIRST_INSTANT  # an instant cannot be read, so the claim must run now: it sets the row aside
+
+
+def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH) -> Dispatched:
+    """Claim one batch of due occurrences. The caller then publishes the executions.
+
+    The batch is one transaction. If one row makes the transaction fail, the rows are claimed one by one, and the row
+    that failed is set aside.
+
+    Raises:
+        django.db.DatabaseError: the database is away.
+    """
+    try:
+        done = _claim_batch(now, embedded, limit)
+    except Exception as error:
+        if is_away(error):
+            raise
+        done = _claim_one_by_one(now, embedded, limit)
+    for execution in done.claimed:
+        log.debug("Claimed", extra=context_of(execution))
+    return done
+
+
+def _claim_batch(now: datetime, embedded: bool, limit: int) -> Dispatched:
+    done = Dispatched()
+    with transaction.atomic():
+        due = Scheduler.objects.filter(next_run_at__lte=now).order_by("next_run_at", "id")
+        locked = due.select_for_update(skip_locked=True).values_list(*_COLUMNS)[:limit]
+        rows = [_row(values) for values in locked]
+        done.full = len(rows) == limit
+        if rows:
+            _claim(rows, now, embedded, done)
+    return done
+
+
+def _claim_one_by_one(now: datetime, embedded: bool, limit: int) -> Dispatched:
+    done = Dispatched()
+    due = Scheduler.objects.filter(next_run_at__lte=now).order_by("next_run_at", "id")
+    keys = list(due.values_list("pk", flat=True)[:limit])
+    done.full = len(keys) == limit
+    for pk in keys:
+        one = Dispatched()
+        try:
+            with transaction.atomic():
+                own = Scheduler.objects.filter(pk=pk, next_run_at__lte=now).select_for_update(skip_locked=True)
+                _claim([_row(values) for values in own.values_list(*_COLUMNS)], now, embedded, one)
+        except Exception as error:
+            if is_away(error):
+                raise
+            set_aside(pk, f"{type(error).__name__}: {error}")
+            one = Dispatched(broken=1)
+        done.claimed += one.claimed
+        done.skipped += one.skipped
+        done.broken += one.broken
+    return done
+
+
+def _claim(rows: Sequence[_Row], now: datetime, embedded: bool, done: Dispatched) -> None:
+    planned = _planned(rows, now, done)
+    names = target_names({(row.target_type, row.target_id) for row, _ in planned})
+    made = [execution for row, plan in planned for execution in _executions(row, plan, names, now, embedded)]
+    for execution in insert(made):
+        if execution.state == State.SKIPPED.value:
+            done.skipped += 1
+        else:
+            done.claimed.append(execution)
+    _move_on(planned)
+
+
+def _planned(rows: Sequence[_Row], now: datetime, done: Dispatched) -> list[tuple[_Row, Plan]]:
+    """The rows that can be planned, with their plans. Rows with an invalid plan are set aside and counted."""
+    plans: dict[tuple[Any, ...], Plan] = {}
+    planned: list[tuple[_Row, Plan]] = []
+    for row in rows:
+        if row.plan_stale and row.status:
+            # Plain SQL changed the schedule, and the sweep has not planned it again yet. So it is planned now.
+            plan_anew([row.id], now)
+            continue
+        try:
+            planned.append((row, _plan(row, now, plans)))
+        except (CronError, ZoneError) as error:
+            set_aside(row.id, str(error))
+            done.broken += 1
+    return planned
+
+
+def _move_on(planned: Sequence[tuple[_Row, Plan]]) -> None:
+    """Set `next_run_at` of schedules whose due occurrences have been inserted."""
+    moved: dict[datetime | None, list[int]] = defaultdict(list)
+    finished: list[int] = []
+    for row, plan in planned:
+        if row.date_time is not None and row.status and plan.next_run_at is None:
+            finished.append(row.id)
+        else:
+            moved[plan.next_run_at].append(row.id)
+    for instant, ids in moved.items():
+        Scheduler.objects.filter(pk__in=ids).update(next_run_at=instant)
+    if finished:
+        # A one-time schedule is switched off after its occurrence.
+        Scheduler.objects.filter(pk__in=finished).update(next_run_at=None, status=False, planned_status=False)
+
+
+def _plan(row: _Row, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Plan:
+    if not row.status:
+        return Plan(run=None, missed=None, next_run_at=None)
+    conf = get_conf()
+    zone_name = row.timezone or conf.timezone
+    catch_up = timedelta(seconds=conf.catch_up_seconds)
+    if row.date_time is not None and row.date_time != row.next_run_at:
+        # The schedule had a cron expression when this occurrence fell due. Then an operator set a date instead, before
+        # a producer claimed the occurrence.
+        return Plan(run=Due(row.next_run_at, cron_key(row.next_run_at)), missed=None, next_run_at=row.date_time)
+    key = (row.schedule, row.date_time, zone_name, row.next_run_at)
+    if key not in plans:
+        plans[key] = (
+            plan_date(row.date_time, now, catch_up)
+            if row.date_time is not None
+            else plan_cron(parse(row.schedule), zone_name, row.next_run_at, now, catch_up)
+        )
+    return plans[key]
+
+
+def _executions(row: _Row, plan: Plan, names: Names, now: datetime, embedded: bool) -> Iterable[SchedulerExecution]:
+    trigger = Trigger.DATE if row.date_time is not None else Trigger.CRON
+
+    def execution(key: str, instant: datetime, columns: dict[str, Any]) -> SchedulerExecution:
+        return execution_of(row, now, names, execution_key=key, scheduled_at=instant, trigger=trigger.value, **columns)
+
+    if not row.status:
+        instant = row.next_run_at
+        key = date_key(instant) if row.date_time is not None else cron_key(instant)
+        yield execution(key, instant, skipped(now, skip_reasons.SWITCHED_OFF))
+        return
+    if (missed := plan.missed) is not None:
+        yield execution(missed.key, missed.first, skipped(now, missed.reason, missed.count))
+    if plan.run is not None:
+        yield execution(plan.run.key, plan.run.instant, initial_columns(now, embedded))

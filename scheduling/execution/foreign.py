@@ -1,0 +1,141 @@
+"""Gives an execution to a message that this project did not publish.
+
+There are two kinds of such messages. A message from another client has the four fields of the original contract. A
+message of the other kind was parked in the failed queue, and an operator moved it out by hand. For each message, a row
+is claimed and published like any other row, and then the message is acknowledged. So start, settle, retries and sweeps
+handle only this project's own messages. After a crash between these steps, the broker delivers the message again. A
+message with a message id is not run twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import uuid
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from scheduling.broker import Broker, Delivery
+from scheduling.core.lifecycle import Trigger
+from scheduling.core.messages import TaskMessage
+from scheduling.core.occurrences import manual_key
+from scheduling.execution.publish import context_of, initial_columns, publish
+from scheduling.execution.run_now import requeue_failed
+from scheduling.handlers.targets import target_model, target_names
+from scheduling.logs import get_logger
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.processes.identity import container_id
+
+log = get_logger(__name__)
+
+KEY_LENGTH = 64
+
+
+def is_foreign(message: TaskMessage) -> bool:
+    """Whether a message needs `adopt` before an attempt can start."""
+    return message.execution_id is None or message.parked
+
+
+def message_key(message_id: str) -> str:
+    """The execution key of a foreign message, at most 64 characters. Copies of a message have the same message id,
+    and so the same key.
+    """
+    if not message_id:
+        return manual_key(uuid.uuid4())
+    key = f"message-{message_id}"
+    if len(key) <= KEY_LENGTH:
+        return key
+    return f"message-#{hashlib.sha256(message_id.encode(errors='replace')).hexdigest()[:48]}"
+
+
+def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> SchedulerExecution | None:
+    """Give a foreign message its row, publish the row, and acknowledge the message.
+
+    Returns:
+        The row; None if the message is a copy of a message that was handled before.
+
+    Raises:
+        django.db.DatabaseError: the database failed; nothing was written.
+    """
+    message = delivery.message
+    with transaction.atomic():
+        # Copies of one message may reach two consumers. A message may have no schedule, and without a schedule the
+        # unique key refuses no second row. So the target's row is locked. (On SQLite the transaction is exclusive.)
+        target = target_model(message.type)._default_manager.filter(pk=message.id)
+        list(target.select_for_update().values_list("pk"))
+        row = _known(message, delivery.message_id)
+        if row is None:
+            row = _insert(delivery, queue, broker, now)
+        elif not _taken_back(row, message, broker, now):
+            log.info("Message ignored: its execution has had its turn", extra=context_of(row))
+            row = None
+    if row is not None:
+        publish([row], broker)
+    broker.acknowledge(delivery)
+    return row
+
+
+def _known(message: TaskMessage, message_id: str) -> SchedulerExecution | None:
+    rows = SchedulerExecution.objects.select_for_update()
+    if message.execution_id is not None:
+        # The execution key is compared too: if the database was set up anew, an old message may name a new row's id.
+        row = rows.filter(pk=message.execution_id, execution_key=message.execution_key).first()
+        if row is not None:
+            return row
+    if not message_id:
+        return None
+    return rows.filter(execution_key=message_key(message_id), trigger=Trigger.MESSAGE.value).first()
+
+
+def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, now: datetime) -> bool:
+    """Requeue the failed execution of a message that was moved out of the failed queue. Returns False for a copy."""
+    if not message.parked:
+        return False
+    if message.execution_id is not None and message.attempt != row.attempt:
+        return False  # the row has failed again since this message was parked
+    if not row.type:  # the message was parked as unreadable, but this version can read it
+        SchedulerExecution.objects.filter(pk=row.pk).update(**columns_of(message))
+    reason = "Its message was moved back from the failed queue."
+    if not requeue_failed(row.pk, broker, reason, now, attempt=row.attempt):
+        return False
+    row.refresh_from_db()
+    log.info("Republished: its message was moved back from the failed queue", extra=context_of(row))
+    return True
+
+
+def columns_of(message: TaskMessage) -> dict[str, Any]:
+    """The columns that the row of a foreign message takes from the message."""
+    scheduler_id, target = message.scheduler_id, (message.type, message.id)
+    if scheduler_id is not None and not Scheduler.objects.filter(pk=scheduler_id).exists():
+        log.warning("A message names schedule %s, which does not exist; it stands without one", scheduler_id)
+        scheduler_id = None
+    return {
+        "scheduler_id": scheduler_id,
+        "type": message.type,
+        "target_id": message.id,
+        "target_name": target_names([target]).get(target, ""),
+        "params": message.params,
+    }
+
+
+def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> SchedulerExecution | None:
+    message = delivery.message
+    row = SchedulerExecution(
+        execution_key=message_key(delivery.message_id), trigger=Trigger.MESSAGE.value,
+        scheduled_at=message.scheduled_at or now, executed_at=now, container_id=container_id(), queue=queue,
+        # Earlier deliveries of the message count as attempts.
+        attempt=delivery.earlier, **columns_of(message), **initial_columns(now, broker.embedded),
+    )  # fmt: skip
+    try:
+        with transaction.atomic():
+            row.save(force_insert=True)
+    except IntegrityError:
+        # If a row with this key exists, the message is on record already. If no such row exists, the database has
+        # refused a value of the message.
+        if not SchedulerExecution.objects.filter(execution_key=row.execution_key, scheduler=row.scheduler_id).exists():
+            raise
+        log.info("Message ignored: it is on record already", extra=context_of(row))
+        return None
+    log.info("A message from outside became an execution", extra=context_of(row))
+    return row

@@ -1,0 +1,81 @@
+"""Inserts the executions of occurrences. The unique key (scheduler, execution key) refuses a second row."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from scheduling.core.lifecycle import State
+from scheduling.execution.publish import context_of
+from scheduling.handlers.targets import target_names
+from scheduling.logs import get_logger
+from scheduling.models import SchedulerExecution
+from scheduling.processes.identity import container_id
+
+log = get_logger(__name__)
+
+ROWS_PER_INSERT = 500
+
+Names = Mapping[tuple[str, int | None], str]
+"""The names of targets, by type and id."""
+
+
+def execution_of(row: Any, now: datetime, names: Names | None = None, **columns: Any) -> SchedulerExecution:
+    """A new execution of a schedule, not saved yet.
+
+    Args:
+        row: a Scheduler, or an object with its `id`, `target_type`, `target_id`, `stay_alive` and `params`.
+        names: the names of the targets, if the caller has read them already.
+        columns: values of further columns; they also replace the values taken from the schedule.
+    """
+    target = (row.target_type, row.target_id)
+    queue = SchedulerExecution.Queue.STANDALONE if row.stay_alive else SchedulerExecution.Queue.MAIN
+    own = {"params": row.params, "executed_at": now, "container_id": container_id(), "queue": queue}
+    name = (target_names([target]) if names is None else names).get(target, "")
+    return SchedulerExecution(
+        **{**own, **columns}, scheduler_id=row.id, type=row.target_type, target_id=row.target_id, target_name=name
+    )
+
+
+def skipped(now: datetime, reason: str, missed: int = 0) -> dict[str, Any]:
+    """The columns of a skipped execution. `missed` is the number of missed occurrences that the row counts."""
+    return {"state": State.SKIPPED.value, "finished_at": now, "reason": reason, "missed": missed}
+
+
+def insert(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
+    """Insert the rows and return the new ones. If a row's key is taken, the occurrence is already on record."""
+    try:
+        with transaction.atomic():
+            SchedulerExecution.objects.bulk_create(made, batch_size=ROWS_PER_INSERT)
+    except IntegrityError:
+        # This is rare: a backup was restored, or an occurrence was planned twice. Each row gets a savepoint of its own.
+        return [execution for execution in made if _inserted(execution)]
+    if made and made[-1].pk is None:
+        # MySQL returns no ids after a bulk insert, so the ids are read.
+        ids = {
+            (scheduler, key): pk
+            for pk, scheduler, key in SchedulerExecution.objects.filter(
+                container_id=container_id(), executed_at=made[0].executed_at,
+                scheduler_id__in={execution.scheduler_id for execution in made},
+            ).values_list("pk", "scheduler_id", "execution_key")
+        }  # fmt: skip
+        for execution in made:
+            execution.pk = ids[execution.scheduler_id, execution.execution_key]
+    return made
+
+
+def _inserted(execution: SchedulerExecution) -> bool:
+    try:
+        with transaction.atomic():
+            execution.pk = None
+            execution.save(force_insert=True)
+    except IntegrityError:
+        key = {"scheduler": execution.scheduler_id, "execution_key": execution.execution_key}
+        if not SchedulerExecution.objects.filter(**key).exists():
+            raise
+        log.info("Already on record, not inserted again", extra=context_of(execution))
+        return False
+    return True

@@ -1,0 +1,116 @@
+"""Records missed occurrences before a schedule is edited or paused, and plans schedules that plain SQL changed.
+
+Missed occurrences are recorded first, because they follow from the old plan, and the edit overwrites the old plan. The
+latest due occurrence stays in `next_run_at`, where a producer finds and claims it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone as clock
+
+from scheduling.conf import get_conf
+from scheduling.core.cron import CronError, ZoneError, last_between, next_after, parse
+from scheduling.core.lifecycle import Trigger
+from scheduling.core.occurrences import plan_cron
+from scheduling.core.text import clean
+from scheduling.execution.insert import execution_of, insert, skipped
+from scheduling.logs import get_logger
+from scheduling.models import Scheduler
+from scheduling.models.plan import PLAN, PLANNED
+from scheduling.processes.database import is_away
+
+log = get_logger(__name__)
+
+NO_LIMIT = timedelta.max
+"""The catch-up window in this module. The producer decides whether the latest occurrence is too old to run."""
+
+
+def record_missed(
+    sender: Any, instance: Scheduler, raw: bool = False, update_fields: Any = None, **_kwargs: Any
+) -> None:
+    """`pre_save` receiver that records the missed occurrences of the old plan.
+
+    The receiver acts only if the plan changes. (`save` writes `next_run_at` only if the plan changes.)
+    """
+    if raw or instance._state.adding or (update_fields is not None and "next_run_at" not in update_fields):
+        return
+    now = clock.now()
+    if instance.next_run_at is None or instance.next_run_at > now:
+        return
+    with transaction.atomic():
+        row = Scheduler.objects.select_for_update().get(pk=instance.pk)
+        if row.next_run_at != instance.next_run_at or not (row.planned_status and row.planned_schedule):
+            return  # a producer was faster, or the old plan was not an active cron schedule
+        tz = row.planned_timezone or get_conf().timezone
+        try:
+            missed = plan_cron(parse(row.planned_schedule), tz, row.next_run_at, now, NO_LIMIT).missed
+            latest = last_between(parse(row.planned_schedule), tz, row.next_run_at, now)
+        except (CronError, ZoneError):
+            return
+        if missed is None or latest is None:
+            return
+        insert([
+            execution_of(
+                row, now, execution_key=missed.key, scheduled_at=missed.first, trigger=Trigger.CRON.value,
+                **skipped(now, missed.reason, missed.count),
+            )
+        ])  # fmt: skip
+        Scheduler.objects.filter(pk=row.pk).update(next_run_at=latest)
+    instance.next_run_at = latest
+
+
+def set_aside(scheduler_id: int, error: str) -> None:
+    """Stop planning a schedule that cannot be planned or claimed, and log the error once.
+
+    The columns that determine the plan are copied to their `planned_` copies inside the database, because Python may
+    not be able to read their values. When one of these columns changes again, the sweep plans the schedule again.
+    """
+    text = clean(error, 500)
+    rows = Scheduler.objects.filter(pk=scheduler_id)
+    known = rows.filter(plan_error=text).exists()
+    rows.update(next_run_at=None, plan_error=text, **{f"planned_{name}": F(name) for name in PLAN})
+    if not known:
+        log.error("Schedule cannot be planned and is set aside: %s", text, extra={"scheduler_id": scheduler_id})
+
+
+def plan_anew(ids: Iterable[int], now: datetime) -> int:
+    """Plan schedules again after plain SQL edited them. Returns how many were planned. A sweep calls it.
+
+    Raises:
+        django.db.DatabaseError: the database is away.
+    """
+    count = 0
+    for pk in ids:
+        try:
+            with transaction.atomic():
+                _plan_anew(Scheduler.objects.get(pk=pk), now)
+            count += 1
+        except Scheduler.DoesNotExist:
+            continue
+        except Exception as error:
+            if is_away(error):
+                raise
+            said = isinstance(error, CronError | ZoneError | ValueError)
+            set_aside(pk, str(error) if said else f"{type(error).__name__}: {error}")
+    return count
+
+
+def _plan_anew(row: Scheduler, now: datetime) -> None:
+    if row.next_run_at is not None and not _fires_at(row, row.next_run_at):
+        # It is unknown whether the edit came before or after this instant. The new plan has no occurrence at this
+        # instant, so the instant is dropped.
+        row.next_run_at = None
+    row.plan(now)
+    Scheduler.objects.filter(pk=row.pk).update(**{name: getattr(row, name) for name in PLANNED})
+
+
+def _fires_at(row: Scheduler, instant: datetime) -> bool:
+    if row.date_time is not None:
+        return row.date_time == instant
+    return next_after(parse(row.schedule), row.zone_name, instant - timedelta(minutes=1)) == instant

@@ -1,0 +1,84 @@
+"""Publishes claimed executions, records the broker's confirms, and parks the messages of failed executions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.utils import timezone as clock
+
+from scheduling.broker import Broker, BrokerError, BrokerUnavailable
+from scheduling.core.lifecycle import CLAIM_GRACE, State
+from scheduling.core.messages import FailedMessage
+from scheduling.logs import get_logger
+from scheduling.models import SchedulerExecution
+from scheduling.models.execution import message_of
+
+log = get_logger(__name__)
+
+
+def initial_columns(now: datetime, embedded: bool) -> dict[str, Any]:
+    """The columns of a new row that waits.
+
+    If the executions table is the queue (`embedded`), the row is queued at once. Otherwise the row is claimed until the
+    broker confirms its message. If no confirm comes, a sweep publishes the row again at `wake_at`.
+    """
+    if embedded:
+        return {"state": State.QUEUED.value, "wake_at": now, "published_at": now}
+    return {"state": State.CLAIMED.value, "wake_at": now + CLAIM_GRACE}
+
+
+def publish(executions: Sequence[SchedulerExecution], broker: Broker) -> int:
+    """Publish claimed rows, and set the rows that the broker confirmed to queued. Returns the number
+    of confirmed rows.
+
+    Rows without a confirm stay claimed, and a sweep publishes them again.
+    """
+    if broker.embedded or not executions:
+        return len(executions)
+    confirmed: set[int] = set()
+    for queue in {execution.queue for execution in executions}:
+        messages = [message_of(execution) for execution in executions if execution.queue == queue]
+        try:
+            confirmed |= broker.publish(messages, queue)
+        except BrokerUnavailable as error:
+            # The transport has already logged the outage. The rows stay claimed, and sweeps publish them again after a
+            # few seconds.
+            log.debug("Publishing failed and will be tried again: %s", error, extra={"count": len(messages)})
+        except BrokerError as error:
+            log.warning("Publishing failed and will be tried again: %s", error, extra={"count": len(messages)})
+    now = clock.now()
+    mark_published(confirmed, now)
+    return len(confirmed)
+
+
+def mark_published(ids: Iterable[int], now: datetime) -> int:
+    """Move the rows that the broker confirmed from claimed to queued. Rows that are no longer claimed do not change."""
+    rows = SchedulerExecution.objects.filter(pk__in=list(ids))
+    return rows.move([State.CLAIMED], State.QUEUED, published_at=now, wake_at=now)
+
+
+def park(execution: SchedulerExecution, broker: Broker, now: datetime, reason: str, retries: int) -> bool:
+    """Park the message of a failed row. If the broker confirms the message, record that in the row and return True."""
+    message = replace(message_of(execution), attempt=execution.attempt)
+    if not broker.dead_letter(None, FailedMessage(message, execution.finished_at or now, reason, retries), reason):
+        return False
+    mark_parked(execution.pk, execution.attempt, now)
+    return True
+
+
+def mark_parked(pk: int, attempt: int, now: datetime) -> None:
+    """Write to `published_at` of a failed row the time at which the broker confirmed the parked message."""
+    SchedulerExecution.objects.filter(pk=pk, attempt=attempt, state=State.FAILED.value).update(published_at=now)
+
+
+def context_of(execution: SchedulerExecution) -> dict[str, Any]:
+    """The context of log lines about an execution."""
+    return {
+        "type": execution.type,
+        "id": execution.target_id,
+        "scheduler_id": execution.scheduler_id,
+        "key": execution.execution_key,
+    }

@@ -1,0 +1,88 @@
+"""Runs a schedule now, or a failed execution again."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import F
+from django.utils import timezone as clock
+
+from scheduling.broker import Broker
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.occurrences import manual_key
+from scheduling.core.targets import A_TARGET
+from scheduling.execution.insert import execution_of, insert
+from scheduling.execution.publish import initial_columns, publish
+from scheduling.models import Scheduler, SchedulerExecution
+
+
+def requeue_failed(
+    pk: int,
+    broker: Broker,
+    reason: str,
+    now: datetime,
+    params: Mapping[str, Any] | None = None,
+    at: datetime | None = None,
+    **seen: Any,
+) -> bool:
+    """Move a failed execution to claimed, or to queued if the executions table is the queue.
+
+    The retry count starts again at zero. The attempt number continues. The move is a compare-and-set, and the result is
+    False if another process was faster. If the result is True, the caller publishes the execution.
+
+    Args:
+        params: new params, which replace the params of the row.
+        at: the earliest start. If the table is the queue, consumers can take the row from this instant on. With
+            RabbitMQ a sweep publishes the row at this instant, so the caller must not publish it.
+        seen: columns, and the values that the caller saw. If a column has another value now, nothing changes.
+    """
+    columns = initial_columns(now, broker.embedded)
+    columns.setdefault("published_at", None)
+    if at is not None:
+        columns["wake_at"] = at
+    if params is not None:
+        columns["params"] = dict(params)
+    columns |= {"retry_base": F("attempt"), "reason": reason, "finished_at": None, "cancel_requested_by": ""}
+    to = State(columns.pop("state"))
+    return bool(SchedulerExecution.objects.filter(pk=pk, **seen).move([State.FAILED], to, **columns))
+
+
+def run_now(
+    scheduler: Scheduler,
+    broker: Broker,
+    by: str = "",
+    params: dict[str, Any] | None = None,
+    key: uuid.UUID | None = None,
+    instead: Mapping[str, Any] | None = None,
+    again: int | None = None,
+) -> SchedulerExecution:
+    """Run a schedule once, now, whatever its own times, and even if it is paused.
+
+    Args:
+        by: the name of the user who asked; it is recorded.
+        params: params that override single params of the Scheduler, for this run only.
+        key: the caller's idempotency key. A second call with the same key returns the row of the first call.
+        instead: params that replace all params of the Scheduler, for this run only. In this way the run can also
+            do without a param of the Scheduler.
+        again: for a rerun, the id of the execution that is run again; it is recorded.
+
+    Raises:
+        ValueError: the schedule has no target.
+    """
+    if not scheduler.target_type:
+        raise ValueError(f"The schedule has no target: choose {A_TARGET}.")
+    now = clock.now()
+    own = scheduler.params if instead is None else instead
+    execution = execution_of(
+        scheduler, now, execution_key=manual_key(key or uuid.uuid4(), again), scheduled_at=now,
+        trigger=Trigger.MANUAL.value, requested_by=by[:150], params={**own, **(params or {})},
+        **initial_columns(now, broker.embedded),
+    )  # fmt: skip
+    if not insert([execution]):
+        return SchedulerExecution.objects.get(scheduler=scheduler, execution_key=execution.execution_key)
+    transaction.on_commit(lambda: publish([execution], broker))
+    return execution

@@ -1,0 +1,163 @@
+"""Settles an attempt: its outcome decides the execution's next state, and is then logged and announced."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from scheduling.core.fingerprint import fingerprint
+from scheduling.core.lifecycle import State
+from scheduling.core.messages import TaskMessage
+from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, ProcessEnded, Succeeded
+from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
+from scheduling.core.text import clean
+from scheduling.execution.transitions import DISTANT_FUTURE, Ended, Entry, Next, settle
+from scheduling.logs import get_logger
+from scheduling.models import SchedulerExecution
+from scheduling.signals import execution_failed
+
+log = get_logger(__name__)
+
+Delay = Callable[[int, bool], int]
+"""Takes the wanted delay in milliseconds and whether it has jitter. Returns the delay that the transport offers."""
+
+MESSAGE_LIMIT = 4_000
+TRACEBACK_LIMIT = 64_000
+
+
+@dataclass(frozen=True)
+class Settled:
+    """The result of settling an attempt. `state` is None if this process was fenced off."""
+
+    ended: Ended
+    outcome: Outcome
+    state: State | None
+    retry: Retry | None = None
+    retry_at: datetime | None = None
+    retries: int = 0
+    max_retries: int = 0
+    reason: str = ""
+
+    @property
+    def error(self) -> str:
+        """The error's class and message; empty for a success."""
+        if isinstance(self.outcome, Succeeded):
+            return ""
+        return f"{self.outcome.error_class}: {self.outcome.message}"
+
+
+def settle_attempt(
+    ended: Ended,
+    outcome: Outcome,
+    policy: RetryPolicy,
+    now: datetime,
+    *,
+    embedded: bool,
+    lease_before: datetime = DISTANT_FUTURE,
+    delay: Delay = lambda wanted, _drawn: wanted,
+) -> Settled:
+    """Write the outcome. The caller then answers the broker and calls `announce`.
+
+    The row is written before the broker gets its answer. After a crash between these steps, the broker delivers the
+    message again, and no outcome is lost.
+
+    Args:
+        delay: `Broker.delay`, which turns a delay into the nearest delay that the broker offers. The row and the log
+            show this delay.
+    """
+    if isinstance(outcome, Succeeded):
+        won = settle(ended, Next(State.SUCCEEDED, keeps_published=True), Entry(outcome.name), now, lease_before)
+        return Settled(ended, outcome, State.SUCCEEDED if won else None)
+    with transaction.atomic():
+        rows = SchedulerExecution.objects.select_for_update().filter(pk=ended.execution_id, attempt=ended.attempt)
+        row = rows.values_list("retry_base", "cancel_requested_by").first()
+        if row is None:
+            return Settled(ended, outcome, None)
+        retry_base, cancel_by = row
+        if cancel_by and not isinstance(outcome, Cancelled | Interrupted):
+            # An operator's cancel takes precedence over a retry.
+            following = Next(State.CANCELLED, reason=f"Cancelled by {cancel_by}.", keeps_published=True)
+            retry, retries = None, 0
+        else:
+            retries = max(0, ended.attempt - retry_base - 1)
+            following, retry = _following(outcome, policy, retries, now, embedded, delay)
+        message = clean(outcome.message, MESSAGE_LIMIT)
+        traceback = clean(outcome.traceback, TRACEBACK_LIMIT)
+        error_class = clean(outcome.error_class, 200)
+        if following.state is not State.QUEUED and following.state is not State.CLAIMED:
+            group = fingerprint(error_class, message, traceback)
+            following = replace(following, error_class=error_class, error_message=message, fingerprint=group)
+        exit_code = signal = None
+        if isinstance(outcome, ProcessEnded):
+            exit_code, signal = outcome.exit_code, outcome.signal
+        retry_at = following.wake_at if retry else None
+        entry = Entry(outcome.name, exit_code, signal, error_class, message, traceback, retry_at)
+        won = settle(ended, following, entry, now, lease_before)
+    if not won:
+        return Settled(ended, outcome, None)
+    return Settled(ended, outcome, following.state, retry, retry_at, retries, policy.max_retries, following.reason)
+
+
+def _following(
+    outcome: Outcome,
+    policy: RetryPolicy,
+    retries: int,
+    now: datetime,
+    embedded: bool,
+    delay: Delay,
+) -> tuple[Next, Retry | None]:
+    if isinstance(outcome, Cancelled):
+        return Next(State.CANCELLED, reason=outcome.message, keeps_published=True), None
+    if isinstance(outcome, Interrupted):
+        if embedded:
+            return Next(State.QUEUED, wake_at=now, uncounted=1, published_at=now), None
+        return Next(State.CLAIMED, wake_at=now, uncounted=1), None
+    match decide(policy, retries, outcome, random.random):
+        case Retry() as wanted:
+            named = isinstance(outcome, Failed) and outcome.retry_after_ms is not None
+            retry = replace(wanted, delay_ms=delay(wanted.delay_ms, policy.jitter and not named))
+            due = now + timedelta(milliseconds=retry.delay_ms)
+            reason = f"Retry {retry.number} of {policy.max_retries}."
+            return Next(State.RETRYING, wake_at=due, reason=reason, published_at=now if embedded else None), retry
+        case GiveUp(reason):
+            return Next(State.FAILED, reason=reason, keeps_published=embedded), None
+
+
+def announce(settled: Settled, message: TaskMessage, name: str) -> None:
+    """Log the outcome, and for a permanent failure send `execution_failed`. Errors of receivers are only logged."""
+    ended, outcome = settled.ended, settled.outcome
+    named = {"type": message.type, "scheduler_id": message.scheduler_id}
+    context = {**named, "id": message.id, "execution": ended.execution_id, "attempt": ended.attempt}
+    if settled.state is None:
+        log.warning("Result dropped (%s): another process owns this execution by now", outcome.name, extra=context)
+    elif settled.state is State.SUCCEEDED:
+        log.success("Task completed", extra=context)
+    elif settled.state is State.RETRYING and settled.retry is not None:
+        number, delay_ms, error = settled.retry.number, settled.retry.delay_ms, settled.error.rstrip(".")
+        text = "%s. Scheduling retry %s/%s in %sms"
+        log.warning(text, error, number, settled.max_retries, delay_ms, extra=context)
+    elif settled.state is State.CANCELLED:
+        log.warning("Task cancelled", extra=context)
+    elif settled.state in (State.QUEUED, State.CLAIMED):
+        log.warning("Task given back: the consumer is shutting down", extra=context)
+    else:
+        context["retry_count"] = settled.retries
+        log.error("PERMANENTLY FAILED TASK: %s (%s)", settled.error.rstrip("."), settled.reason, extra=context)
+        results = execution_failed.send_robust(
+            sender=SchedulerExecution,
+            execution_id=ended.execution_id,
+            target_id=message.id,
+            target_name=name,
+            **named,
+            attempts=ended.attempt,
+            error_class=getattr(outcome, "error_class", ""),
+            error_message=getattr(outcome, "message", ""),
+            reason=settled.reason,
+        )
+        for receiver, answer in results:
+            if isinstance(answer, Exception):
+                log.error("A receiver of execution_failed raised: %r: %r", receiver, answer, extra=context)

@@ -1,0 +1,51 @@
+"""Collects the retry delays that are known when a process starts, so that the process can declare their wait queues."""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+from django.db import DatabaseError
+from django.db.models import Q
+
+from scheduling.conf import get_conf
+from scheduling.core.retry import delays
+from scheduling.handlers.registry import handlers
+from scheduling.handlers.retry_policy import retry_policy
+from scheduling.handlers.targets import NAME_FIELD, handler_named
+from scheduling.logs import get_logger
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import RETRY_COLUMNS
+
+log = get_logger(__name__)
+
+POLICY_ROWS_LIMIT = 10_000
+
+
+def known_delays() -> set[int]:
+    """The delays (milliseconds, without jitter) of the settings, the handlers and the saved schedules.
+
+    A wait queue holds the retries of one delay. If a schedule is saved after the start of this process, the consumer
+    that starts a run of the schedule declares the wait queues of the schedule. If the database cannot be reached,
+    the delays of all schedules are left out.
+    """
+    found = set(delays(get_conf().retry))
+    for handler in handlers():
+        if handler.retry is not None:
+            found.update(delays(handler.retry))
+    try:
+        found |= _of_schedules()
+    except DatabaseError as error:
+        log.debug("The schedules' own delays cannot be read now: %s", error)
+    return found
+
+
+def _of_schedules() -> set[int]:
+    found: set[int] = set()
+    names = {type_: f"{type_}__{column}" for type_, column in NAME_FIELD.items()}
+    own = reduce(or_, (Q(**{f"{column}__isnull": False}) for column in RETRY_COLUMNS))
+    rows = Scheduler.objects.filter(own).order_by().values(*RETRY_COLUMNS, *names.values()).distinct()
+    for row in rows[:POLICY_ROWS_LIMIT]:
+        handler = next((handler_named(type_, row[name]) for type_, name in names.items() if row[name]), None)
+        found.update(delays(retry_policy(handler, Scheduler(**{column: row[column] for column in RETRY_COLUMNS}))))
+    return found

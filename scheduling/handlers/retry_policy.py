@@ -1,0 +1,25 @@
+"""Decides which retry policy applies: the schedule's own values, then the handler's policy, then the settings."""
+
+from __future__ import annotations
+
+from scheduling.conf import get_conf
+from scheduling.core.retry import RetryPolicy, RetryPolicyInvalid
+from scheduling.handlers.registry import Handler
+from scheduling.models import Scheduler
+
+
+def inherited_policy(handler: Handler | None) -> RetryPolicy:
+    """The policy of a schedule without its own values: the handler's policy, otherwise the settings' policy."""
+    return handler.retry if handler is not None and handler.retry is not None else get_conf().retry
+
+
+def retry_policy(handler: Handler | None, scheduler: Scheduler | None) -> RetryPolicy:
+    """The policy of a run.
+
+    Plain SQL may write a value that is out of bounds. Then all values of the schedule's own policy are ignored.
+    """
+    inherited = inherited_policy(handler)
+    try:
+        return inherited if scheduler is None else scheduler.retry_policy(inherited)
+    except RetryPolicyInvalid:
+        return inherited

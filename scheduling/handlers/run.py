@@ -1,0 +1,61 @@
+"""Defines `Run`, which tells a handler about its own attempt."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from scheduling.logs import RunLogger
+
+
+def _nowhere(_text: str) -> None:
+    return None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One attempt, seen from inside the handler.
+
+    Args:
+        execution_id: primary key of the execution's row.
+        attempt: the number of the attempt, from 1. It is never reused, so it can serve as a fencing token.
+        retry_count: how many retries were made since the last (re)publish; 0 for a first attempt. The environment
+            variable `RETRY_COUNT` has the same value.
+        is_last_attempt: whether a failure of this attempt goes to the failed inbox.
+        scheduled_at: the due instant in UTC.
+        trigger: `cron`, `date`, `manual` or `message`.
+        user_id: the Scheduler's user, if any.
+        language: the Scheduler's language, which is already active when the handler starts.
+        log: a logger whose lines are stored with the attempt. The output of `print` and `logging` is stored too.
+    """
+
+    execution_id: int
+    execution_key: str
+    attempt: int
+    retry_count: int
+    is_last_attempt: bool
+    scheduled_at: datetime
+    trigger: str = "manual"
+    type: str = "worker"
+    name: str = ""
+    target_id: int | None = None
+    scheduler_id: int | None = None
+    user_id: int | None = None
+    language: str = ""
+    log: RunLogger = field(default_factory=lambda: RunLogger(logging.getLogger("scheduling.run"), {}))
+    report_progress: Callable[[str], None] = field(default=_nowhere, repr=False)
+
+    def progress(self, done: float, total: float | None = None, note: str = "") -> None:
+        """Show operators how far the run is. The call is cheap, so a handler may make it often."""
+        text = f"{done:g}" if total is None else f"{done:g}/{total:g}"
+        self.report_progress(f"{text} {note}".strip()[:64])
+
+
+def run_from(message: dict[str, Any], log: RunLogger, report_progress: Callable[[str], None]) -> Run:
+    """Build a Run from the message that the consumer sends to its child."""
+    facts = dict(message)
+    facts["scheduled_at"] = datetime.fromisoformat(facts["scheduled_at"])
+    return Run(**facts, log=log, report_progress=report_progress)

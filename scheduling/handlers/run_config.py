@@ -1,0 +1,110 @@
+"""Looks up the handler, time limit and retry policy of an execution, because its message does not contain them.
+
+These values are read from the current rows of the Scheduler and the target. So an operator's edit of a retry policy or
+a time limit also applies to executions that already wait. The rows are remembered for two seconds, because a thousand
+runs of one schedule must not make a thousand queries.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from scheduling.conf import get_conf
+from scheduling.core.messages import TaskMessage
+from scheduling.core.retry import RetryPolicy
+from scheduling.handlers.registry import RECYCLE_AFTER
+from scheduling.handlers.retry_policy import retry_policy
+from scheduling.handlers.targets import handler_named, target_model
+from scheduling.logs import get_logger
+from scheduling.models import Scheduler
+from scheduling.processes.database import is_away
+
+log = get_logger(__name__)
+
+KEEP_SECONDS = 2.0
+SCHEDULER = "scheduler"
+"""The kind of row that a Scheduler is. All other kinds of rows in this module are the target types."""
+
+MOST_SCHEDULERS = 20_000
+"""If more Scheduler rows are remembered, all of them are forgotten, because a million rows would fill the memory."""
+
+
+@dataclass(frozen=True)
+class RunConfig:
+    """How to run one execution. `time_limit` is in seconds; 0 means no limit."""
+
+    handler: str
+    target_params: dict[str, Any] = field(default_factory=dict)
+    policy: RetryPolicy = field(default_factory=RetryPolicy)
+    time_limit: int = 0
+    fresh: bool = True
+    recycle_after: int = RECYCLE_AFTER
+    user_id: int | None = None
+    language: str = ""
+
+
+class RunConfigs:
+    """Looks up run configurations. Rows are remembered for `KEEP_SECONDS`."""
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
+        self._monotonic = monotonic
+        self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
+        """Maps kind and primary key to a pair: when the row was read, and the row (None if the row does not exist)."""
+
+    def get(self, message: TaskMessage) -> RunConfig:
+        """The run configuration of one message. If the target's row or its handler is missing, the run will fail."""
+        self.load([message])
+        target = self._rows[message.type][message.id][1]
+        scheduler = self._rows[SCHEDULER][message.scheduler_id][1] if message.scheduler_id else None
+        name = target.handler_name if target is not None else ""
+        handler = handler_named(message.type, name)
+        limits = [row.time_limit for row in (scheduler, handler) if row is not None and row.time_limit is not None]
+        return RunConfig(
+            handler=name,
+            target_params=dict(target.params) if target is not None and isinstance(target.params, dict) else {},
+            policy=retry_policy(handler, scheduler),
+            time_limit=limits[0] if limits else get_conf().time_limit_seconds,
+            fresh=handler.fresh if handler is not None else True,
+            recycle_after=handler.recycle_after if handler is not None else RECYCLE_AFTER,
+            user_id=scheduler.user_id if scheduler is not None else None,
+            language=scheduler.language if scheduler is not None else "",
+        )
+
+    def load(self, messages: Iterable[TaskMessage]) -> None:
+        """Fetch the rows that are not remembered, with one query for each kind of row."""
+        if len(self._rows[SCHEDULER]) > MOST_SCHEDULERS:
+            self._rows[SCHEDULER].clear()
+        now, wanted = self._monotonic(), defaultdict[str, set[int]](set)
+        for message in messages:
+            wanted[message.type].add(message.id)
+            if message.scheduler_id:
+                wanted[SCHEDULER].add(message.scheduler_id)
+        for kind, ids in wanted.items():
+            self._fetch(kind, ids, now)
+
+    def _fetch(self, kind: str, ids: set[int], now: float) -> None:
+        rows = self._rows[kind]
+        missing = [pk for pk in ids if pk not in rows or now - rows[pk][0] >= KEEP_SECONDS]
+        if missing:
+            found = _rows_of(kind, missing)
+            rows.update({pk: (now, found.get(pk)) for pk in missing})
+
+
+def _rows_of(kind: str, keys: list[int]) -> dict[int, Any]:
+    """The rows by primary key. A row that cannot be read counts as missing, so its runs fail with that reason."""
+    try:
+        model = Scheduler if kind == SCHEDULER else target_model(kind)
+        return model._default_manager.in_bulk(keys)
+    except LookupError:  # plain SQL wrote a type that does not exist
+        return {}
+    except Exception as error:
+        if is_away(error):
+            raise
+        if len(keys) == 1:
+            log.error("A row of %s cannot be read: %s", kind, error, extra={"id": keys[0]})
+            return {}
+    return {pk: row for key in keys for pk, row in _rows_of(kind, [key]).items()}

@@ -1,0 +1,68 @@
+"""Checks a Scheduler's params against the params model of its handler when the Scheduler is saved."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from django.core.exceptions import ValidationError
+from django.db.models import Model
+
+from scheduling.core.targets import TARGET_KINDS
+from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.targets import handler_behind
+from scheduling.models import Scheduler
+
+
+def params_error(scheduler: Scheduler) -> str:
+    """The reason why the schedule's params do not fit the params model of its handler; empty if they fit.
+
+    If the handler is not registered in this process, the params are accepted: a rolling deploy may bring the handler.
+    """
+    return run_params_error(scheduler.target_type, scheduler.target, scheduler.params)
+
+
+def run_params_error(type_: str, target: Model | None, params: Any) -> str:
+    """The reason why the params of a run, merged with those of the target's row, do not fit; empty if they fit."""
+    handler = handler_behind(type_, target)
+    if handler is None:
+        return ""
+    if not isinstance(params, dict):
+        return "Parameters are a JSON object."
+    defaults = getattr(target, "params", {})
+    if not isinstance(defaults, dict):
+        return "The target's own parameters are not a JSON object."
+    try:
+        validate(handler, merge(defaults, params))
+    except ParamsInvalid as error:
+        return str(error)
+    return ""
+
+
+def mark_checked(scheduler: Scheduler) -> None:
+    """Tell the next `save` that a form has just validated the params of this schedule."""
+    scheduler.__dict__["_checked_params"] = _subject(scheduler)
+
+
+def _subject(scheduler: Scheduler) -> tuple[Any, ...]:
+    """The values on which the result of the check depends. They are compared to see whether a value has changed since
+    `mark_checked`.
+    """
+    return scheduler.target_type, scheduler.target_id, json.dumps(scheduler.params, default=str)
+
+
+def check_before_save(sender: Any, instance: Scheduler, raw: bool = False, **_kwargs: Any) -> None:
+    """`pre_save` receiver that validates the params, unless a form has already validated them.
+
+    Raises:
+        django.core.exceptions.ValidationError: the params do not fit; the error is at the field `params`.
+    """
+    fields = _kwargs.get("update_fields")
+    if raw or (fields is not None and not {"params", *TARGET_KINDS} & set(fields)):
+        return
+    checked = instance.__dict__.pop("_checked_params", None)
+    if checked is not None and checked == _subject(instance):
+        return
+    found = params_error(instance)
+    if found:
+        raise ValidationError({"params": ValidationError(found, code="params")})

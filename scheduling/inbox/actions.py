@@ -1,0 +1,139 @@
+"""The actions on the failed inbox. Only an operator's action takes a row out of the inbox.
+
+Republish and discard change the row first, by a compare-and-set, so that a second click does nothing. Then they
+change the broker's queues.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from django.db import transaction
+from django.utils import timezone as clock
+
+from scheduling.broker import Broker
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.execution.publish import publish
+from scheduling.execution.run_now import requeue_failed
+from scheduling.inbox.parked_rows import decode_again
+from scheduling.inbox.sync import remove_messages
+from scheduling.logs import get_logger
+from scheduling.models import SchedulerExecution
+
+log = get_logger(__name__)
+
+
+def republish(
+    ids: Iterable[int],
+    broker: Broker,
+    by: str,
+    now: datetime | None = None,
+    *,
+    params: Mapping[str, Any] | None = None,
+    attempt: int | None = None,
+    first: datetime | None = None,
+    step: timedelta = timedelta(0),
+) -> list[int]:
+    """Run failed executions again. The retry count starts again at zero. The attempt number continues.
+
+    Args:
+        by: the name of the user who asked; it is recorded.
+        params: new params of the execution; allowed only with a single id.
+        attempt: republish only if this is still the execution's last attempt; allowed only with a single id.
+        first: when the first execution may start; None means now. Each further execution may start `step` after the
+            previous one.
+
+    Returns:
+        The ids that were republished. An id is missing if its execution has left the inbox, has failed again, or has
+        a message that cannot be read.
+
+    Raises:
+        ValueError: params or an attempt are given, but not exactly one id.
+    """
+    ids = list(ids)
+    if len(ids) != 1 and not (params is None and attempt is None):
+        raise ValueError("Parameters and an attempt are those of one execution: give one id.")
+    now = now or clock.now()
+    reason = f"Republished by {by}." if params is None else f"Republished by {by}, with edited parameters."
+    done: list[SchedulerExecution] = []
+    at = first
+    for row in _rows(ids):
+        if attempt is not None and row.attempt != attempt:
+            continue  # the execution has failed again since the operator opened its page
+        if not row.type and (params is not None or not decode_again(row)):
+            continue  # a message that cannot be read cannot be run
+        said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
+        with transaction.atomic():
+            if requeue_failed(row.pk, broker, said, now, params, at, attempt=row.attempt):
+                done.append(row)
+                at = at + step if at is not None else None
+    if done:
+        if first is None:  # with `first`, a sweep publishes each execution when it may start
+            publish_requeued(done, broker)
+        log.info("Republished %s failed executions", len(done), extra={"by": by})
+        # The parked message is removed last: until the broker confirms the new message, the broker has no other message
+        # of the execution.
+        take_out_parked(broker, done)
+    return [row.pk for row in done]
+
+
+def requeue_in_transaction(
+    attempts: Mapping[int, int], broker: Broker, reason: str, now: datetime
+) -> list[SchedulerExecution]:
+    """Requeue executions in the caller's transaction. Returns the executions that were requeued.
+
+    After the commit the caller passes these executions to `publish_requeued`. If the caller crashes before this call,
+    a sweep publishes the executions.
+
+    Args:
+        attempts: the expected last attempt of each execution id. An execution with a later attempt is left out.
+    """
+    return [
+        row
+        for row in _rows(attempts)
+        if row.attempt == attempts[row.pk]
+        and (row.type or decode_again(row))
+        and requeue_failed(row.pk, broker, reason, now, attempt=row.attempt)
+    ]
+
+
+def publish_requeued(rows: Iterable[SchedulerExecution], broker: Broker) -> None:
+    """Publish the rows that `requeue_in_transaction` returned. A later sync pass removes their parked messages."""
+    pks = [row.pk for row in rows]
+    publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
+
+
+def discard(
+    ids: Iterable[int], by: str, reason: str, now: datetime | None = None, broker: Broker | None = None
+) -> list[int]:
+    """Drop failed executions from the inbox. The rows stay, with the reason, until retention removes them.
+
+    Args:
+        broker: the broker that holds the parked messages; with None, the next sync pass removes the messages.
+
+    Raises:
+        ValueError: no reason is given.
+    """
+    if not reason.strip():
+        raise ValueError("Say why it is discarded: the next person will ask.")
+    now = now or clock.now()
+    text = f"Discarded by {by}: {reason.strip()}"[:2000]
+    stored, columns = SchedulerExecution.objects, {"reason": text, "finished_at": now}
+    done = [row for row in _rows(ids) if stored.filter(pk=row.pk).move([State.FAILED], State.DISCARDED, **columns)]
+    if done:
+        log.info("Discarded %s failed executions", len(done), extra={"by": by})
+        if broker is not None:
+            take_out_parked(broker, done)
+    return [row.pk for row in done]
+
+
+def _rows(ids: Iterable[int]) -> list[SchedulerExecution]:
+    return list(SchedulerExecution.objects.filter(pk__in=list(ids), state=State.FAILED.value).order_by("pk"))
+
+
+def take_out_parked(broker: Broker, rows: list[SchedulerExecution]) -> None:
+    """Remove parked messages from the failed queue, because an operator republished or discarded their executions."""
+    foreign = [row.execution_key for row in rows if row.trigger == Trigger.MESSAGE.value]
+    remove_messages(broker, {row.pk: row.attempt for row in rows}, foreign)

@@ -1,0 +1,254 @@
+"""Replays failed executions: republishes one execution, the canary, and after its success the other executions.
+
+The operator's request stores the selected executions and sends the canary. A sweep in the producers sends the other
+executions. Each step is one transaction that begins with a compare-and-set of the replay's row, so no step is done
+twice.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+import uuid
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import F
+from django.utils import timezone as clock
+
+from scheduling.broker import Broker
+from scheduling.core.lifecycle import State
+from scheduling.core.replay import Release, Stop, due, verdict
+from scheduling.inbox import actions as inbox_actions
+from scheduling.logs import get_logger
+from scheduling.models import Attempt, Replay, ReplayChunk, SchedulerExecution
+from scheduling.models.replay import OPEN
+from scheduling.signals import executions_replayed
+
+log = get_logger(__name__)
+
+LARGEST_KEY = 2**63 - 1
+
+ABANDONED = timedelta(minutes=10)
+"""A replay is "collecting" while the operator's request stores the selected executions. If the replay is still
+collecting after this time, the request has died. No execution was sent."""
+
+FAILURES = (Attempt.Outcome.FAILED, Attempt.Outcome.TIMED_OUT, Attempt.Outcome.CRASHED)
+ERROR_LIMIT = 500
+
+
+class SweepLimits:
+    """How much one round of the sweep may do."""
+
+    executions_per_step = 100
+    """The most executions that one transaction sends."""
+    replays_per_round = 50
+    """The most released replays (their canary has succeeded), and also the most unreleased replays, in one round."""
+    seconds = 0.5
+    """The longest time for all replays together, because due schedules wait meanwhile."""
+
+
+Chosen = Iterable[list[tuple[int, int]]]
+"""Chunks of pairs. A pair is an execution's id and the number of its last attempt at the time of the selection."""
+
+
+def start(
+    key: uuid.UUID, chosen: Chosen, broker: Broker, user: Any, selection: str, minutes: int = 0,
+    now: datetime | None = None,
+) -> Replay | None:  # fmt: skip
+    """Store the selected executions and send the canary, which is the oldest execution that can run.
+
+    Args:
+        key: the idempotency key of the confirmation page.
+        selection: a description of the selection.
+        minutes: how long the sending of the other executions takes; it begins when the canary has succeeded.
+
+    Returns:
+        The replay; None if `key` was used before. If no selected execution could be run, the replay is already stopped.
+    """
+    now = now or clock.now()
+    replay = Replay(
+        key=key, user=user if user.pk else None, requested_by=user.get_username()[:150], created_at=now,
+        selection=selection[:500], minutes=minutes, state=Replay.State.COLLECTING.value,
+    )  # fmt: skip
+    try:
+        with transaction.atomic():
+            replay.save(force_insert=True)
+    except IntegrityError:
+        if not Replay.objects.filter(key=key).exists():
+            raise
+        return None
+    # Each chunk has its own transaction, so a large selection holds no long lock and is never in memory as a whole.
+    for pairs in chosen:
+        ReplayChunk.objects.create(replay=replay, first=replay.total, items=[list(pair) for pair in pairs])
+        replay.total += len(pairs)
+    canary = _send_canary(replay, broker, now)
+    replay.refresh_from_db()
+    if canary is not None:
+        inbox_actions.publish_requeued([canary], broker)
+        inbox_actions.take_out_parked(broker, [canary])
+        log.info("Replay %s: %s goes first, of %s", replay.pk, canary.pk, replay.total, extra={"by": str(user)})
+    else:
+        stop(replay.pk, "Nothing of it could be run: it had left the inbox, or cannot be read.", now)
+        replay.refresh_from_db()
+    return replay
+
+
+def _send_canary(replay: Replay, broker: Broker, now: datetime) -> SchedulerExecution | None:
+    reason = f"Republished by {replay.requested_by} as the canary of replay {replay.pk}."
+    for chunk in replay.chunks.order_by("first").iterator(chunk_size=1):
+        attempts = dict(chunk.items)
+        rows = SchedulerExecution.objects.filter(pk__in=attempts, state=State.FAILED.value).exclude(type="")
+        for pk in rows.order_by("pk").values_list("pk", flat=True):
+            with transaction.atomic():
+                # The replay's row changes first, as in every step. If an operator stopped the replay, nothing is sent.
+                if not Replay.objects.filter(pk=replay.pk, state=Replay.State.COLLECTING.value).update(
+                    state=Replay.State.WAITING.value, total=replay.total, canary=pk, canary_attempt=attempts[pk],
+                    sent=1,
+                ):  # fmt: skip
+                    return None
+                moved = inbox_actions.requeue_in_transaction({pk: attempts[pk]}, broker, reason, now)
+                if moved:
+                    executions_replayed.send(sender=Replay, executions=moved, replay=replay)
+                    return moved[0]
+                transaction.set_rollback(True)  # another process was faster with this row; try the next one
+    return None
+
+
+def stop(pk: int, reason: str, now: datetime | None = None, *states: str) -> bool:
+    """Send no more executions of a replay. Returns False if the replay was not open (or not in one of `states`)."""
+    stopped = Replay.objects.filter(pk=pk, state__in=states or OPEN).update(
+        state=Replay.State.STOPPED.value, reason=reason, finished_at=now or clock.now()
+    )
+    if stopped:
+        log.warning("Replay %s is stopped: %s", pk, reason)
+    return bool(stopped)
+
+
+def sweep(broker: Broker, now: datetime) -> int:
+    """Make one round over the open replays, in limited time. Returns how many executions were sent."""
+    released = _released(now)
+    count, until = 0, time.monotonic() + SweepLimits.seconds
+    # The replays take turns, so that a long replay does not keep the other replays waiting.
+    while released:
+        for pk in list(released):
+            sent = _step(pk, broker, now)
+            if sent is None:
+                released.remove(pk)
+            count += sent or 0
+            if time.monotonic() > until:
+                return count
+    return count
+
+
+def _under_way() -> list[Replay]:
+    """The replays of this round: released replays, the earliest due first, and replays that wait for their canary.
+
+    If many replays wait, some of them are chosen at random. Otherwise replays whose canary no consumer takes would hold
+    up the other replays.
+    """
+    rows, limit = Replay.objects.order_by("next_at", "pk"), SweepLimits.replays_per_round
+    released = list(rows.filter(state=Replay.State.RELEASED.value)[:limit])
+    waiting = rows.filter(state__in=(Replay.State.COLLECTING.value, Replay.State.WAITING.value))
+    keys = list(waiting.values_list("pk", flat=True))
+    if len(keys) > limit:
+        keys = random.sample(keys, limit)
+    return released + (list(waiting.filter(pk__in=keys).order_by("pk")) if keys else [])
+
+
+def _released(now: datetime) -> list[int]:
+    """Stop abandoned replays and judge waiting replays. Returns the primary keys of the released replays."""
+    released = []
+    for replay in _under_way():
+        if replay.state == Replay.State.COLLECTING.value and now - replay.created_at > ABANDONED:
+            stop(replay.pk, "Its request ended before all was collected. Nothing was sent.", now, replay.state)
+        elif replay.state == Replay.State.WAITING.value:
+            judge(replay, now)
+        if replay.state == Replay.State.RELEASED.value:
+            released.append(replay.pk)
+    return released
+
+
+def judge(replay: Replay, now: datetime) -> None:
+    """Release or stop a replay, or let it wait, depending on its canary's state."""
+    state = SchedulerExecution.objects.filter(pk=replay.canary or 0).values_list("state", flat=True).first()
+    match verdict(state, _error(replay, state)):
+        case Stop(reason):
+            stop(replay.pk, reason, now, Replay.State.WAITING.value)
+        case Release():
+            if Replay.objects.filter(pk=replay.pk, state=Replay.State.WAITING.value).update(
+                state=Replay.State.RELEASED.value, next_at=now
+            ):
+                log.info("Replay %s: its canary succeeded, the others follow", replay.pk)
+                replay.state = Replay.State.RELEASED.value
+
+
+def _error(replay: Replay, state: str | None) -> str | None:
+    """The first error with which the canary failed for good after it was sent; None if there is none."""
+    tried = Attempt.objects.filter(execution=replay.canary, number__gt=replay.canary_attempt)
+    final = tried.filter(retry_at=None, outcome__in=FAILURES).order_by("number")
+    attempt = final.values_list("error_class", "error_message").first()
+    if attempt is None and state == State.FAILED.value:  # the broker gave up delivering, so no attempt ran
+        rows = SchedulerExecution.objects.filter(pk=replay.canary or 0)
+        attempt = rows.values_list("error_class", "error_message").first()
+    return None if attempt is None else f"{attempt[0]}: {attempt[1]}"[:ERROR_LIMIT]
+
+
+def _step(pk: int, broker: Broker, now: datetime) -> int | None:
+    """Send the due executions of one replay, at most one batch. Returns None if nothing more is due now."""
+    try:
+        with transaction.atomic():
+            done = _advance(pk, broker, now)
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
+        # Plain SQL damaged the selection of this replay. The other replays go on.
+        stop(pk, f"Its selection cannot be read: {error!r}"[:ERROR_LIMIT], now)
+        return None
+    if done is None:
+        return None
+    inbox_actions.publish_requeued(done, broker)
+    return len(done)
+
+
+def _advance(pk: int, broker: Broker, now: datetime) -> list[SchedulerExecution] | None:
+    rows = Replay.objects.filter(pk=pk, state=Replay.State.RELEASED.value)
+    replay = rows.select_for_update(skip_locked=True).first()
+    if replay is None or replay.next_at is None:
+        return None
+    limit = SweepLimits.executions_per_step
+    count, next_at = due(replay.next_at, replay.step, replay.total - replay.position, now, limit)
+    items = _items(replay, count)
+    position = replay.position + len(items)
+    columns: dict[str, Any] = {"position": position, "next_at": next_at}
+    if position >= replay.total:
+        columns |= {"state": Replay.State.DONE.value, "finished_at": now}
+    elif not items:
+        return None
+    # Some databases have no row locks. So the position is changed first, by a compare-and-set. Only the process that
+    # changed the position sends these executions.
+    if not rows.filter(position=replay.position).update(**columns):
+        return None
+    attempts = {pk: attempt for pk, attempt in items if pk != replay.canary}
+    reason = f"Republished by {replay.requested_by} in replay {replay.pk}, after its canary {replay.canary} succeeded."
+    moved = inbox_actions.requeue_in_transaction(attempts, broker, reason, now)
+    Replay.objects.filter(pk=pk).update(sent=F("sent") + len(moved), skipped=F("skipped") + len(attempts) - len(moved))
+    if moved:
+        executions_replayed.send(sender=Replay, executions=moved, replay=replay)
+    return moved
+
+
+def _items(replay: Replay, count: int) -> list[tuple[int, int]]:
+    """At most `count` pairs, from the replay's position to the end of one chunk."""
+    if not count:
+        return []
+    chunk = replay.chunks.filter(first__lte=replay.position).order_by("-first").first()
+    if chunk is None:
+        raise ValueError("a part is missing")
+    begin = replay.position - chunk.first
+    found = [(int(pk), int(attempt)) for pk, attempt in chunk.items[begin : begin + count]]
+    if not found:
+        raise ValueError("a part is missing")
+    if not all(0 < pk <= LARGEST_KEY and 0 <= attempt <= LARGEST_KEY for pk, attempt in found):
+        raise ValueError("no execution has such a number")
+    return found

@@ -1,0 +1,30 @@
+"""The words that fields and pages show for the stored values of an execution."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.targets import TARGET_KINDS
+
+STATES = {
+    State.CLAIMED.value: _("claimed"),
+    State.QUEUED.value: _("queued"),
+    State.RUNNING.value: _("running"),
+    State.RETRYING.value: _("retrying"),
+    State.SUCCEEDED.value: _("succeeded"),
+    State.FAILED.value: _("failed"),
+    State.CANCELLED.value: _("cancelled"),
+    State.DISCARDED.value: _("discarded"),
+    State.SKIPPED.value: _("skipped"),
+}
+
+TYPES = {type_: _(type_) for type_ in TARGET_KINDS}
+"""The word for each target type: the verbose name of the type's model, where the word is marked for translation."""
+
+TRIGGERS = {
+    Trigger.CRON.value: _("cron"),
+    Trigger.DATE.value: _("date"),
+    Trigger.MANUAL.value: _("by hand"),
+    Trigger.MESSAGE.value: _("message"),
+}

@@ -1,0 +1,107 @@
+"""The columns that determine when a schedule runs, and the next run that is planned from them."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from django.db import models
+from django.db.models import Case, F, Q, Value, When
+from django.utils import timezone as clock
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.conf import get_conf
+from scheduling.core.occurrences import first_run
+
+PLAN = ("schedule", "date_time", "timezone", "status")
+"""The columns that determine `next_run_at`. Each column has a copy, `planned_<name>`."""
+
+PLANNED = ("next_run_at", "plan_error", *(f"planned_{name}" for name in PLAN))
+"""The columns that `plan` sets."""
+
+OVERDUE_AFTER = timedelta(seconds=60)
+"""A schedule that has been due for longer than this is overdue. A producer claims within a second, so an overdue
+schedule means that no producer is at work."""
+
+
+class PlannedModel(models.Model):
+    """A row that says when to run: by a cron expression, or at one date and time, in a time zone.
+
+    `plan` computes `next_run_at` from the columns in `PLAN`, and copies these columns to the `planned_` columns. If
+    plain SQL changes a column of `PLAN`, the column differs from its copy, and the generated column `plan_stale`
+    becomes 1. The producers' sweep finds such rows by an index and plans them again. The cost of the sweep depends only
+    on the number of changed rows.
+    """
+
+    schedule = models.CharField(
+        _("schedule"),
+        max_length=255,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("A cron expression: minute, hour, day of month, month, weekday."),
+    )
+    date_time = models.DateTimeField(
+        _("date and time"), null=True, blank=True, help_text=_("Runs once at this instant, then switches itself off.")
+    )
+    timezone = models.CharField(
+        _("time zone"),
+        max_length=64,
+        blank=True,
+        default="",
+        db_default="",
+        help_text=_("An IANA name such as Europe/Madrid."),
+    )
+    status = models.BooleanField(_("active"), default=True, db_default=True)
+
+    next_run_at = models.DateTimeField(_("next run"), null=True, blank=True, editable=False, db_index=True)
+    plan_error = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
+    """Why the row cannot be planned. `save` refuses a row that cannot be planned, so only plain SQL can store such
+    a row."""
+    planned_schedule = models.CharField(max_length=255, null=True, editable=False)
+    planned_date_time = models.DateTimeField(null=True, editable=False)
+    planned_timezone = models.CharField(max_length=64, null=True, editable=False)
+    planned_status = models.BooleanField(null=True, editable=False)
+    plan_stale = models.GeneratedField(
+        expression=Case(
+            When(
+                Q(schedule=F("planned_schedule"))
+                & Q(timezone=F("planned_timezone"))
+                & Q(status=F("planned_status"))
+                & (Q(date_time=F("planned_date_time")) | Q(date_time__isnull=True, planned_date_time__isnull=True)),
+                then=Value(0),
+            ),
+            default=Value(1),
+        ),
+        output_field=models.SmallIntegerField(),
+        db_persist=True,
+    )
+
+    class Meta:
+        abstract = True
+
+    @property
+    def zone_name(self) -> str:
+        """The row's IANA zone, or the default of the settings."""
+        return self.timezone or get_conf().timezone
+
+    def is_overdue(self, now: datetime) -> bool:
+        """Whether the schedule is active and its occurrence has been due for more than a minute without a claim."""
+        return self.status and self.next_run_at is not None and self.next_run_at < now - OVERDUE_AFTER
+
+    def plan_changed(self) -> bool:
+        """Whether a column of `PLAN` differs from its `planned_` copy."""
+        return any(getattr(self, name) != getattr(self, f"planned_{name}") for name in PLAN)
+
+    def plan(self, now: datetime | None = None) -> None:
+        """Set `next_run_at` and the `planned_` columns, without saving.
+
+        An occurrence that is already due stays in `next_run_at`, where a producer finds it. So an edit at the
+        moment when an occurrence falls due neither loses nor repeats the occurrence.
+        """
+        now = now or clock.now()
+        due = self.next_run_at is not None and self.next_run_at <= now
+        if not due:
+            self.next_run_at = first_run(self.schedule, self.date_time, self.zone_name, now) if self.status else None
+        self.plan_error = ""
+        for name in PLAN:
+            setattr(self, f"planned_{name}", getattr(self, name))

@@ -1,0 +1,123 @@
+"""Checks the broker's address, version and queues, and compares its message counts with the executions."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from datetime import datetime, timedelta
+
+from django.db.models import Count
+
+from scheduling.broker import Broker, BrokerError, BrokerUnavailable, TopologyMismatch, get_broker
+from scheduling.conf import ConfError, get_conf
+from scheduling.core.lifecycle import State
+from scheduling.handlers.retry_delays import known_delays
+from scheduling.models import Attempt, Process, SchedulerExecution
+from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, span, warn
+
+CONSUMER_TIMEOUT = timedelta(minutes=30)
+"""If a consumer does not acknowledge a message in this time, RabbitMQ takes the message back. This value is
+RabbitMQ's default for `consumer_timeout`."""
+
+OLDEST = (3, 10)
+"""The first version of RabbitMQ with at-least-once dead-lettering, which the wait queues need."""
+
+LOOKED_AT = 1000
+"""The number of newest attempts among which the doctor looks for a long run."""
+
+
+def examine(now: datetime, *, rows: bool = True) -> Iterator[Finding]:
+    """Connect to the broker and declare the queues as a producer does.
+
+    Then compare the broker's message counts with the executions.
+
+    Args:
+        rows: whether the database can be read. If not, the counts are not compared.
+    """
+    try:
+        broker = get_broker(get_conf().broker_url)
+    except ConfError as error:
+        yield fail("address", str(error), "Correct BROKER_URL.")
+        return
+    if broker.embedded:
+        yield ok("transport", "The database is the queue; there is no broker to reach.")
+        return
+    try:
+        yield from _reached(broker, now, rows)
+    finally:
+        with suppress(BrokerError):
+            broker.close()
+
+
+def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
+    where = getattr(broker, "address", "the broker")  # the address as text contains no password
+    try:
+        broker.declare(known_delays())
+    except TopologyMismatch as error:
+        yield ok("reachable", f"{where} answers.")
+        advice = "What runs goes on over the queues as they are; no process starts before this is mended."
+        yield fail("queues", str(error), advice)
+        return
+    except BrokerUnavailable as error:
+        advice = "Nothing is lost meanwhile: schedules are claimed, and published as soon as it is back."
+        yield fail("reachable", str(error), advice)
+        return
+    yield ok("reachable", f"{where} answers.")
+    yield from _version(getattr(broker, "product", ""))
+    yield ok("queues", "Exchange, work queues, wait queues and the failed queue are as declared.")
+    if rows:
+        try:
+            yield from _depths(broker, now)
+        except BrokerError as error:
+            yield fail("depths", str(error), "Try again.")
+        yield from _long_runs(now)
+
+
+def _version(product: str) -> Iterator[Finding]:
+    """Check the product and version that the broker reports, such as `RabbitMQ 3.10.8`."""
+    found = re.match(r"RabbitMQ (\d+)\.(\d+)", product)
+    if found is None:
+        if product:
+            yield warn("version", f"{product}.", "Only RabbitMQ, 3.10 and newer, is tested: watch it, or use that.")
+        return
+    if (int(found[1]), int(found[2])) < OLDEST:
+        advice = "Use RabbitMQ 3.10 or newer: before, a message can be lost on its way out of a wait queue."
+        yield fail("version", f"{product} is too old.", advice)
+    else:
+        yield ok("version", f"{product}.")
+
+
+def _depths(broker: Broker, now: datetime) -> Iterator[Finding]:
+    counts = broker.counts()
+    queued = SchedulerExecution.objects.in_state(State.QUEUED).order_by()
+    rows = dict(queued.values_list("queue").annotate(Count("pk")))
+    taken: Counter[str] = Counter()
+    for process in Process.objects.alive(now):
+        taken[process.queue] += process.concurrency
+    for queue, ready in sorted(counts.ready.items()):
+        waiting = rows.get(queue, 0)
+        seen = f"{queue}: {counted(ready, 'message')}, {counted(waiting, 'queued row')}."
+        # A consumer may hold one message for each slot. The broker does not count a held message as ready.
+        if waiting > ready + taken[queue]:
+            yield warn("depths", seen, "Rows whose message is gone are published again by the producers' sweeps.")
+        else:
+            yield ok("depths", seen)
+    if counts.failed is not None:
+        inbox = SchedulerExecution.objects.in_state(State.FAILED).count()
+        yield ok("failed", f"{counted(counts.failed, 'message')} parked, {counted(inbox, 'row')} in the failed inbox.")
+
+
+def _long_runs(now: datetime) -> Iterator[Finding]:
+    times = Attempt.objects.order_by("-pk").values_list("started_at", "finished_at")
+    running = SchedulerExecution.objects.in_state(State.RUNNING).values_list("started_at", flat=True)
+    lengths = [(finished or now) - started for started, finished in times[:LOOKED_AT] if started]
+    lengths += [now - started for started in running[:LOOKED_AT] if started]
+    longest = max(lengths, default=timedelta(0))
+    if longest > CONSUMER_TIMEOUT * 0.8:
+        yield ok(
+            "long runs",
+            f"A recent run took {span(longest.total_seconds())}. RabbitMQ takes back what is not answered within its "
+            "consumer_timeout (30 min unless configured); the run goes on under its lease and is recorded once.",
+        )

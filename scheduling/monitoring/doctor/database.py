@@ -1,0 +1,194 @@
+"""Checks whether the database is reachable and recent enough, and whether its configuration suits claims and leases."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from typing import Any
+
+from django.core.exceptions import ImproperlyConfigured
+from django.db import DatabaseError, connections, router
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.migrations.exceptions import InconsistentMigrationHistory
+from django.db.migrations.executor import MigrationExecutor
+from django.db.utils import NotSupportedError
+
+from scheduling.models import Scheduler
+from scheduling.monitoring.doctor import sqlite
+from scheduling.monitoring.doctor.sqlite import ask
+from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, some, warn, words
+
+MINIMA = {"MySQL": (8, 0, 11), "MariaDB": (10, 6), "PostgreSQL": (14,), "SQLite": (3, 35)}
+"""The oldest version of each database that this app can use. Claims need SKIP LOCKED (except on SQLite), and the table
+of schedules needs generated columns. Django also has minimum versions and checks them itself."""
+
+CONNECT_SECONDS, ANSWER_SECONDS = 3, 10
+SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS = 1.0, 5.0
+
+
+def alias() -> str:
+    """The alias of the database that holds the schedules."""
+    return router.db_for_write(Scheduler)
+
+
+@contextmanager
+def impatient() -> Iterator[BaseDatabaseWrapper]:
+    """Yield the database connection with short timeouts. A connection that is already open keeps its own timeouts."""
+    connection = connections[alias()]
+    config = connection.settings_dict
+    former = dict(config["OPTIONS"])
+    if connection.connection is None:
+        config["OPTIONS"] = {**former, **_short(connection.vendor, former)}
+    try:
+        yield connection
+    finally:
+        config["OPTIONS"] = former
+
+
+def _short(vendor: str, options: dict[str, Any]) -> dict[str, Any]:
+    if vendor == "mysql":
+        return {"connect_timeout": CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS, "write_timeout": ANSWER_SECONDS}
+    if vendor == "postgresql":
+        limit = f"-c statement_timeout={ANSWER_SECONDS * 1000}"
+        return {"connect_timeout": CONNECT_SECONDS, "options": f"{options.get('options', '')} {limit}".strip()}
+    return {"timeout": CONNECT_SECONDS} if vendor == "sqlite" else {}
+
+
+def product(connection: BaseDatabaseWrapper) -> tuple[str, tuple[int, ...]]:
+    """The database's product name and version, such as `("PostgreSQL", (15, 3))`."""
+    backend: Any = connection
+    if connection.vendor == "mysql":
+        return ("MariaDB" if backend.mysql_is_mariadb else "MySQL"), tuple(backend.mysql_version)
+    if connection.vendor == "postgresql":
+        return "PostgreSQL", divmod(backend.pg_version, 10_000)
+    if connection.vendor == "sqlite":
+        return "SQLite", tuple(backend.Database.sqlite_version_info)
+    return connection.vendor, ()
+
+
+def place(connection: BaseDatabaseWrapper) -> str:
+    """Where the database is (file, or host, port and name), without user and password."""
+    config = connection.settings_dict
+    if connection.vendor == "sqlite":
+        return str(config["NAME"])
+    port = f":{config['PORT']}" if config["PORT"] else ""
+    return f"{config['HOST'] or 'localhost'}{port}/{config['NAME']}"
+
+
+def unreachable(connection: BaseDatabaseWrapper) -> Finding | None:
+    """A finding that says why the database cannot be reached; None if the database answers."""
+    if connection.vendor == "sqlite" and (missing := sqlite.missing(connection)):
+        return missing
+    try:
+        connection.ensure_connection()
+    except NotSupportedError as error:
+        return fail("reachable", f"{place(connection)} is too old: {error}", _newer())
+    except (DatabaseError, ImproperlyConfigured) as error:
+        advice = "See that it runs and that DATABASE_URL names it; a # or ? in the password must be percent-encoded."
+        return fail("reachable", f"{place(connection)} does not answer: {words(error)}", advice)
+    return None
+
+
+def unmigrated(connection: BaseDatabaseWrapper) -> Finding | None:
+    """A finding that names missing or inconsistent migrations; None if all migrations are applied."""
+    try:
+        executor = MigrationExecutor(connection)
+        executor.loader.check_consistent_history(connection)
+        plan = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except InconsistentMigrationHistory as error:
+        return fail("migrations", str(error), "Restore the missing rows of django_migrations, or the backup.")
+    if not plan:
+        return None
+    names = some(f"{migration.app_label}.{migration.name}" for migration, _backwards in plan)
+    return fail("migrations", f"{counted(len(plan), 'migration')} not applied: {names}.", "Run: manage.py migrate")
+
+
+def examine(connection: BaseDatabaseWrapper) -> Iterator[Finding]:
+    """Run all checks of the database. The database must answer and be migrated."""
+    name, version = product(connection)
+    yield _version(name, version, place(connection))
+    yield ok("migrations", "All applied.")
+    if connection.vendor == "sqlite":
+        yield from sqlite.examine(connection)
+        return
+    yield _skip_locked(connection)
+    yield _isolation(connection)
+    yield _writable(connection)
+    yield _clock(connection)
+
+
+def _newer() -> str:
+    minima = ", ".join(f"{name} {'.'.join(map(str, version))}" for name, version in MINIMA.items())
+    return f"Use {minima} or newer."
+
+
+def _version(name: str, version: tuple[int, ...], where: str) -> Finding:
+    shown = ".".join(map(str, version))
+    if name not in MINIMA:
+        return warn("version", f"{name} {shown} at {where} has never been tried here.", _newer())
+    if version < MINIMA[name]:
+        return fail("version", f"{name} {shown} at {where} is too old.", _newer())
+    return ok("version", f"{name} {shown} at {where}.")
+
+
+def _skip_locked(connection: BaseDatabaseWrapper) -> Finding:
+    if connection.features.has_select_for_update_skip_locked:
+        return ok("skip locked", "Producers and consumers stay out of each other's way.")
+    return fail("skip locked", "FOR UPDATE SKIP LOCKED is missing: claims would wait for each other.", _newer())
+
+
+def _isolation(connection: BaseDatabaseWrapper) -> Finding:
+    if connection.vendor == "postgresql":
+        level = ask(connection, "SHOW default_transaction_isolation")
+    else:
+        # The variable is called transaction_isolation in MySQL and newer MariaDB, and tx_isolation in older MariaDB.
+        names = "('transaction_isolation', 'tx_isolation')"
+        level = ask(connection, f"SHOW SESSION VARIABLES WHERE Variable_name IN {names}")
+    level = level.replace("-", " ").upper()
+    if level == "READ COMMITTED":
+        return ok("isolation", "READ COMMITTED.")
+    seen = f"{level}: claims would lock gaps between rows, or fail where another process wrote."
+    advice = 'DATABASES: OPTIONS: {"isolation_level": "read committed"}, which is Django\'s default, or leave it out.'
+    return fail("isolation", seen, advice)
+
+
+def _writable(connection: BaseDatabaseWrapper) -> Finding:
+    if connection.vendor == "postgresql":
+        only = ask(connection, "SHOW default_transaction_read_only") == "on"
+        only = only or ask(connection, "SELECT pg_is_in_recovery()")
+    else:
+        only = str(ask(connection, "SELECT @@global.read_only")).upper() not in {"0", "OFF"}
+    if only:
+        return fail("writable", "It is read-only: a replica, or a fail-over that is going on.", "Name the primary.")
+    return ok("writable", "Yes.")
+
+
+def _clock(connection: BaseDatabaseWrapper) -> Finding:
+    query = "SELECT clock_timestamp()" if connection.vendor == "postgresql" else "SELECT UTC_TIMESTAMP(6)"
+    before = time.time()
+    theirs: datetime = ask(connection, query)
+    after = time.time()
+    # PostgreSQL's time has a time zone. MySQL's time has none and is in UTC.
+    seconds = (theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)).timestamp()
+    return judge_clock(before, seconds, after)
+
+
+def judge_clock(before: float, theirs: float, after: float) -> Finding:
+    """Compare this host's clock with the clock of the database.
+
+    Args:
+        before: this host's time before the query, in epoch seconds.
+        theirs: the database's time, in epoch seconds.
+        after: this host's time after the query, in epoch seconds.
+    """
+    skew = theirs - (before + after) / 2
+    certain = max(0.0, abs(skew) - (after - before) / 2)  # the part of the skew that a slow answer cannot explain
+    seen = f"This host's clock is {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} the database's."
+    advice = "Run a time service (chrony, systemd-timesyncd) on every host: occurrences and leases are dated by hosts."
+    if certain > SKEW_FAIL_SECONDS:
+        return fail("clock", seen, advice)
+    if certain > SKEW_WARN_SECONDS:
+        return warn("clock", seen, advice)
+    return ok("clock", f"Within {max(abs(skew), 0.1):.1f} s of this host's.")

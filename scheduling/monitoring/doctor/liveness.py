@@ -1,0 +1,68 @@
+"""Judges whether the process of this host or container is healthy. The command `health` uses this module."""
+
+from __future__ import annotations
+
+import http.client
+import socket
+from contextlib import closing
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from scheduling.conf import ConfError, get_conf
+from scheduling.core.lifecycle import silent_after
+from scheduling.models import Process
+from scheduling.monitoring.doctor.database import alias, impatient
+from scheduling.monitoring.findings.finding import span, words
+
+WEB_SECONDS = 5.0
+
+
+@dataclass(frozen=True)
+class Liveness:
+    """Whether a process is healthy (`well`), and the reason as a line of text."""
+
+    well: bool
+    text: str
+
+
+def of_process(kind: str, now: datetime, seconds: float | None = None, host: str = "") -> Liveness:
+    """Judge the latest heartbeat of a producer or consumer of this host (or container).
+
+    Args:
+        seconds: how many seconds old the heartbeat may be. With None, the limit is the same as in `Process.is_alive`.
+    """
+    host = host or socket.gethostname()[:255]
+    try:
+        limit = silent_after(get_conf().lease_seconds) if seconds is None else timedelta(seconds=seconds)
+        with impatient():
+            recent = Process.objects.using(alias()).filter(stopped_at__isnull=True, heartbeat_at__gte=now - 10 * limit)
+            row = recent.filter(kind=kind, host=host).order_by("-heartbeat_at").first()
+    except ConfError as error:
+        return Liveness(False, str(error))
+    except DatabaseError as error:
+        return Liveness(False, f"the database does not answer: {words(error)}")
+    if row is None:
+        return Liveness(False, f"no {kind} is at work on {host}")
+    age = (now - row.heartbeat_at).total_seconds()
+    seen = f"{kind} {row.container_id}, last heartbeat {span(max(age, 0.0))} ago"
+    return Liveness(age <= limit.total_seconds(), seen)
+
+
+def of_web(port: int, host: str = "127.0.0.1") -> Liveness:
+    """Whether this host's web server answers.
+
+    This probe does not query the database, because a database outage is no reason to restart the web server.
+    """
+    # The request needs an allowed host name, because Django logs an error for other names. A redirect is
+    # healthy, too.
+    name = next((name.removeprefix(".") for name in settings.ALLOWED_HOSTS if name != "*"), "localhost")
+    try:
+        with closing(http.client.HTTPConnection(host, port, timeout=WEB_SECONDS)) as connection:
+            connection.request("GET", "/", headers={"Host": name})
+            status = connection.getresponse().status
+    except (OSError, http.client.HTTPException) as error:
+        return Liveness(False, f"web on port {port} does not answer: {error}")
+    return Liveness(status < 500, f"web on port {port} answers {status}")

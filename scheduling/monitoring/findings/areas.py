@@ -1,0 +1,22 @@
+"""Collects the findings that come from database rows, by area."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from itertools import chain
+
+from scheduling.monitoring.findings import processes, runs, schedules
+from scheduling.monitoring.findings.finding import Finding, Level, severity
+
+AREAS: dict[str, Callable[[datetime], Iterator[Finding]]] = {
+    "schedules": schedules.examine,
+    "processes": processes.examine,
+    "runs": runs.examine,
+}
+
+
+def problems(now: datetime) -> list[Finding]:
+    """The findings of level FAIL, then the findings of level WARN."""
+    found = chain.from_iterable(examine(now) for examine in AREAS.values())
+    return sorted((finding for finding in found if finding.level is not Level.OK), key=severity, reverse=True)

@@ -1,0 +1,143 @@
+"""A finding is the result of one check, with advice. The doctor and the dashboard show the same findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
+
+from django.db.models import QuerySet
+
+from scheduling.models.counts import Count, count
+
+NAMED_ROWS = 5
+"""The maximum number of rows that a finding names. Further rows are only counted."""
+
+
+class Level(StrEnum):
+    """Severity of a finding."""
+
+    OK = "ok"
+    WARN = "warn"
+    """The installation works or will recover without help, but an operator should know about the finding."""
+    FAIL = "fail"
+    """Runs are late, are lost, or cannot start until an operator acts."""
+
+
+@dataclass(frozen=True)
+class Named:
+    """A row that a finding names.
+
+    Args:
+        name: the row's name.
+        about: what is wrong with the row, in a few words.
+        pk: the row's primary key if the row has a page of its own, otherwise None.
+    """
+
+    name: str
+    about: str
+    pk: int | None = None
+
+
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Args:
+        check: a short, stable name for scripts.
+        seen: a sentence with the facts, without passwords.
+        advice: what to do; empty when there is nothing to do.
+        rows: the first rows that the finding is about.
+        more: how many further rows there are.
+    """
+
+    check: str
+    level: Level
+    seen: str
+    advice: str = ""
+    rows: Sequence[Named] = ()
+    more: Count | None = None
+
+    @property
+    def in_full(self) -> str:
+        """The facts and the named rows as one text, for a terminal or a script."""
+        names = [f"{row.name} ({row.about})" for row in self.rows]
+        rest = f" and {self.more} more" if self.more else ""
+        return f"{self.seen} {', '.join(names)}{rest}." if names else self.seen
+
+
+def ok(check: str, seen: str) -> Finding:
+    """A finding that requires no action."""
+    return Finding(check, Level.OK, seen)
+
+
+def warn(check: str, seen: str, advice: str) -> Finding:
+    """A finding that an operator should know about."""
+    return Finding(check, Level.WARN, seen, advice)
+
+
+def fail(check: str, seen: str, advice: str) -> Finding:
+    """A finding that an operator must act on."""
+    return Finding(check, Level.FAIL, seen, advice)
+
+
+def named(
+    finding: Finding, rows: QuerySet[Any], describe: Callable[[Any], Named], fine: str = "", **facts: object
+) -> Iterator[Finding]:
+    """Yield the finding with the names of the first rows and the number of all rows.
+
+    If there are no rows, yield an OK finding with the sentence `fine`. If there are no rows and `fine` is empty, yield
+    nothing.
+
+    Args:
+        finding: the finding to complete. The sentence `finding.seen` may contain the placeholder `%(count)s` and a
+            placeholder for each of `facts`.
+    """
+    first = list(rows[: NAMED_ROWS + 1])
+    shown = [describe(row) for row in first[:NAMED_ROWS]]
+    if first:
+        total = count(rows) if len(first) > NAMED_ROWS else Count(len(first))
+        more = Count(total.number - len(shown), total.capped)
+        yield replace(finding, seen=finding.seen % {"count": total, **facts}, rows=shown, more=more)
+    elif fine:
+        yield ok(finding.check, fine)
+
+
+def severity(finding: Finding) -> int:
+    """The finding's level as a number: 0 for OK, and higher for a worse level."""
+    return list(Level).index(finding.level)
+
+
+def worst(findings: Iterable[Finding]) -> Level:
+    """The worst level of the findings; OK if there are no findings."""
+    return max(findings, key=severity, default=ok("", "")).level
+
+
+def some(names: Iterable[str], most: int = 3) -> str:
+    """The first names and the number of further names, such as `a, b, c and 4 more`."""
+    listed = list(names)
+    shown = ", ".join(listed[:most])
+    return shown if len(listed) <= most else f"{shown} and {len(listed) - most} more"
+
+
+def counted(number: int, noun: str, plural: str = "") -> str:
+    """The number with the noun in singular or plural, such as `1 schedule` or `2 schedules`."""
+    return f"{number} {noun if number == 1 else plural or noun + 's'}"
+
+
+def span(seconds: float) -> str:
+    """A duration for people, such as `90 s`, `5 min`, `3 h` or `4 days`."""
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    if seconds < 2 * 3600:
+        return f"{seconds / 60:.0f} min"
+    if seconds < 2 * 86_400:
+        return f"{seconds / 3600:.0f} h"
+    return f"{seconds / 86_400:.0f} days"
+
+
+def words(error: BaseException) -> str:
+    """The text of a driver's error in one line, without the error number that MySQL's driver puts first."""
+    text = error.args[1] if len(error.args) == 2 and isinstance(error.args[0], int) else error
+    return " ".join(str(text).split())

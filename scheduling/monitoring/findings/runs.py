@@ -1,0 +1,49 @@
+"""Findings about executions that wait too long, and about executions whose process is gone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext as _
+
+from scheduling.core.lifecycle import State
+from scheduling.models import SchedulerExecution
+from scheduling.models.counts import count
+from scheduling.monitoring.findings.finding import Finding, fail, ok, span, warn
+
+QUEUED_LONG = timedelta(minutes=5)
+STUCK_LONG = timedelta(minutes=2)
+
+
+def examine(now: datetime) -> Iterator[Finding]:
+    """Find executions that stay queued, claimed or running for too long."""
+    # Each queue has its own query, because the index is (state, queue, wake_at).
+    queued = [finding for queue in SchedulerExecution.Queue for finding in _queued(queue, now)]
+    yield from queued or [ok("queued", "Nothing waits.")]
+    claimed = warn(
+        "claimed",
+        _("Runs claimed and not confirmed by the broker: %(count)s."),
+        _("They are published again every few seconds: see that the broker is reachable and a producer runs."),
+    )
+    lost = fail(
+        "leases",
+        _("Runs whose process is gone, not recovered yet: %(count)s."),
+        _("Producers recover them every few seconds: start one, or read what they log."),
+    )
+    for state, finding in ((State.CLAIMED, claimed), (State.RUNNING, lost)):
+        if stuck := count(SchedulerExecution.objects.overdue(state, now - STUCK_LONG)):
+            yield replace(finding, seen=finding.seen % {"count": stuck})
+
+
+def _queued(queue: SchedulerExecution.Queue, now: datetime) -> Iterator[Finding]:
+    rows = SchedulerExecution.objects.overdue(State.QUEUED, now).filter(queue=queue.value)
+    oldest = rows.values_list("wake_at", flat=True).first()
+    if oldest is not None:
+        facts = {"count": count(rows), "queue": queue.label, "time": span((now - oldest).total_seconds())}
+        seen = _("Runs waiting in the queue “%(queue)s”: %(count)s, the oldest for %(time)s.") % facts
+        if now - oldest > QUEUED_LONG:
+            yield warn("queued", seen, _("Start more consumers, or give them more --concurrency."))
+        else:
+            yield ok("queued", seen)

@@ -1,0 +1,108 @@
+"""Findings about schedules that have no registered code, cannot be planned, are overdue or fail repeatedly."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta
+
+from django.db.models import QuerySet
+from django.utils.translation import gettext as _
+
+from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.last_runs import failures_in_a_row, last_runs
+from scheduling.models.scheduler import TARGETS
+from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, span, warn
+from scheduling.monitoring.findings.targets import unregistered
+
+VERY_LATE = timedelta(minutes=5)
+
+IN_A_ROW = 3
+STREAK_RUNS = 10
+"""The number of last runs that are read to count how often a schedule failed in a row."""
+
+LOOKED_AT = 1_000
+"""How many of the newest failures are read to find schedules that fail repeatedly."""
+
+
+def examine(now: datetime) -> Iterator[Finding]:
+    """Find what prevents active schedules from running on time, and what makes active schedules fail."""
+    yield from list(_code()) or [ok("code", "The code of every active schedule is registered here.")]
+    yield from _plans()
+    yield from _overdue(now)
+    yield from _failing()
+
+
+def _code() -> Iterator[Finding]:
+    finding = fail(
+        "code",
+        _("Active schedules whose code is not registered here: %(count)s."),
+        _("Deploy the code that registers it, choose another target, or switch those schedules off."),
+    )
+    for type_, names in unregistered().items():
+        if names:
+            rows = Scheduler.objects.filter(status=True, **{f"{type_}__in": list(names)}).order_by("pk")
+            yield from _named(finding, rows, lambda row: f"{row.target_type} {getattr(row.target, 'handler_name', '')}")
+
+
+def _plans() -> Iterator[Finding]:
+    # Schedules that cannot be planned and schedules that are finished have no next run. The index on `next_run_at`
+    # finds these schedules quickly.
+    idle = Scheduler.objects.filter(status=True, next_run_at__isnull=True).order_by("pk")
+    broken = fail(
+        "plans",
+        _("Active schedules that cannot be planned: %(count)s."),
+        _("Correct the row in the admin; its form says what is wrong."),
+    )
+    finished = warn(
+        "next run",
+        _("Active schedules without a next run: %(count)s."),
+        _("Their time has passed or never comes: switch them off, or set a future time."),
+    )
+    yield from _named(
+        broken, idle.exclude(plan_error=""), lambda row: row.plan_error, "Every active schedule can be planned."
+    )
+    # Schedules that plain SQL has just changed (`plan_stale`) are left out, because the next sweep plans them again.
+    yield from _named(finished, idle.filter(plan_error="", plan_stale=0), lambda row: row.schedule)
+
+
+def _overdue(now: datetime) -> Iterator[Finding]:
+    def waited(instant: datetime | None) -> str:
+        return span((now - (instant or now)).total_seconds())
+
+    late = Scheduler.objects.overdue(now)
+    oldest = late.values_list("next_run_at", flat=True).first()
+    finding = (fail if oldest and oldest < now - VERY_LATE else warn)(
+        "overdue",
+        _("Schedules due and not claimed: %(count)s, the oldest for %(time)s."),
+        _("Start a producer, or read what the producers log: each occurrence will still run once."),
+    )
+    fine = "Nothing that is due is left unclaimed."
+    yield from _named(finding, late, lambda row: waited(row.next_run_at), fine, time=waited(oldest))
+
+
+def _failing() -> Iterator[Finding]:
+    newest = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk").values_list("scheduler", flat=True)
+    tally = Counter(pk for pk in newest[:LOOKED_AT] if pk is not None)
+    often = [pk for pk, failures in tally.most_common(50) if failures >= IN_A_ROW]
+    streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, STREAK_RUNS).items()}
+    seen = _("Schedules that fail again and again: %(count)s.")
+    finding = warn("failing", seen, _("Look at the error, mend it, republish."))
+
+    def streak(row: Scheduler) -> str:
+        failures = streaks[row.pk]
+        return _("%(count)s in a row") % {"count": f"{failures}+" if failures >= STREAK_RUNS else failures}
+
+    rows = Scheduler.objects.filter(pk__in=[pk for pk in often if streaks[pk] >= IN_A_ROW])
+    yield from _named(finding, rows.order_by("pk"), streak)
+
+
+def _named(
+    finding: Finding, rows: QuerySet[Scheduler], about: Callable[[Scheduler], str], fine: str = "", **facts: object
+) -> Iterator[Finding]:
+    def describe(row: Scheduler) -> Named:
+        return Named(visible_text(row, 80), visible_text(about(row), 160), row.pk)
+
+    return named(finding, rows.prefetch_related(*TARGETS), describe, fine, **facts)

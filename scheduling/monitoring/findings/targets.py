@@ -1,0 +1,36 @@
+"""Findings about targets whose code is not registered in this process."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from scheduling.handlers import handlers
+from scheduling.handlers.targets import NAME_FIELD, target_model
+from scheduling.models import Scheduler
+from scheduling.monitoring.findings.finding import Finding, counted, some, warn
+
+
+def unregistered() -> dict[str, dict[int, str]]:
+    """The target rows whose code is not registered. Maps each target type to a dict of primary keys and names."""
+    found = {}
+    for type_, column in NAME_FIELD.items():
+        known = [handler.name for handler in handlers(type_)]
+        rows = target_model(type_)._default_manager.exclude(**{f"{column}__in": known})
+        found[type_] = dict(rows.order_by("pk").values_list("pk", column))
+    return found
+
+
+def unused(_now: datetime) -> Iterator[Finding]:
+    """Targets without code and without an active schedule. Only the doctor reports them, because no run needs them."""
+    names: list[str] = []
+    for type_, gone in unregistered().items():
+        schedulers = Scheduler.objects.filter(status=True, **{f"{type_}__in": list(gone)}).order_by()
+        used = set(schedulers.values_list(f"{type_}_id", flat=True).distinct())
+        names += [f"{type_} {name}" for pk, name in gone.items() if pk not in used]
+    if names:
+        yield warn(
+            "unused",
+            f"{counted(len(names), 'target')} without code here, used by no active schedule: {some(names)}.",
+            "Delete them in the admin if their code is not coming back.",
+        )

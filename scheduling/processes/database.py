@@ -1,0 +1,84 @@
+"""Says what the process must do after a database error: wait and try again, or give up the item that was refused.
+
+The verdict comes from `core.database_errors`, which reads the driver's error. Django keeps the driver's error as
+`__cause__`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from django.db import DatabaseError, InterfaceError, connection, transaction
+
+from scheduling.core.database_errors import Verdict, mysql_verdict, postgresql_verdict, sqlite_verdict
+
+Item = TypeVar("Item")
+
+
+def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
+    """Say whether the database cannot be reached, is not migrated yet, or refuses this item.
+
+    An exception that is no database error also means that the item is refused: Python or the driver could not convert
+    one of the item's values.
+
+    Args:
+        vendor: the vendor of the connection that raised the error. If `vendor` is empty, the vendor of the default
+            connection counts.
+    """
+    if not isinstance(error, DatabaseError | InterfaceError):
+        return Verdict.ITEM
+    cause: Any = error.__cause__
+    match vendor or connection.vendor:
+        case "sqlite":
+            return sqlite_verdict(getattr(cause, "sqlite_errorcode", None), str(error))
+        case "postgresql":
+            if type(cause).__name__ in {"DataError", "IntegrityError", "ProgrammingError"} and _sqlstate(cause) is None:
+                return Verdict.ITEM  # psycopg refused the value before the server saw it
+            return postgresql_verdict(_sqlstate(cause))
+        case "mysql":
+            code = cause.args[0] if cause is not None and cause.args else None
+            return mysql_verdict(code if isinstance(code, int) else None)
+        case _:
+            return Verdict.AWAY if isinstance(error, InterfaceError) else Verdict.ITEM
+
+
+def is_away(error: BaseException) -> bool:
+    """Whether waiting may help, because the database cannot be reached or is not migrated yet."""
+    return verdict_of(error) is not Verdict.ITEM
+
+
+def _sqlstate(cause: Any) -> str | None:
+    return getattr(cause, "sqlstate", None)
+
+
+def each_or_all(
+    items: Sequence[Item], write: Callable[[Sequence[Item]], object], refused: Callable[[Item, Exception], object]
+) -> None:
+    """Write a batch in one transaction.
+
+    If the database refuses the batch, write each item in a transaction of its own.
+
+    Args:
+        write: writes the given items, or raises an error.
+        refused: called with the item and the error for each item that cannot be written alone.
+
+    Raises:
+        django.db.DatabaseError: the database cannot be reached or is not migrated. The items that are not written yet
+            can be tried again.
+    """
+    try:
+        with transaction.atomic():
+            write(items)
+        return
+    except Exception as error:
+        if is_away(error):
+            raise
+    for item in items:
+        try:
+            with transaction.atomic():
+                write([item])
+        except Exception as error:
+            if is_away(error):
+                raise
+            refused(item, error)

@@ -1,0 +1,88 @@
+"""Sets aside executions that cannot be processed: their rows become failed, and other executions go on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from scheduling.core.fingerprint import fingerprint
+from scheduling.core.lifecycle import WAITING, State
+from scheduling.core.text import clean
+from scheduling.logs import get_logger
+from scheduling.models import SchedulerExecution
+from scheduling.processes.database import is_away
+
+log = get_logger(__name__)
+
+ERROR_CLASS = "UnusableRow"
+
+Row = TypeVar("Row")
+
+
+def fail_row(pk: int, error: Exception, now: datetime) -> None:
+    """Set a waiting or running row to failed, without reading its other columns.
+
+    The other columns may be unreadable or may name rows that do not exist, because plain SQL can also write
+    rows.
+    """
+    said = clean(f"{type(error).__name__}: {error}", 1_000)
+    rows = SchedulerExecution.objects.filter(pk=pk)
+    moved = rows.move(
+        [*WAITING, State.RUNNING], State.FAILED, wake_at=None, finished_at=now, published_at=now,
+        error_class=ERROR_CLASS, error_message=said, fingerprint=fingerprint(ERROR_CLASS, said),
+        reason="A column of this row cannot be used. Mend it, then republish.",
+    )  # fmt: skip
+    if moved:
+        log.error("An execution cannot be processed and is set aside: %s", said, extra={"execution": pk})
+
+
+def read_rows(rows: QuerySet, now: datetime) -> list[SchedulerExecution]:
+    """The rows of a queryset. If a row cannot be read, rows are read one by one, and the unreadable row is set aside.
+
+    Raises:
+        django.db.DatabaseError: the database cannot be reached or is not migrated.
+    """
+    return read(rows, now, lambda found: list(found))
+
+
+def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]]) -> list[Row]:
+    """Do the same as `read_rows`, but return what `values` reads from the queryset.
+
+    Args:
+        values: for example `lambda rows: list(rows.values_list("params"))`.
+    """
+    try:
+        with transaction.atomic():
+            return values(rows)
+    except Exception as error:
+        if is_away(error):
+            raise
+    found: list[Row] = []
+    keys = list(rows.values_list("pk", flat=True))
+    handle_each(keys, lambda pk: found.extend(values(rows.model._default_manager.filter(pk=pk))), now)
+    return found
+
+
+def handle_each(keys: Iterable[int], handle: Callable[[int], object], now: datetime) -> int:
+    """Handle each execution in a transaction of its own; returns how many executions were handled.
+
+    An execution whose handling fails is set aside.
+
+    Raises:
+        django.db.DatabaseError: the database cannot be reached or is not migrated.
+    """
+    done = 0
+    for pk in keys:
+        try:
+            with transaction.atomic():
+                handle(pk)
+            done += 1
+        except Exception as error:
+            if is_away(error):
+                raise
+            fail_row(pk, error, now)
+    return done

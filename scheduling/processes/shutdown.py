@@ -1,0 +1,78 @@
+"""Handles stop signals. The first signal asks the process to finish its work, the second signal asks it not to wait."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from contextlib import suppress
+from types import FrameType, TracebackType
+from typing import Any
+
+from scheduling.logs import get_logger
+
+log = get_logger(__name__)
+
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
+"""The stop signals. SIGHUP comes from a closed terminal. A signal that the process already ignores (nohup) stays
+ignored."""
+
+
+class ShutdownRequest:
+    """A context manager. Inside it, each stop signal adds 1 to `asked` and makes `fileno` readable.
+
+    The old signal handlers are restored at the end. Outside the main thread (in tests), signals are not handled; tests
+    call `ask` instead.
+    """
+
+    def __init__(self) -> None:
+        self.asked = 0
+        """How often the process was asked to stop. 0: go on. 1: finish the work. 2 or more: do not wait."""
+        self._read, self._write = os.pipe()
+        os.set_blocking(self._read, False)
+        os.set_blocking(self._write, False)
+        self._former: dict[int, Any] = {}
+
+    def __enter__(self) -> ShutdownRequest:
+        if threading.current_thread() is threading.main_thread():
+            for number in SIGNALS:
+                if signal.getsignal(number) is signal.SIG_IGN:
+                    continue
+                self._former[number] = signal.signal(number, self._heard)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for number, handler in self._former.items():
+            signal.signal(number, handler)
+        self._former.clear()
+        os.close(self._read)
+        os.close(self._write)
+
+    def _heard(self, number: int, _frame: FrameType | None) -> None:
+        self.ask()
+
+    def ask(self) -> None:
+        """Ask the process to stop. A second call asks the process not to wait."""
+        self.asked += 1
+        with suppress(BlockingIOError, OSError):
+            os.write(self._write, b"x")
+
+    def fileno(self) -> int:
+        """A descriptor that becomes readable when the process is asked to stop, until `clear` is called."""
+        return self._read
+
+    def clear(self) -> None:
+        """Make `fileno` unreadable again. `asked` keeps its value."""
+        with suppress(BlockingIOError):
+            os.read(self._read, 64)
+
+    def wait(self, seconds: float) -> bool:
+        """Wait until the process is asked to stop or the time is over; returns whether it was asked to stop."""
+        import select
+
+        if not self.asked and seconds > 0:
+            select.select([self._read], [], [], seconds)
+            self.clear()
+        return self.asked > 0

@@ -1,0 +1,152 @@
+"""Finds rows for which something should have happened by now, and makes it happen. Each such check is a sweep.
+
+Every sweep has a limit and returns how many rows it mended. Sweeps run in the loop of every producer and are never
+scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import Q
+
+from scheduling.broker import Broker
+from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE, State
+from scheduling.core.outcome import Crashed
+from scheduling.execution.planning import plan_anew
+from scheduling.execution.publish import park, publish
+from scheduling.execution.settle import announce, settle_attempt
+from scheduling.execution.transitions import Ended
+from scheduling.handlers.run_config import RunConfigs
+from scheduling.inbox import replay
+from scheduling.logs import get_logger
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.execution import message_of
+from scheduling.processes.set_aside import handle_each, read_rows
+from scheduling.producer.lost_messages import LostMessages
+
+log = get_logger(__name__)
+
+ROWS_PER_SWEEP = 200
+ROWS_PER_PUBLISH = 1_000
+PUBLISH_SECONDS = 2.0
+"""The longest time for which one sweep publishes a backlog, for example after the broker was unreachable."""
+
+
+@dataclass
+class Swept:
+    """How many rows each sweep has mended in one round of all sweeps."""
+
+    planned: int = 0
+    leases: int = 0
+    claims: int = 0
+    retries: int = 0
+    lost: int = 0
+    replayed: int = 0
+
+
+def sweep(
+    broker: Broker, now: datetime, configs: RunConfigs | None = None, lost_messages: LostMessages | None = None
+) -> Swept:
+    """Run every sweep once.
+
+    Args:
+        lost_messages: remembers between two rounds which rows seem to have no message. With None, the sweep for lost
+            messages is left out.
+    """
+    return Swept(
+        planned=plan_stale(now),
+        leases=recover_leases(broker, now, configs or RunConfigs(time.monotonic)),
+        claims=_while_full(publish_claimed, broker, now),
+        retries=_while_full(publish_retries, broker, now),
+        lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
+        replayed=replay.sweep(broker, now),
+    )
+
+
+def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker, now: datetime) -> int:
+    """Publish until a batch is not full or PUBLISH_SECONDS are over; returns how many rows were published."""
+    count, until = 0, time.monotonic() + PUBLISH_SECONDS
+    while True:
+        done = publish_batch(broker, now)
+        count += done
+        if done < ROWS_PER_PUBLISH or time.monotonic() > until:
+            return count
+
+
+def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
+    """Plan the schedules that were changed by plain SQL. An index finds these schedules quickly."""
+    with transaction.atomic():
+        stale = Scheduler.objects.filter(plan_stale=1).order_by("id").select_for_update(skip_locked=True)
+        ids = list(stale.values_list("pk", flat=True)[:limit])
+        if not ids:
+            return 0
+        planned = plan_anew(ids, now)
+    log.info("Planned %s schedules that were changed outside", planned)
+    return planned
+
+
+def recover_leases(broker: Broker, now: datetime, configs: RunConfigs, limit: int = ROWS_PER_SWEEP) -> int:
+    """Settle each attempt whose lease has run out, with the outcome crashed. The retry policy decides about a retry."""
+    overdue = SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=now).order_by("wake_at")
+    found = {execution.pk: execution for execution in read_rows(overdue[:limit], now)}
+    recovered: list[int] = []
+
+    def recover(pk: int) -> None:
+        if _recover(found[pk], broker, now, configs):
+            recovered.append(pk)
+
+    handle_each(found, recover, now)
+    return len(recovered)
+
+
+def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, configs: RunConfigs) -> bool:
+    ended = Ended(execution.pk, execution.attempt, execution.started_at or now, execution.consumer, execution.pid)
+    message = message_of(execution)
+    policy = configs.get(message).policy
+    result = settle_attempt(ended, Crashed(lost=True), policy, now, embedded=broker.embedded, lease_before=now)
+    if result.state is None:
+        return False  # the lease was renewed or the attempt was settled meanwhile
+    announce(result, message, execution.target_name)
+    # A retry is due at once, and a consumer starts the retry from its row, ahead of the queue. If no consumer does
+    # this within RETRY_GRACE, a sweep publishes the retry.
+    if result.state is State.FAILED and not broker.embedded:
+        park(execution, broker, now, result.error, result.retries)
+    return True
+
+
+def _locked(condition: Q, limit: int, now: datetime) -> list[SchedulerExecution]:
+    """Lock the rows that have been overdue longest, except rows that another process has locked."""
+    rows = SchedulerExecution.objects.filter(condition).order_by("wake_at")
+    return read_rows(rows.select_for_update(skip_locked=True)[:limit], now)
+
+
+def publish_claimed(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH) -> int:
+    """Publish claimed rows whose message was never confirmed: the producer died, or the broker could not be reached."""
+    with transaction.atomic():
+        overdue = _locked(Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now)
+        # Move `wake_at` first, so that no other sweep publishes the same rows again at once.
+        ids = [execution.pk for execution in overdue]
+        if ids:
+            rows = SchedulerExecution.objects.filter(pk__in=ids)
+            if broker.embedded:  # another transport was configured when these rows were claimed
+                rows.move([State.CLAIMED], State.QUEUED, wake_at=now, published_at=now)
+            else:
+                rows.update(wake_at=now + CLAIM_GRACE)
+    return publish(overdue, broker)
+
+
+def publish_retries(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH) -> int:
+    """Publish retries whose message was never confirmed or did not arrive in time."""
+    if broker.embedded:
+        return 0
+    late = Q(published_at=None, wake_at__lt=now - RETRY_GRACE) | Q(wake_at__lt=now - CONFIRMED_GRACE)
+    with transaction.atomic():
+        overdue = _locked(late & Q(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE), limit, now)
+        rows = SchedulerExecution.objects.filter(pk__in=[execution.pk for execution in overdue])
+        rows.move([State.RETRYING], State.CLAIMED, wake_at=now + CLAIM_GRACE)
+    return publish(overdue, broker)

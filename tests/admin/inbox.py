@@ -1,0 +1,59 @@
+"""Helpers for tests of the failed inbox. They choose an action, confirm the action and read the rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.test import Client
+from django.urls import reverse
+
+from scheduling.models import SchedulerExecution
+from tests.factories import FailedExecutionFactory
+
+LIST = reverse("admin:scheduling_failedexecution_changelist")
+
+
+def ask(client: Client, action: str, rows: list[Any], address: str = LIST, across: bool = False) -> Any:
+    """Post an action as the list's form does. Return the confirmation page."""
+    data = {
+        "action": action,
+        "_selected_action": [row.pk for row in rows],
+        "index": "0",
+        "select_across": str(int(across)),
+    }
+    return client.post(address, data, follow=True)
+
+
+def confirm(client: Client, page: Any, address: str = LIST, **more: Any) -> Any:
+    """Press the button of the confirmation page."""
+    data: dict[str, Any] = {}
+    for name, value in page.context["c"].hidden:
+        data.setdefault(name, []).append(value)
+    return client.post(address, {**data, **more}, follow=True)
+
+
+def states(*rows: Any) -> list[str]:
+    """Return the rows' states as the database has them now."""
+    found = dict(SchedulerExecution.objects.values_list("pk", "state"))
+    return [found[row.pk] for row in rows]
+
+
+def shown_rows(client: Client, query: str = "") -> set[int]:
+    """Return the primary keys of the rows that the list shows."""
+    return {row.pk for row in client.get(f"{LIST}?{query}").context["cl"].result_list}
+
+
+def fill(count: int, **columns: Any) -> list[int]:
+    """Store many failed executions of one schedule with one bulk insert. Return their primary keys."""
+    first = FailedExecutionFactory(**columns)
+    rows = [
+        SchedulerExecution(
+            scheduler=first.scheduler, execution_key=f"bulk-{first.pk}-{number}", scheduled_at=first.scheduled_at,
+            trigger="cron", type=first.type, target_id=first.target_id, target_name=first.target_name,
+            executed_at=first.executed_at, container_id="x", state="failed", attempt=4, error_class=first.error_class,
+            error_message=first.error_message, fingerprint=first.fingerprint, finished_at=first.finished_at,
+        )
+        for number in range(count - 1)
+    ]  # fmt: skip
+    SchedulerExecution.objects.bulk_create(rows, batch_size=500)
+    return list(SchedulerExecution.objects.filter(target_name=first.target_name).values_list("pk", flat=True))

@@ -1,0 +1,14 @@
+"""The addresses of an execution's pages, and hostile text that every page must escape."""
+
+from __future__ import annotations
+
+from django.urls import reverse
+
+from scheduling.models import SchedulerExecution
+
+HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'><img src=x onerror=alert(1)>"
+
+
+def page_of(row: SchedulerExecution, name: str = "change") -> str:
+    """Return the address of one of the execution's pages."""
+    return reverse(f"admin:scheduling_schedulerexecution_{name}", args=[row.pk])

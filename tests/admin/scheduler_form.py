@@ -1,0 +1,48 @@
+"""The addresses of the Scheduler's form, and the data that a browser posts from the form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.urls import reverse
+
+from scheduling.models import Scheduler, Worker
+
+ADD = reverse("admin:scheduling_scheduler_add")
+
+
+def form(**values: Any) -> dict[str, Any]:
+    """Return the data that a browser posts from the form."""
+    blank = {
+        "description": "Nightly",
+        "worker": "",
+        "report": "",
+        "reminder": "",
+        "params": "{}",
+        "schedule": "0 8 * * *",
+        "date_time_0": "",
+        "date_time_1": "",
+        "timezone": "",
+        "status": "on",
+        "pause_reason": "",
+        "max_retries": "",
+        "retry_delay_ms": "",
+        "retry_multiplier": "",
+        "retry_max_delay_ms": "",
+        "retry_jitter": "unknown",
+        "time_limit": "",
+        "language": "",
+        "user": "",
+        "group": "",
+    }
+    return {**blank, **values}
+
+
+def worker(name: str = "tests.noop") -> int:
+    """Return the primary key of a registered worker's row."""
+    return Worker.objects.get(name=name).pk
+
+
+def change(scheduler: Scheduler) -> str:
+    """Return the address of the schedule's form."""
+    return reverse("admin:scheduling_scheduler_change", args=[scheduler.pk])

@@ -1,0 +1,72 @@
+"""A test can kill a process at the places in PLACES. PLACES maps the name of each place to a function of the code."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Callable
+from functools import wraps
+from typing import Any
+
+from django.apps import AppConfig
+from django.utils.module_loading import import_string
+
+AFTER, BEFORE = "after", "before"
+
+PLACES: dict[str, tuple[str, str]] = {
+    "rows inserted": (AFTER, "scheduling.execution.claim.insert"),
+    "claim committed": (BEFORE, "scheduling.producer.loop.publish"),
+    "published": (BEFORE, "scheduling.broker.rabbitmq.publisher.Publisher._on_confirm"),
+    "confirmed": (BEFORE, "scheduling.execution.publish.mark_published"),
+    "started": (BEFORE, "scheduling.consumer.supervisor.Supervisor._launch"),
+    "handler over": (AFTER, "scheduling.consumer.child._perform"),
+    "outcome heard": (BEFORE, "scheduling.consumer.row_writer.RowWriter._settle"),
+    "settled": (BEFORE, "scheduling.consumer.acknowledge.Answers.settled"),
+    "retry published": (BEFORE, "scheduling.consumer.acknowledge.Answers._retry_published"),
+    "failure parked": (BEFORE, "scheduling.consumer.acknowledge.mark_parked"),
+    "acknowledging": (BEFORE, "scheduling.broker.rabbitmq.adapter.RabbitBroker._answer"),
+}
+
+
+class Killer(AppConfig):
+    """Kill the process before or after a call of the chosen function. The kill happens only once in a test."""
+
+    name = "tests.apps.killer"
+
+    def ready(self) -> None:
+        """Wrap the function that KILL_AT names. Without KILL_AT, change nothing."""
+        if name := os.environ.get("KILL_AT"):
+            when, place = PLACES[name]
+            owner_path, attribute = place.rsplit(".", 1)
+            owner = _import(owner_path)
+            setattr(owner, attribute, _deadly(getattr(owner, attribute), when))
+
+
+def _import(path: str) -> Any:
+    try:
+        return __import__(path, fromlist=["_"])
+    except ModuleNotFoundError:
+        return import_string(path)
+
+
+def _deadly(function: Callable[..., Any], when: str) -> Callable[..., Any]:
+    @wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        # A producer calls `publish` every few seconds, mostly with an empty list. Such calls must not kill the process.
+        handed = args[0] if args and isinstance(args[0], list | set) else True
+        if when == BEFORE and handed:
+            _die_once()
+        result = function(*args, **kwargs)
+        if when == AFTER and result:
+            _die_once()
+        return result
+
+    return wrapped
+
+
+def _die_once() -> None:
+    try:
+        os.close(os.open(os.environ["KILL_FLAG"], os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return
+    os.kill(os.getpid(), signal.SIGKILL)

@@ -1,0 +1,182 @@
+"""Handlers for tests. Each handler ends or behaves differently."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from pydantic import BaseModel, Field
+
+from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
+from tests.apps.sample import habits, returns  # noqa: F401 - these modules register workers
+
+
+class MarkParams(BaseModel):
+    """The directory of the files that `mark` writes, and the length of a run in seconds."""
+
+    directory: str = ""
+    seconds: float = Field(0, ge=0, le=600)
+
+
+def mark(params: MarkParams, run: Run, word: str = "start") -> None:
+    """Append a line to a file. A file is evidence that does not depend on the tested database rows."""
+    if params.directory:
+        path = Path(params.directory) / f"{run.execution_id}.txt"
+        with path.open("a") as file:
+            file.write(f"{word} {run.attempt} {os.getpid()}\n")
+
+
+FAST = RetryPolicy(max_retries=2, delay_ms=1000, multiplier=1.0)
+
+
+@worker("tests.noop")
+def noop(params: BaseModel, run: Run) -> None:
+    """Does nothing."""
+
+
+@worker("tests.noop_fresh", fresh=True)
+def noop_fresh(params: BaseModel, run: Run) -> None:
+    """Does nothing, in a process of its own."""
+
+
+@worker("tests.mark", params=MarkParams, retry=FAST)
+def mark_and_sleep(params: MarkParams, run: Run) -> None:
+    """Marks its start and its end."""
+    mark(params, run)
+    time.sleep(params.seconds)
+    mark(params, run, "end")
+
+
+@worker("tests.linger", params=MarkParams, retry=FAST)
+def linger(params: MarkParams, run: Run) -> None:
+    """Ends when a file `enough` is laid beside its marks."""
+    mark(params, run)
+    deadline = time.monotonic() + params.seconds
+    while not (Path(params.directory) / "enough").exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    mark(params, run, "end")
+
+
+@worker("tests.chatter", params=MarkParams, retry=FAST)
+def chatter(params: MarkParams, run: Run) -> None:
+    """Prints a line now and then."""
+    mark(params, run)
+    for number in range(1, int(params.seconds * 5)):
+        print(f"tick {number}")  # noqa: T201
+        run.progress(number, params.seconds * 5)
+        time.sleep(0.2)
+
+
+@worker("tests.talk", params=MarkParams, retry=FAST)
+def talk(params: MarkParams, run: Run) -> None:
+    """Prints, logs, and lets a program of its own print."""
+    print("plain print")  # noqa: T201
+    print("to stderr", file=sys.stderr)  # noqa: T201
+    run.log.info("logged %s", "info")
+    run.log.warning("logged warning")
+    run.log.success("logged success")
+    subprocess.run([sys.executable, "-c", "print('from a grandchild')"], check=True)
+    run.progress(3, 10)
+
+
+@worker("tests.fail", retry=FAST)
+def fail(params: BaseModel, run: Run) -> None:
+    """Always raises."""
+    try:
+        raise ConnectionError("no route to 10.1.2.3")
+    except ConnectionError as error:
+        raise RuntimeError(f"cannot reach the service, attempt {run.attempt}") from error
+
+
+@worker("tests.fail_once", params=MarkParams, retry=FAST)
+def fail_once(params: MarkParams, run: Run) -> None:
+    """Raises on the first attempt."""
+    mark(params, run)
+    if run.retry_count == 0:
+        raise RuntimeError("the first attempt fails")
+
+
+@worker("tests.never_again", retry=FAST)
+def never_again(params: BaseModel, run: Run) -> None:
+    """Says that a retry cannot help."""
+    raise NonRetryableError("the account is closed")
+
+
+@worker("tests.soon_again", retry=FAST)
+def soon_again(params: BaseModel, run: Run) -> None:
+    """Names its own delay."""
+    raise RetryableError("busy", retry_after=1.5)
+
+
+@worker("tests.exit", retry=FAST)
+def leave(params: BaseModel, run: Run) -> None:
+    """Calls sys.exit with a code."""
+    sys.exit(3)
+
+
+@worker("tests.vanish", retry=FAST)
+def vanish(params: BaseModel, run: Run) -> None:
+    """Ends the process without a word."""
+    os._exit(0)
+
+
+@worker("tests.die", retry=FAST)
+def die(params: BaseModel, run: Run) -> None:
+    """Is killed."""
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+@worker("tests.hang", params=MarkParams, retry=RetryPolicy(max_retries=0), time_limit=1)
+def hang(params: MarkParams, run: Run) -> None:
+    """Outlives its limit and ignores TERM."""
+    while True:
+        with suppress(BaseException):
+            time.sleep(600)
+
+
+@worker("tests.fork", params=MarkParams, retry=FAST)
+def fork(params: MarkParams, run: Run) -> None:
+    """Leaves a process behind."""
+    subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+    mark(params, run)
+
+
+class FloodParams(BaseModel):
+    """The amount of output in megabytes."""
+
+    megabytes: int = 20
+
+
+@worker("tests.flood", params=FloodParams, retry=FAST)
+def flood(params: FloodParams, run: Run) -> None:
+    """Prints more than is kept."""
+    line = "x" * 99 + "\n"
+    print("first line")  # noqa: T201
+    for _ in range(params.megabytes * 10_000):
+        sys.stdout.write(line)
+    print("last line")  # noqa: T201
+
+
+@worker("tests.hostile", retry=RetryPolicy(max_retries=0))
+def hostile(params: BaseModel, run: Run) -> None:
+    """Prints and raises what databases and pages choke on."""
+    sys.stdout.buffer.write(b"\x00nul \xff\xfe broken \x1b[31mred\x1b[0m <script>alert(1)</script>\n")
+    sys.stdout.flush()
+    raise ValueError("\x00 \ud800 <b>bold</b> " + "y" * 100_000)
+
+
+class SyncParams(BaseModel):
+    """A params model whose number must be from 1 to 90."""
+
+    since_days: int = Field(1, ge=1, le=90)
+
+
+@worker("tests.typed", params=SyncParams, retry=FAST)
+def typed(params: SyncParams, run: Run) -> None:
+    """Needs params that fit."""
+    run.log.info("since %s", params.since_days)

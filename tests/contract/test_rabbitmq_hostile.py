@@ -1,0 +1,101 @@
+"""Each hostile message is recorded or parked with a reason, and the valid message behind the hostile message runs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.utils import timezone as clock
+
+from scheduling.core.lifecycle import State
+from scheduling.execution.run_now import run_now
+from scheduling.inbox.sync import sync
+from scheduling.models import SchedulerExecution, Worker
+from tests.contract.conftest import Rabbit
+from tests.contract.desk import Desk
+from tests.contract.server import Server
+from tests.factories import SchedulerFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+DEEP = '{"x":' + "[" * 970 + "]" * 970 + "}"
+
+HOSTILE: dict[str, dict[str, Any]] = {
+    "an instant before the first year": {"scheduled_at": "0001-01-01T00:00:00+14:00"},
+    "an instant after the last year": {"scheduled_at": "9999-12-31T23:59:59-14:00"},
+    "deep params": {"params_scheduler": DEEP},
+    "params that MariaDB refuses": {"params_scheduler": '{"x":' + "[" * 33 + "]" * 33 + "}"},
+    "not a number": {"params_scheduler": '{"x":NaN}'},
+    "infinity": {"params_scheduler": '{"x":1e999}'},
+    "a whole number of 80 bits": {"params_scheduler": '{"x":1208925819614629174706176}'},
+    "NUL": {"params_scheduler": '{"x":"\\u0000"}'},
+    "a row that is not there": {"execution_id": 2**62, "execution_key": "cron-1", "attempt": 1},
+    "an attempt that no column holds": {"execution_id": 1, "execution_key": "cron-1", "attempt": 2**63 - 1},
+    "a negative attempt": {"execution_id": 1, "execution_key": "cron-1", "attempt": -1},
+    "a version to come": {"version": 99},
+}
+
+
+def body(**fields: Any) -> bytes:
+    worker = Worker.objects.get(name="tests.noop")
+    return json.dumps({"type": "worker", "id": worker.pk, "params_scheduler": "{}", **fields}).encode()
+
+
+@pytest.mark.parametrize("fields", HOSTILE.values(), ids=HOSTILE)
+def test_a_hostile_message_is_parked_and_the_next_one_runs(
+    fields: dict[str, Any], rabbit: Rabbit, server: Server
+) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    server.publish(body(**fields), server.name("main"))
+    healthy = run_now(SchedulerFactory(rare=True), broker)
+    assert desk.run() is not None
+    healthy.refresh_from_db()
+    assert healthy.state == State.SUCCEEDED.value
+    server.wait_count(server.topology.failed, 1)
+    sync(broker, clock.now())
+    row = SchedulerExecution.objects.exclude(pk=healthy.pk).get()
+    assert row.state == State.FAILED.value
+    assert row.error_message
+
+
+@pytest.mark.parametrize("fields", [{"scheduled_at": "0001-01-01T00:00:00+14:00"}, {"params_scheduler": DEEP}])
+def test_a_hostile_message_in_the_failed_queue_gets_its_row(
+    fields: dict[str, Any], rabbit: Rabbit, server: Server
+) -> None:
+    broker = rabbit()
+    broker.declare()
+    server.publish(body(**fields, failed_at="0001-01-01T00:00:00+14:00"), server.topology.failed)
+    server.wait_count(server.topology.failed, 1)
+    assert sync(broker, clock.now()).rows == 1
+    row = SchedulerExecution.objects.get()
+    assert (row.state, row.error_class) == (State.FAILED.value, "UnreadableMessage")
+
+
+def test_a_message_with_the_number_of_another_row_starts_nothing(rabbit: Rabbit, server: Server) -> None:
+    """A database that was restored from a backup gives new rows ids that old messages already name."""
+    broker = rabbit()
+    execution = run_now(SchedulerFactory(rare=True), broker)
+    ((_properties, own),) = server.pull(server.name("main"))
+    other = Worker.objects.get(name="tests.typed")
+    stale = json.loads(own) | {"id": other.pk, "params_scheduler": '{"what":"STALE"}'}
+    for changed in (stale, json.loads(own) | {"execution_key": "cron-2020-1-1-0-0"}):
+        server.publish(json.dumps(changed).encode(), server.name("main"))
+    server.publish(own, server.name("main"))
+    delivery = Desk(broker).start()
+    execution.refresh_from_db()
+    assert delivery.message.id == execution.target_id
+    assert delivery.message.params == execution.params
+    assert execution.attempt == 1
+    server.wait_count(server.topology.failed, 2)
+
+
+def test_params_come_from_the_row(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    execution = run_now(SchedulerFactory(rare=True), broker, params={"since": 1})
+    ((_properties, own),) = server.pull(server.name("main"))
+    server.publish(json.dumps(json.loads(own) | {"params_scheduler": '{"since":2}'}).encode(), server.name("main"))
+    assert Desk(broker).start().message.params == {"since": 1}
+    execution.refresh_from_db()
+    assert execution.state == State.RUNNING.value

@@ -1,0 +1,86 @@
+"""Promise 7 of README.md: a row can make a consumer run only code that is registered."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from pydantic import BaseModel, Field
+
+from scheduling.handlers import RegistryError, UnknownHandler, find, handlers, registry, worker
+from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.targets import sync_targets
+from scheduling.models import Worker
+
+
+@pytest.fixture(autouse=True)
+def restore() -> Iterator[None]:
+    before = dict(registry._handlers)
+    yield
+    registry._handlers.clear()
+    registry._handlers.update(before)
+
+
+class Params(BaseModel):
+    """Typed params of a handler."""
+
+    days: int = Field(1, ge=1, le=90)
+    region: str = "eu"
+
+
+@pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "tests.apps.sample.workers.noop", "__import__", ""])
+def test_importable_is_not_registered(name: str) -> None:
+    with pytest.raises(UnknownHandler, match="registered"):
+        find("worker", name)
+
+
+def test_one_name_one_function() -> None:
+    @worker("tests.twice")
+    def first(params: object, run: object) -> None:
+        """One."""
+
+    with pytest.raises(RegistryError, match="Two workers are registered"):
+
+        @worker("tests.twice")
+        def second(params: object, run: object) -> None:
+            """Another."""
+
+
+def test_a_module_that_is_loaded_again_registers_again() -> None:
+    def function(params: object, run: object) -> None:
+        """The same."""
+
+    worker("tests.again")(function)
+    worker("tests.again")(function)
+    assert find("worker", "tests.again").call is function
+
+
+@pytest.mark.parametrize("name", ["", "x" * 101])
+def test_names_that_cannot_be_stored_are_refused(name: str) -> None:
+    with pytest.raises(RegistryError, match="1 to 100"):
+        worker(name)(lambda params, run: None)
+
+
+def test_a_function_that_cannot_be_called_is_refused_at_import() -> None:
+    with pytest.raises(RegistryError, match="two arguments"):
+        worker("tests.none")(lambda: None)
+
+
+@pytest.mark.django_db
+def test_rows_appear_once_and_keep_what_operators_changed() -> None:
+    Worker.objects.filter(name="tests.noop").update(title="Renamed", params={"a": 1})
+    worker("tests.fresh_row")(lambda params, run: None)
+    assert sync_targets() == 1
+    assert sync_targets() == 0
+    assert Worker.objects.filter(name="tests.fresh_row").exists()
+    assert Worker.objects.get(name="tests.noop").title == "Renamed"
+    assert {handler.name for handler in handlers("worker")} <= set(Worker.objects.values_list("name", flat=True))
+
+
+def test_params_layers_and_sentences() -> None:
+    handler = registry.Handler("worker", "x", lambda params, run: None, params=Params)
+    params = validate(handler, merge({"days": 2}, {"region": "us"}, None, {"days": 3}))
+    assert (params.days, params.region) == (3, "us")  # type: ignore[attr-defined]
+    with pytest.raises(ParamsInvalid) as caught:
+        validate(handler, {"days": 91, "region": 5})
+    assert set(caught.value.errors) == {"days", "region"}

@@ -1,0 +1,43 @@
+"""The retry policy of a run is the schedule's own, else the handler's, else the settings'."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+from django.test import override_settings
+
+from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy
+from scheduling.handlers import Handler
+from scheduling.handlers.retry_policy import inherited_policy, retry_policy
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import RETRY_COLUMNS
+
+OWN = RetryPolicy(max_retries=7, delay_ms=2_000)
+PLAIN = Handler("worker", "tests.plain", lambda _params, _run: None)
+WITH_POLICY = replace(PLAIN, retry=OWN)
+
+
+@override_settings(CRON_MAX_RETRIES=2)
+def test_schedule_over_handler_over_settings() -> None:
+    assert inherited_policy(None) == inherited_policy(PLAIN) == RetryPolicy(max_retries=2)
+    assert (
+        inherited_policy(WITH_POLICY)
+        == retry_policy(WITH_POLICY, None)
+        == retry_policy(WITH_POLICY, Scheduler())
+        == OWN
+    )
+    assert retry_policy(WITH_POLICY, Scheduler(max_retries=0)) == replace(OWN, max_retries=0)
+    assert retry_policy(None, Scheduler(retry_jitter=True)) == RetryPolicy(max_retries=2, jitter=True)
+
+
+def test_values_out_of_bounds_are_ignored_by_runs_and_named_by_their_column() -> None:
+    for column, value in [("max_retries", MAX_RETRIES[1] + 1), ("retry_delay_ms", DELAY_MS[0] - 1)]:
+        row = Scheduler(**{column: value})
+        assert retry_policy(WITH_POLICY, row) == OWN
+        assert [*row.retry_errors(OWN)] == [column]
+    assert Scheduler(max_retries=1).retry_errors(OWN) == {}
+
+
+def test_every_attribute_of_a_policy_has_a_column() -> None:
+    assert [*RETRY_COLUMNS.values()] == [attribute.name for attribute in fields(RetryPolicy)]
+    assert all(Scheduler._meta.get_field(column).null for column in RETRY_COLUMNS)

@@ -1,0 +1,58 @@
+"""`migrate` makes the tables and the schedule of the nightly cleanup, removes both, and makes both again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+from django.core.management import call_command
+from django.db import connection
+
+from scheduling.checks import check_params
+from scheduling.models import Replay, Scheduler
+from tests.factories import SchedulerFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def migrate(*target: str) -> None:
+    """Run `migrate` with its system checks, as in a shell. By default, `call_command` skips the checks."""
+    call_command("migrate", *target, verbosity=0, interactive=False, skip_checks=False)
+
+
+@pytest.fixture
+def unmigrated() -> Iterator[None]:
+    """Provide a database without the tables of `scheduling`. At the end, make the tables again."""
+    migrate("scheduling", "zero")
+    yield
+    call_command("migrate", verbosity=0, interactive=False, skip_checks=True)
+
+
+def tables() -> set[str]:
+    return set(connection.introspection.table_names())
+
+
+def test_migrate_makes_the_tables_and_the_nightly_cleanup(unmigrated: None) -> None:
+    assert Replay._meta.db_table not in tables()
+    migrate()
+    row = Scheduler.objects.get(worker__name="run_command")
+    assert (row.schedule, row.params, row.status) == ("0 3 * * *", {"command": "cleanup_executions"}, True)
+    assert row.plan_stale == 1  # the row is not planned yet, and a producer's first sweep plans it
+    assert Replay.objects.count() == 0
+
+
+def test_the_check_of_parameters_waits_for_the_tables(unmigrated: None) -> None:
+    assert check_params(["default"]) == []
+    migrate()
+    SchedulerFactory(worker__name="tests.typed", params={"since_days": 9})
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE scheduling_scheduler SET params = '[]'")
+    assert {warning.id for warning in check_params(["default"])} == {"scheduling.W002"}
+
+
+def test_a_database_is_taken_back_and_forth(unmigrated: None) -> None:
+    migrate()
+    migrate("scheduling", "zero")
+    migrate("cron_reports", "zero")
+    migrate()
+    assert Scheduler.objects.filter(worker__name="run_command").exists()

@@ -1,0 +1,105 @@
+"""The doctor and the dashboard ask the same questions and show the same findings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from django.test import RequestFactory
+from django.utils import timezone as clock
+
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.dashboard.attention import attention
+from scheduling.models import Scheduler
+from scheduling.monitoring.doctor.examine import examine
+from scheduling.monitoring.findings.areas import AREAS, problems
+from scheduling.monitoring.findings.finding import Level
+from tests.factories import (
+    ProcessFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    UserFactory,
+    WorkerFactory,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def trouble() -> None:
+    """Make one example of each problem that is visible in rows."""
+    now = clock.now()
+    ProcessFactory(silent=True)
+    SchedulerFactory(stay_alive=True)
+    SchedulerFactory(worker=WorkerFactory(name="not.registered.here"))
+    for columns in (
+        {"next_run_at": None, "plan_error": "Minute: 99 is above 59."},
+        {"next_run_at": None},
+        {"next_run_at": now - timedelta(minutes=10)},
+    ):
+        Scheduler.objects.filter(pk=SchedulerFactory().pk).update(**columns)
+    failing = SchedulerFactory()
+    for _ in range(3):
+        SchedulerExecutionFactory(scheduler=failing, failed=True)
+    SchedulerExecutionFactory(wake_at=now - timedelta(minutes=6))
+    SchedulerExecutionFactory(claimed=True, wake_at=now - timedelta(minutes=3))
+    SchedulerExecutionFactory(running=True, wake_at=now - timedelta(minutes=3))
+
+
+CHECKS = {
+    "code", "plans", "next run", "overdue", "failing", "producers", "consumers", "standalone", "silent", "queued",
+    "claimed", "leases",
+}  # fmt: skip
+
+
+def test_doctor_and_dashboard_say_the_same(trouble: None) -> None:
+    now = clock.now()
+    request = RequestFactory().get("/")
+    request.user = UserFactory(is_superuser=True)
+    shown = [problem["finding"] for problem in attention(Viewer.of(request))["problems"]]
+    told = [finding for _area, finding in examine(now, list(AREAS)) if finding.level is not Level.OK]
+    assert {finding.check for finding in shown} == CHECKS
+    assert sorted((finding.check, finding.level, finding.seen, finding.advice) for finding in shown) == sorted(
+        (finding.check, finding.level, finding.seen, finding.advice) for finding in told
+    )
+    assert all(finding.advice for finding in shown)
+
+
+def test_failures_come_before_warnings(trouble: None) -> None:
+    levels = [finding.level for finding in problems(clock.now())]
+    assert levels == sorted(levels, key=[Level.FAIL, Level.WARN].index)
+
+
+def test_many_rows_are_named_in_part_and_counted() -> None:
+    for _ in range(8):
+        SchedulerFactory()
+    Scheduler.objects.filter(description__startswith="Schedule").update(next_run_at=None)
+    (finding,) = [finding for finding in problems(clock.now()) if finding.check == "next run"]
+    assert finding.seen == "Active schedules without a next run: 8."
+    assert len(finding.rows) == 5
+    assert finding.in_full.endswith(" and 3 more.")
+
+
+def test_a_standalone_consumer_alone_serves_no_other_queue() -> None:
+    ProcessFactory(producer=True)
+    ProcessFactory(info={"queue": "standalone"})
+    assert [finding.check for finding in problems(clock.now())] == ["consumers"]
+
+
+def test_a_consumer_that_has_not_said_its_queue_is_none_that_is_missing() -> None:
+    ProcessFactory(producer=True)
+    ProcessFactory(info={})
+    SchedulerFactory(stay_alive=True)
+    assert problems(clock.now()) == []
+
+
+def test_the_number_of_queries_does_not_follow_the_rows(
+    trouble: None, django_assert_max_num_queries: Callable[..., Any]
+) -> None:
+    for _ in range(10):
+        ProcessFactory(silent=True)
+        SchedulerFactory(worker=WorkerFactory())
+    with django_assert_max_num_queries(40):
+        problems(clock.now())

@@ -1,0 +1,83 @@
+"""The tests check the site: its command line, security headers, HTTPS settings, login and stored files."""
+
+from __future__ import annotations
+
+import os
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.core.files.base import ContentFile
+from django.core.files.storage import FileSystemStorage
+from django.test import Client
+from django.urls import reverse
+
+from tests.factories import PASSWORD, UserFactory
+from tests.support import ROOT
+
+WITHOUT = """
+import sys
+sys.modules[{module!r}] = None  # importing it fails as if it were not installed
+sys.argv = ["cronsite", "check"]
+from cronsite.__main__ import main
+sys.exit(main())
+"""
+
+
+@pytest.mark.parametrize("module", ["csp", "environ", "whitenoise"])
+def test_site_names_the_extra_that_is_missing(module: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", WITHOUT.format(module=module)], cwd=ROOT, capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 1
+    assert "pip install 'cronsite[site]'" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize("path", ["/admin/login/", "/admin/", "/nowhere/"])
+def test_every_page_has_a_strict_policy(path: str, client: Client) -> None:
+    header = client.get(path)["Content-Security-Policy"]
+    policy = {name: sources for name, *sources in (directive.split() for directive in header.split(";"))}
+    own = {"script-src", "style-src", "img-src", "font-src", "connect-src", "form-action"}
+    none = {"default-src", "frame-ancestors", "base-uri", "object-src"}
+    assert policy == {name: ["'self'"] for name in own} | {name: ["'none'"] for name in none}
+
+
+@pytest.mark.parametrize(
+    ("env", "hsts"),
+    [
+        ({}, "0 False False"),
+        ({"HTTPS": "true"}, "31536000 False False"),
+        ({"HTTPS": "true", "HSTS_INCLUDE_SUBDOMAINS": "true"}, "31536000 True False"),
+        ({"HTTPS": "true", "HSTS_INCLUDE_SUBDOMAINS": "true", "HSTS_PRELOAD": "true"}, "31536000 True True"),
+    ],
+)
+def test_https_binds_no_other_host_unless_it_is_asked_to(env: dict[str, str], hsts: str) -> None:
+    code = (
+        "from cronsite import settings as site; "
+        "print(site.SECURE_HSTS_SECONDS, site.SECURE_HSTS_INCLUDE_SUBDOMAINS, site.SECURE_HSTS_PRELOAD)"
+    )
+    environment = {"PATH": os.environ["PATH"], "ENV_FILE": "/nonexistent", "SECRET_KEY": "x", **env}
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, capture_output=True, text=True, check=True, timeout=60
+    )
+    assert done.stdout.strip() == hsts
+
+
+def test_a_login_with_a_refused_next_page_ends_on_the_index(db: None, client: Client) -> None:
+    user = UserFactory(superuser=True)
+    values = {"username": user.username, "password": PASSWORD, "next": "https://example.org/"}
+    response = client.post(reverse("admin:login"), values)
+    assert (response.status_code, response.url) == (302, reverse("admin:index"))  # type: ignore[attr-defined]
+
+
+def test_a_stored_file_is_as_private_as_the_umask_says(tmp_path: Path) -> None:
+    previous = os.umask(0o077)
+    try:
+        name = FileSystemStorage(tmp_path / "media").save("a/b.txt", ContentFile("x"))
+    finally:
+        os.umask(previous)
+    for path, mode in ((name, 0o600), ("a", 0o700), ("", 0o700)):
+        assert stat.S_IMODE((tmp_path / "media" / path).stat().st_mode) == mode
