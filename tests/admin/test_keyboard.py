@@ -31,6 +31,8 @@ NUMBERED = """() => {
     found.forEach((element, place) => element.dataset.number = place);
     return found.map(element => element.outerHTML.slice(0, 150));
 }"""
+# No answer arrives, so that no update replaces an element while the test counts.
+NO_UPDATES = "window.fetch = () => new Promise(() => {})"
 FOCUSED = """() => {
     const here = document.activeElement, number = here.dataset.number;
     const seen = number === undefined || window.look(here) !== window.looks[number];
@@ -70,6 +72,7 @@ def test_everything_is_reached_and_seen(visit: Visit, rows: Rows, width: int) ->
     running, *_others, failed = rows["schedulerexecution"]
     (_on, off), (failure,) = rows["scheduler"], rows["failedexecution"]
     page = visit("ada", width=width)
+    page.add_init_script(NO_UPDATES)
     for name, row in [
         ("dashboard_changelist", None), ("scheduler_changelist", None), ("scheduler_change", off),
         ("scheduler_run", off), ("scheduler_delete", off), ("schedulerexecution_changelist", None),
