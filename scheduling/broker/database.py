@@ -11,7 +11,6 @@ from collections import deque
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
-from typing import Any
 
 from django.db.models import QuerySet
 
@@ -31,13 +30,17 @@ KEEP_SECONDS = 0.05
 """How long `take` offers rows that were read ahead. A short time makes it rare that two consumers try the same row."""
 
 
-def _message_rows(rows: QuerySet) -> list[Any]:
-    found = list(rows.values_list("wake_at", *MESSAGE_COLUMNS, named=True))
-    for row in found:
-        if row.wake_at is None:
-            raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
-        message_of(row)  # raises if a column holds text instead of a number, which SQLite allows
-    return found
+Due = tuple[datetime, int, TaskMessage]
+"""A row that is due: `wake_at`, the row's id, and the message."""
+
+
+def _due(rows: QuerySet) -> list[Due]:
+    """Read rows. An exception is raised if a column holds text instead of a number, which SQLite allows."""
+    found = rows.values_list("wake_at", *MESSAGE_COLUMNS, named=True)
+    due = [(row.wake_at, row.id, message_of(row)) for row in found]
+    if any(wake_at is None for wake_at, _, _ in due):
+        raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
+    return due
 
 
 class DatabaseBroker:
@@ -96,19 +99,19 @@ class DatabaseBroker:
             Exception: a row cannot be read. For a minute, the next calls set unreadable rows aside. The calls do not
                 always do so, because each call would then need a savepoint.
         """
-        found: list[Any] = []
+        found: list[Due] = []
         for state in (State.RETRYING, State.QUEUED):
             rows = SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
             locked = rows.order_by("wake_at", "id").select_for_update(skip_locked=True)
             found.extend(self._rows(locked[:limit], now))
         found.sort(key=lambda row: row[:2])
-        return [Delivery(message_of(row), from_row=True) for row in found[:limit]]
+        return [Delivery(message, from_row=True) for _, _, message in found[:limit]]
 
-    def _rows(self, rows: QuerySet, now: datetime) -> list[Any]:
+    def _rows(self, rows: QuerySet, now: datetime) -> list[Due]:
         if time.monotonic() < self._isolate_until:
-            return read(rows, now, _message_rows)
+            return read(rows, now, _due)
         try:
-            return _message_rows(rows)
+            return _due(rows)
         except Exception as error:
             if not is_away(error):
                 self._isolate_until = time.monotonic() + ISOLATE_SECONDS
