@@ -2,12 +2,12 @@
 
 `2025-12-12T12:00:00.000Z [INFO] [type=report, id=25, scheduler_id=16] Processing task`
 
-The values in the second pair of brackets are the context of the line, which is set once per run. With LOG_FORMAT=json,
-every line is one JSON object. Lines are coloured only on a terminal, and never if NO_COLOR is set. The level ERROR
-means that a person should look at the line.
+The second pair of brackets holds the context of the line, such as the id of the schedule. With LOG_FORMAT=json, every
+line is one JSON object. Lines are coloured only on a terminal, and never if NO_COLOR is set. The level ERROR means that
+a person should look at the line.
 
-A message may quote errors and data from outside, and the quoted text could imitate a whole log line. So in the
-text format, the second and all further lines of a record are indented.
+A message may contain text from outside, and this text could imitate a log line. So in the text format, a message stays
+on one line: a line feed is shown as `\\n`. The lines of a stack trace are indented.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def iso_from_epoch(seconds: float) -> str:
 
 
 class LineFormatter(logging.Formatter):
-    """Formats a record as a line like that in the module's docstring. A stack trace follows on indented lines."""
+    """Formats a record as the module's docstring shows. If there is a stack trace, it follows on indented lines."""
 
     def __init__(self, colour: bool = False) -> None:
         super().__init__()
@@ -116,7 +116,7 @@ class JsonFormatter(logging.Formatter):
 
 
 def validate(format_: str, level: str) -> str:
-    """The level's name as `logging` knows it.
+    """Check the format and the level. Returns the level's name in capital letters.
 
     Raises:
         ValueError: for an unknown format or level.
@@ -137,8 +137,8 @@ def configure(format_: str = "text", level: str = "INFO", stream: TextIO | None 
     """
     name = validate(format_, level)
     handler = logging.StreamHandler(stream)
-    # The processes that `manage.py up` starts write to a pipe, but `up` shows their lines on a terminal. If `up`
-    # uses colours there, it sets CRON_LOG_COLOUR to 1 for these processes.
+    # A process that `manage.py up` started writes to a pipe, and `up` prints the lines on its terminal. If `up` prints
+    # colours, it sets CRON_LOG_COLOUR to 1 for the processes that it starts.
     wanted = handler.stream.isatty() or os.environ.get("CRON_LOG_COLOUR") == "1"
     colour = wanted and "NO_COLOR" not in os.environ
     handler.setFormatter(JsonFormatter() if format_ == "json" else LineFormatter(colour))

@@ -15,13 +15,13 @@ If a receiver raises an error, the error is logged and the other receivers still
 executions_pruned = Signal()
 """Retention is about to remove executions. Argument: `ids: list[int]`.
 
-An app that keeps files or rows for these executions must remove its files and rows now.
+An app that keeps files or rows for these executions must remove these files and rows now.
 """
 
 executions_replayed = Signal()
 """A replay has republished executions. Arguments: `executions: list`, `replay`.
 
 The signal is sent inside the transaction that republishes the executions. If a receiver raises an error, the
-transaction is rolled back. If a sweep sent the signal, the next sweep republishes the executions and sends the signal
-again.
+transaction is rolled back. After an error in a sweep, the next sweep republishes the executions and sends the signal
+again. But a TypeError, ValueError, LookupError or OverflowError in a sweep stops the replay.
 """

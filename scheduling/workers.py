@@ -1,4 +1,4 @@
-"""Built-in workers, which a project can schedule without writing code. They are registered as in any other app."""
+"""Built-in workers. A project can schedule them without writing code."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ ARGUMENT_LIMIT = 500
 ARGUMENTS_LIMIT = 50
 
 CODE_OPTIONS = ("--pythonpath", "--settings")
-"""Options of all commands. They say where code is read from, and a stored row must not choose where code comes from."""
+"""Options of every command that set the place from which code is loaded. A stored row must not set this place."""
 
 
 def _refuse(code: str, text: str) -> PydanticCustomError:
@@ -46,12 +46,12 @@ def _harmless(argument: str) -> str:
 
 
 def _choices(schema: dict[str, Any]) -> None:
-    """Add the allowed commands to the schema. The setting is read here, because an import must not read settings."""
+    """Add the allowed commands to the schema. This function reads the setting, because an import must not read it."""
     schema["enum"] = sorted(get_conf().commands)
 
 
 class CommandParams(BaseModel):
-    """Which command, and its arguments as one would type them."""
+    """A command and its arguments, as they are typed on a command line."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class CommandParams(BaseModel):
 
     @model_validator(mode="after")
     def _arguments_fit(self) -> CommandParams:
-        """Refuse a misspelt option when the schedule is saved, not when it runs at 3 AM."""
+        """Check the arguments with the command's parser. So a misspelt option is refused when the schedule is saved."""
         parser = _parser(self.command)
         if parser is None:
             return self
@@ -101,7 +101,7 @@ def run_command(params: CommandParams, run: Run) -> None:
     """Runs one of the management commands that CRON_COMMANDS allows.
 
     Raises:
-        CommandError: the command's own, or for an exit with a code.
+        CommandError: the command raised this error, or it exited with a code other than 0.
     """
     run.log.info("manage.py %s", " ".join([params.command, *params.args]))
     try:

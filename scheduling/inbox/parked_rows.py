@@ -1,4 +1,4 @@
-"""Creates rows of the failed inbox for foreign and unreadable messages of the failed queue that have no row yet."""
+"""Creates a row in the failed inbox for each parked message that has no row yet."""
 
 from __future__ import annotations
 
@@ -27,8 +27,11 @@ UNREADABLE = "UnreadableMessage"
 
 
 def make_rows(messages: Sequence[Parked], now: datetime) -> int:
-    """Create a failed row for each message. Returns the number of messages. The caller holds the queue exclusively."""
-    # So only one process at a time creates such rows. If an execution key is taken, the message already has its row.
+    """Create a failed row for each message. Returns the number of messages.
+
+    The caller must hold the failed queue, so only one process at a time creates these rows. If a row of the same
+    schedule already has the message's execution key, no second row is created.
+    """
     for chunk in in_chunks(list(messages)):
         each_or_all(chunk, lambda part: _make(part, now), lambda message, error: _make_refused(message, error, now))
     return len(messages)
@@ -76,7 +79,10 @@ def _failed_row(
 
 
 def _params_of(body: bytes) -> dict[str, Any]:
-    """Params that keep an unreadable body as text. If text cannot hold all bytes, the params keep base64 as well."""
+    """The params of the row for an unreadable message. They contain the message's body as text.
+
+    If the text does not hold every byte of the body, the params also contain the body in base64.
+    """
     params = {"body": clean(body.decode("utf-8", "backslashreplace"), 64_000)}
     if params["body"].encode() != body:
         params["body_base64"] = base64.b64encode(body[:1_000_000]).decode()
@@ -90,7 +96,10 @@ def _body_of(params: dict[str, Any]) -> bytes:
 
 
 def decode_again(row: SchedulerExecution) -> bool:
-    """Decode a row's unreadable message again and fill the row. Returns False if the message is still unreadable."""
+    """Try again to decode the unreadable message of a row, and fill the row with the result.
+
+    Returns False if the message is still unreadable or the row is no longer failed.
+    """
     body = _body_of(row.params)
     try:
         task = decode(body)
@@ -107,5 +116,5 @@ def in_chunks(values: list[Any]) -> Iterable[list[Any]]:
 
 
 def limit_reached(parked: Parked) -> bool:
-    """Whether the broker itself parked the message because the message had reached its queue's delivery limit."""
+    """Whether the broker itself moved the message to the failed queue, because the delivery limit was reached."""
     return any(reason == "delivery_limit" for _, reason in parked.deaths)

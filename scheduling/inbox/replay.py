@@ -1,8 +1,7 @@
-"""Replays failed executions: republishes one execution, the canary, and after its success the other executions.
+"""Replays failed executions. One execution, the canary, is republished first. The others follow if the canary succeeds.
 
 The operator's request stores the selected executions and sends the canary. A sweep in the producers sends the other
-executions. Each step is one transaction that begins with a compare-and-set of the replay's row, so no step is done
-twice.
+executions. Each step is one transaction with a compare-and-set of the replay's row, so no step is done twice.
 """
 
 from __future__ import annotations
@@ -32,8 +31,8 @@ log = get_logger(__name__)
 LARGEST_KEY = 2**63 - 1
 
 ABANDONED = timedelta(minutes=10)
-"""A replay is "collecting" while the operator's request stores the selected executions. If the replay is still
-collecting after this time, the request has died. No execution was sent."""
+"""How long a replay may have the state "collecting". In this state, the operator's request stores the selected
+executions. After this time, the replay is stopped, because the request must have died. It has sent no execution."""
 
 FAILURES = (Attempt.Outcome.FAILED, Attempt.Outcome.TIMED_OUT, Attempt.Outcome.CRASHED)
 ERROR_LIMIT = 500
@@ -43,27 +42,31 @@ class SweepLimits:
     """How much one round of the sweep may do."""
 
     executions_per_step = 100
-    """The most executions that one transaction sends."""
+    """The maximum number of executions that one transaction sends."""
     replays_per_round = 50
-    """The most released replays (their canary has succeeded), and also the most unreleased replays, in one round."""
+    """The maximum number of released replays in one round. The same limit applies to replays that are not released
+    yet. A replay is released when its canary has succeeded."""
     seconds = 0.5
-    """The longest time for all replays together, because due schedules wait meanwhile."""
+    """The maximum time of one round. Due schedules wait during this time, so the limit is short."""
 
 
 Chosen = Iterable[list[tuple[int, int]]]
-"""Chunks of pairs. A pair is an execution's id and the number of its last attempt at the time of the selection."""
+"""The selected executions, in chunks. Each chunk is a list of pairs. A pair is an execution's id and the number of its
+last attempt when the replay was requested."""
 
 
 def start(
     key: uuid.UUID, chosen: Chosen, broker: Broker, user: Any, selection: str, minutes: int = 0,
     now: datetime | None = None,
 ) -> Replay | None:  # fmt: skip
-    """Store the selected executions and send the canary, which is the oldest execution that can run.
+    """Store the selected executions and send the canary. The canary is the oldest selected execution that can run.
 
     Args:
+        chosen: the selected executions, in the order of their ids.
         key: the idempotency key of the confirmation page.
         selection: a description of the selection.
-        minutes: how long the sending of the other executions takes; it begins when the canary has succeeded.
+        minutes: over how many minutes the other executions are sent, after the canary has succeeded. With 0, they are
+            sent as fast as possible.
 
     Returns:
         The replay; None if `key` was used before. If no selected execution could be run, the replay is already stopped.
@@ -80,7 +83,8 @@ def start(
         if not Replay.objects.filter(key=key).exists():
             raise
         return None
-    # Each chunk has its own transaction, so a large selection holds no long lock and is never in memory as a whole.
+    # Each chunk is stored in a transaction of its own. So a large selection causes no long lock and is never completely
+    # in memory.
     for pairs in chosen:
         ReplayChunk.objects.create(replay=replay, first=replay.total, items=[list(pair) for pair in pairs])
         replay.total += len(pairs)
@@ -103,7 +107,8 @@ def _send_canary(replay: Replay, broker: Broker, now: datetime) -> SchedulerExec
         rows = SchedulerExecution.objects.filter(pk__in=attempts, state=State.FAILED.value).exclude(type="")
         for pk in rows.order_by("pk").values_list("pk", flat=True):
             with transaction.atomic():
-                # The replay's row changes first, as in every step. If an operator stopped the replay, nothing is sent.
+                # Change the replay's row first. If an operator has stopped the replay, the update finds no row, and
+                # nothing is sent.
                 if not Replay.objects.filter(pk=replay.pk, state=Replay.State.COLLECTING.value).update(
                     state=Replay.State.WAITING.value, total=replay.total, canary=pk, canary_attempt=attempts[pk],
                     sent=1,
@@ -113,12 +118,19 @@ def _send_canary(replay: Replay, broker: Broker, now: datetime) -> SchedulerExec
                 if moved:
                     executions_replayed.send(sender=Replay, executions=moved, replay=replay)
                     return moved[0]
-                transaction.set_rollback(True)  # another process was faster with this row; try the next one
+                transaction.set_rollback(True)  # this execution can no longer be republished; try the next execution
     return None
 
 
 def stop(pk: int, reason: str, now: datetime | None = None, *states: str) -> bool:
-    """Send no more executions of a replay. Returns False if the replay was not open (or not in one of `states`)."""
+    """Stop a replay, so that no more of its executions are sent.
+
+    Args:
+        states: the states from which the replay may be stopped; without arguments, the states in `OPEN`.
+
+    Returns:
+        False if the replay was in none of these states.
+    """
     stopped = Replay.objects.filter(pk=pk, state__in=states or OPEN).update(
         state=Replay.State.STOPPED.value, reason=reason, finished_at=now or clock.now()
     )
@@ -128,10 +140,10 @@ def stop(pk: int, reason: str, now: datetime | None = None, *states: str) -> boo
 
 
 def sweep(broker: Broker, now: datetime) -> int:
-    """Make one round over the open replays, in limited time. Returns how many executions were sent."""
+    """Make one round over the open replays, within `SweepLimits`. Returns how many executions were sent."""
     released = _released(now)
     count, until = 0, time.monotonic() + SweepLimits.seconds
-    # The replays take turns, so that a long replay does not keep the other replays waiting.
+    # The replays take turns, so that a long replay does not delay the other replays.
     while released:
         for pk in list(released):
             sent = _step(pk, broker, now)
@@ -144,10 +156,10 @@ def sweep(broker: Broker, now: datetime) -> int:
 
 
 def _under_way() -> list[Replay]:
-    """The replays of this round: released replays, the earliest due first, and replays that wait for their canary.
+    """The replays of this round: first the released replays (earliest due first), then replays not released yet.
 
-    If many replays wait, some of them are chosen at random. Otherwise replays whose canary no consumer takes would hold
-    up the other replays.
+    If too many replays are not released yet, some of them are chosen at random. In a fixed order, the same replays
+    would fill every round if their canaries never ran.
     """
     rows, limit = Replay.objects.order_by("next_at", "pk"), SweepLimits.replays_per_round
     released = list(rows.filter(state=Replay.State.RELEASED.value)[:limit])
@@ -186,7 +198,7 @@ def judge(replay: Replay, now: datetime) -> None:
 
 
 def _error(replay: Replay, state: str | None) -> str | None:
-    """The first error with which the canary failed for good after it was sent; None if there is none."""
+    """The error of the canary's first permanent failure since the replay sent the canary; None if there is none."""
     tried = Attempt.objects.filter(execution=replay.canary, number__gt=replay.canary_attempt)
     final = tried.filter(retry_at=None, outcome__in=FAILURES).order_by("number")
     attempt = final.values_list("error_class", "error_message").first()
@@ -197,12 +209,12 @@ def _error(replay: Replay, state: str | None) -> str | None:
 
 
 def _step(pk: int, broker: Broker, now: datetime) -> int | None:
-    """Send the due executions of one replay, at most one batch. Returns None if nothing more is due now."""
+    """Send one batch of a replay's due executions. Returns how many were sent; None if no more can be sent now."""
     try:
         with transaction.atomic():
             done = _advance(pk, broker, now)
     except (TypeError, ValueError, LookupError, OverflowError) as error:
-        # Plain SQL damaged the selection of this replay. The other replays go on.
+        # Plain SQL has damaged the stored selection of this replay. The other replays must continue.
         stop(pk, f"Its selection cannot be read: {error!r}"[:ERROR_LIMIT], now)
         return None
     if done is None:
@@ -225,8 +237,8 @@ def _advance(pk: int, broker: Broker, now: datetime) -> list[SchedulerExecution]
         columns |= {"state": Replay.State.DONE.value, "finished_at": now}
     elif not items:
         return None
-    # Some databases have no row locks. So the position is changed first, by a compare-and-set. Only the process that
-    # changed the position sends these executions.
+    # Some databases have no row locks. So a compare-and-set changes the position first. Only the process that changed
+    # the position sends these executions.
     if not rows.filter(position=replay.position).update(**columns):
         return None
     attempts = {pk: attempt for pk, attempt in items if pk != replay.canary}
@@ -239,7 +251,11 @@ def _advance(pk: int, broker: Broker, now: datetime) -> list[SchedulerExecution]
 
 
 def _items(replay: Replay, count: int) -> list[tuple[int, int]]:
-    """At most `count` pairs, from the replay's position to the end of one chunk."""
+    """The next pairs of the selection: at most `count`, and only from the current chunk.
+
+    Raises:
+        ValueError: the stored selection is damaged.
+    """
     if not count:
         return []
     chunk = replay.chunks.filter(first__lte=replay.position).order_by("-first").first()

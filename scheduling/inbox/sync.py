@@ -1,9 +1,13 @@
 """Makes the broker's failed queue and the rows of the failed inbox agree.
 
-The sync pass reads the whole queue without acknowledging the messages. A foreign or unreadable message may have no row;
-the pass creates one. If the broker gave up delivering a message, the pass marks the execution as failed. If the broker
-never confirmed the parked message of a failed row, the pass parks the message again. If an operator has republished or
-discarded a row, the pass removes the row's message. Only one process at a time can hold the queue.
+A sync pass reads the whole queue without acknowledging the messages. Then the pass corrects four kinds of differences:
+
+- A message has no row. The pass creates a row.
+- The broker gave up delivering a message. The pass marks the message's execution as failed.
+- The broker never confirmed the parked message of a failed row. The pass parks the message again.
+- An operator has republished or discarded an execution. The pass removes the execution's message.
+
+Only one process at a time can hold the queue.
 """
 
 from __future__ import annotations
@@ -28,44 +32,59 @@ log = get_logger(__name__)
 
 PARK_BATCH = 500
 PARK_GRACE = timedelta(seconds=30)
-"""How long after a failure was recorded a consumer may wait until the broker confirms the parked message."""
+"""How long the broker may take to confirm the message of a new failure. After this time, a sync pass parks the message
+again."""
 
 BUSY_TRIES, BUSY_SECONDS = 5, 0.3
 
 
 QueueAndRows = tuple[int, int]
-"""How many messages are in the failed queue, and how many rows record a parked message. If messages were removed by
-hand, the two numbers never agree again. Another sync pass is then useful only after one of the numbers has changed."""
+"""The number of messages in the failed queue, and the number of failed rows with a parked message. If messages were
+removed by hand, the two numbers stay different. Another sync pass is then useful only after one number has changed."""
 
 
 @dataclass
 class Synced:
-    """The result of a sync pass. `busy` means that another process held the queue."""
+    """The result of a sync pass.
+
+    Args:
+        rows: how many rows were created or marked as failed.
+        parked: how many messages were parked.
+        removed: how many messages were removed from the queue.
+        busy: whether another process held the queue.
+        standing: the counts before the pass; None if the pass did not compare them.
+    """
 
     rows: int = 0
     parked: int = 0
     removed: int = 0
     busy: bool = False
     standing: QueueAndRows | None = None
-    """The counts that the pass found, if it was called with `only_if_changed`."""
 
 
 @dataclass
 class _Sorted:
-    """The messages of the queue, sorted by what the pass must do with them."""
+    """The messages of the queue, sorted by what the pass must do with them.
+
+    Args:
+        strange: messages without a row.
+        gave_up: the content of messages that the broker gave up delivering.
+        remove: messages that the pass removes.
+        present: the execution id and the attempt of each readable message.
+    """
 
     strange: list[Parked] = field(default_factory=list)
     gave_up: list[TaskMessage] = field(default_factory=list)
     remove: list[Parked] = field(default_factory=list)
     present: set[tuple[int | None, int]] = field(default_factory=set)
-    """The execution id and the attempt of each message."""
 
 
 def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: QueueAndRows | None = None) -> Synced:
-    """Make one sync pass. The page of the failed inbox also calls it.
+    """Make one sync pass. Producers and the page of the failed inbox call this function.
 
     Args:
-        only_if_changed: skip the pass if the queue holds as many messages as the inbox has parked rows.
+        only_if_changed: skip the pass if the queue holds as many messages as the inbox has rows with a parked message.
+            The pass is not skipped if a row has waited longer than PARK_GRACE for its message to be parked.
         seen: the two counts that an earlier pass returned as `standing`. With `only_if_changed`, the pass is also
             skipped if both counts are still the same.
 
@@ -106,10 +125,14 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: 
 def _park_missing(
     rows: Iterable[SchedulerExecution], present: set[tuple[int | None, int]], broker: Broker, now: datetime
 ) -> int:
-    """Park the messages of rows unless the message is in the queue (`present`). Returns how many were parked."""
+    """Park the message of each row, unless the queue already holds the message. Returns how many were parked.
+
+    Args:
+        present: the execution id and the attempt of each message in the queue.
+    """
     count = 0
     for row in rows:
-        if (row.pk, row.attempt) in present:  # the broker's confirm came too late
+        if (row.pk, row.attempt) in present:  # the message was stored, but its confirm did not arrive in time
             mark_parked(row.pk, row.attempt, now)
         else:
             count += park(row, broker, now, f"{row.error_class}: {row.error_message}", row.retry_count)
@@ -117,12 +140,13 @@ def _park_missing(
 
 
 def remove_messages(broker: Broker, attempts: dict[int, int], keys: Iterable[str] = ()) -> None:
-    """Take the messages of executions out of the failed queue, after an operator republished or discarded them.
+    """Remove the messages of executions from the failed queue. An operator has republished or discarded the executions.
 
     If the broker cannot be reached or another process holds the queue, a later sync pass removes the messages.
 
     Args:
-        attempts: maps an execution id to the last attempt whose message is removed.
+        attempts: maps each execution's id to an attempt. The messages of this attempt and of earlier attempts are
+            removed.
         keys: the execution keys of executions that were made for foreign messages.
     """
     if not broker.has_failed_queue or not attempts:
@@ -147,7 +171,8 @@ def _sort(messages: Sequence[Parked]) -> _Sorted:
     keyed = _keyed({message_key(message.message_id) for message in messages if message.message_id})
     found.present = {(task.execution_id, task.attempt) for task in tasks if task is not None}
     for message, task in zip(messages, tasks, strict=True):
-        # The execution key is compared too: if the database was set up anew, an old message may name a new row's id.
+        # The id alone is not enough: after the database was set up anew, an old message may contain a new row's id. So
+        # the execution key must match, too.
         if task is not None and (task.execution_id, task.execution_key) in rows:
             _sort_known(found, message, task, *rows[task.execution_id, task.execution_key])
         elif message.message_id and (known := keyed.get(message_key(message.message_id))) is not None:
@@ -159,11 +184,11 @@ def _sort(messages: Sequence[Parked]) -> _Sorted:
 
 
 def _sort_known(found: _Sorted, message: Parked, task: TaskMessage, state: str, attempt: int) -> None:
-    """Sort a message by the state and the attempt of its row."""
+    """Add the message to a list of `found`, depending on the state and the attempt of the message's row."""
     limit = limit_reached(message)
     if state == State.FAILED.value:
         if task.attempt < attempt and not limit:
-            found.remove.append(message)  # this message is of an earlier failure; the later failure has its own message
+            found.remove.append(message)  # the message of an earlier failure; the last failure has its own message
     elif limit and state in WAITING:
         found.gave_up.append(task)
     elif not (limit and state == State.RUNNING.value):
@@ -200,10 +225,10 @@ def _is_of(parked: Parked, attempts: dict[int, int], keys: set[str]) -> bool:
 
 
 def _give_up(tasks: Sequence[TaskMessage], now: datetime) -> int:
-    """Move executions to failed, because the broker gave up delivering their messages. Returns how many moved."""
+    """Set executions to failed, because the broker gave up delivering their messages. Returns how many were set."""
     count = 0
     for task in tasks:
-        assert task.execution_id is not None  # noqa: S101 - `_rows` found it by its id
+        assert task.execution_id is not None  # noqa: S101 - each of these tasks has a row
         count += SchedulerExecution.objects.filter(pk=task.execution_id, attempt__gte=task.attempt - 1).move(
             WAITING, State.FAILED, wake_at=None, finished_at=now, published_at=now, reason=GAVE_UP,
             error_class="DeliveryLimit", error_message=GAVE_UP, fingerprint=fingerprint("DeliveryLimit", GAVE_UP),

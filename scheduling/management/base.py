@@ -28,7 +28,7 @@ class SchedulingCommand(BaseCommand):
             CommandError: when the settings are invalid.
         """
         try:
-            if "CRON_CHILD" not in os.environ:  # in a child, the consumer parses the lines and levels
+            if "CRON_CHILD" not in os.environ:  # a consumer's child has configured its own logging
                 logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
             conf = get_conf()
         except (ConfError, ValueError) as error:
@@ -41,10 +41,10 @@ class SchedulingCommand(BaseCommand):
 
 
 def open_broker(conf: Conf, queue: str = "") -> Broker:
-    """Connect the transport and declare its queues. If the broker is unreachable, retry in the background.
+    """Connect the transport and declare its queues. If the broker is unreachable, the transport keeps trying.
 
     Args:
-        queue: the queue that will be consumed, if any.
+        queue: the queue that this process will consume; empty if the process consumes no queue.
 
     Raises:
         CommandError: the broker's URL or login is wrong, or a queue already exists with other arguments.

@@ -1,4 +1,7 @@
-"""Manages the process, output and restart of a child. Here a child is a command that the foreman keeps running."""
+"""Manages the process, the output and the restarts of one of the foreman's children.
+
+In this module, a child is a command that the foreman keeps running, such as the web server or a consumer.
+"""
 
 from __future__ import annotations
 
@@ -23,12 +26,12 @@ class ChildSpec:
 
 @dataclass(frozen=True)
 class Backoff:
-    """The pauses, in seconds, before a child that died is restarted."""
+    """The pauses, in seconds, before the foreman restarts a child that has ended."""
 
     first: float = 1.0
     longest: float = 30.0
     forgiven_after: float = 60.0
-    """If a child ran for at least this many seconds, the pauses begin with the shortest pause again."""
+    """If a child ran for at least this many seconds, the next pause is `first` again."""
 
     def after(self, previous: float, lived: float) -> float:
         """The pause in seconds before the next start.
@@ -43,10 +46,10 @@ class Backoff:
 
 
 class Child:
-    """A command's current process, if there is one, and the pause before the next start.
+    """A command with its current process, if there is one, and the time of its next start.
 
     Attributes:
-        due: when to start the command again, in seconds of the monotonic clock; None while the command runs.
+        due: when to start the command again, in seconds of the monotonic clock; None if no restart is planned.
         pause: length of the last pause in seconds.
     """
 
@@ -66,7 +69,7 @@ class Child:
 
     @property
     def started(self) -> bool:
-        """Whether there is a process for which `bury` was not called yet."""
+        """Whether a process has been started and `bury` has not been called since."""
         return self._process is not None
 
     @property
@@ -82,8 +85,8 @@ class Child:
         """
         self.due = None
         self._born = time.monotonic()
-        # In a session of its own, the child does not receive the terminal's Ctrl-C and hang-up. The foreman can
-        # also kill the child together with everything that the child started.
+        # The child gets a session of its own. So the terminal's Ctrl-C and hang-up do not reach the child. The foreman
+        # can also kill the whole session: the child and all processes that the child started.
         self._process = subprocess.Popen(
             list(self._spec.argv),
             env=dict(self._spec.env),
@@ -101,24 +104,25 @@ class Child:
         return stream.fileno() if stream is not None else -1
 
     def read(self) -> bytes | None:
-        """The next bytes of output: None if there are none at present, empty at the end of the output."""
+        """The next bytes of the output; None if no output is waiting, and empty at the end of the output."""
         try:
             return os.read(self._output, 65536)
         except BlockingIOError:
             return None
 
     def ask(self) -> None:
-        """Send SIGTERM to the process only. The process itself stops the processes that it started."""
+        """Send SIGTERM to the process. Processes that it started get no signal, because it stops them itself."""
         self._present().terminate()
 
     def kill(self) -> None:
-        """Send SIGKILL to every process of the session, and wait for the child to end."""
+        """Send SIGKILL to every process of the child's session, and wait until the child has ended."""
         kill_session(self.pid)
         self._present().wait()
 
     def bury(self) -> int:
-        """Forget the process and return its return code. Call `bury` after the process has ended and all its
-        output has been read.
+        """Forget the process and return its return code.
+
+        Call this method after the process has ended and all its output has been read.
         """
         process = self._present()
         if process.stdout is not None:
@@ -127,7 +131,7 @@ class Child:
         return process.wait()
 
     def plan(self, backoff: Backoff) -> float:
-        """Set the time of the next start. Returns the pause in seconds."""
+        """Set the time of the next start. Returns the pause before this start, in seconds."""
         now = time.monotonic()
         self.pause = backoff.after(self.pause, now - self._born)
         self.due = now + self.pause
@@ -140,7 +144,11 @@ class Child:
 
 
 def describe(returncode: int) -> str:
-    """How a process ended, in words, from `Popen.returncode`."""
+    """Describe how a process ended, for example `ended with exit code 1`.
+
+    Args:
+        returncode: the value of `Popen.returncode`.
+    """
     if returncode >= 0:
         return f"ended with exit code {returncode}"
     try:

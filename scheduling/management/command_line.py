@@ -34,7 +34,7 @@ def command_line(*, from_shell: bool) -> list[str]:
 
 
 def shown_command(*arguments: str) -> str:
-    """The text that a user types into a shell to run another command of this site with the same data folder."""
+    """The shell command that runs another command of this site, with the same data folder."""
     script = Path(sys.argv[0])
     if package := _package():
         words = [_short(Path(sys.executable)), "-m", package]
@@ -53,7 +53,7 @@ def _package() -> str:
 
 
 def _is_python(script: Path) -> bool:
-    """Whether this interpreter can run the script; it cannot run the .exe launchers of Windows."""
+    """Whether this interpreter can run the file. It cannot run an .exe launcher of Windows."""
     if not script.is_file():
         return False
     with script.open("rb") as file:
@@ -61,7 +61,7 @@ def _is_python(script: Path) -> bool:
 
 
 def _short(path: Path) -> str:
-    """The path, relative to the working directory if the path is inside that directory."""
+    """The path relative to the working directory. A path outside the working directory becomes absolute."""
     # Do not resolve links, because a virtual environment's interpreter is a link to the system's interpreter.
     path = Path(os.path.abspath(path))
     return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else str(path)
@@ -76,8 +76,8 @@ def free_port(host: str, first: int) -> int | None:
     family, kind, protocol, _name, address = socket.getaddrinfo(host, first, type=socket.SOCK_STREAM)[0]
     for port in range(first, min(first + PORTS_TRIED, 65536)):
         with socket.socket(family, kind, protocol) as probe:
-            # The server sets SO_REUSEADDR, too. With this option, a port counts as free even if old connections of the
-            # port are still in TIME_WAIT.
+            # The server also sets SO_REUSEADDR. With this option, a port is free even if old connections of the port
+            # are still in TIME_WAIT.
             probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             try:
                 probe.bind((address[0], port, *address[2:]))
@@ -91,7 +91,7 @@ def free_port(host: str, first: int) -> int | None:
 
 
 def reachable_host(host: str) -> str:
-    """The host name or address to type into a browser on this machine."""
+    """The host to type into a browser on this machine, if the server listens on `host`."""
     return {"0.0.0.0": "127.0.0.1", "::": "::1", "": "127.0.0.1"}.get(host, host)  # noqa: S104 (only compared)
 
 

@@ -18,8 +18,8 @@ def choose(demo: bool, again: list[str] | None) -> None:
 
     Args:
         demo: whether the demo is wanted.
-        again: the command line that starts this program again, so that the settings read the new CRON_DEMO. If None,
-            the program continues without a restart.
+        again: the command line that restarts this program. After the restart, the settings read the new CRON_DEMO. If
+            None, the program continues without a restart.
     """
     wanted = "1" if demo else "0"
     if os.environ.get("CRON_DEMO") == wanted:
@@ -32,7 +32,7 @@ def choose(demo: bool, again: list[str] | None) -> None:
 
 
 def switch_off() -> int:
-    """Pause the demo's schedules, because they would fail without the demo's code. Returns how many were active."""
+    """Pause the demo's schedules, because they would fail without the demo's code. Returns how many were paused."""
     demos = Q(worker__name__startswith=PREFIX) | Q(report__isnull=False, description__startswith="Demo: ")
     schedulers = list(Scheduler.objects.filter(demos, status=True))
     for scheduler in schedulers:

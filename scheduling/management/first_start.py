@@ -1,4 +1,4 @@
-"""Prepares the first start on a machine: creates the data folder, the secret key and the first user if none exists."""
+"""Prepares the first start on a machine. It creates the data folder, the secret key and the first user."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def ensure_data_dir() -> Path:
-    """The folder of this installation's files. A missing folder is created. Only the owner can read the folder.
+    """The folder of this installation's files. If the folder is missing, it is created, and only its owner can read it.
 
-    The mode of an existing folder is changed only if this user owns the folder. A different owner
-    may share the folder on purpose.
+    An existing folder gets the same mode if this user owns the folder. A folder of another owner is left unchanged,
+    because this owner may share the folder on purpose.
 
     Raises:
         CommandError: when the folder cannot be created.
@@ -64,7 +64,7 @@ def ensure_secret_key() -> Path | None:
     except OSError as error:
         problem = f"The secret key cannot be kept in {path} ({error.strerror})."
         raise CommandError(f"{problem} Make it writable, or set SECRET_KEY.") from error
-    # Child processes get the key from the environment, because a project's settings perhaps do not read the key file.
+    # Child processes get the key from the environment, because the project's settings may not read the key file.
     settings.SECRET_KEY = key
     os.environ["SECRET_KEY"] = key
     return path if made else None
@@ -96,7 +96,11 @@ class Account:
 
 
 def ensure_admin() -> Account:
-    """The account of the first superuser. If there is none, this function creates one with a random password."""
+    """The account of the first superuser. If there is no superuser, one is created with a random password.
+
+    The account's name is empty if no superuser can be created: the user model has unknown required fields, or the name
+    is taken.
+    """
     model = get_user_model()
     manager = model._default_manager
     if not issubclass(model, AbstractUser):

@@ -1,4 +1,4 @@
-"""The foreman runs several commands at the same time. It prints their output, restarts and stops them."""
+"""The foreman runs several commands at the same time. It prints their output, restarts them and stops them."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ class Exit(IntEnum):
 
 
 class Foreman:
-    """Starts every child in a session of its own and serves all children from one thread.
+    """Starts every child in a session of its own and handles all children in one thread.
 
-    After the first SIGINT or SIGTERM, the foreman asks every child to stop and waits at most `grace` seconds. After the
-    second signal, the foreman asks every child again and waits at most `hurry` seconds. A consumer that is asked twice
-    gives back its runs at once. The third signal ends the wait. When the wait is over, the foreman kills each child
-    that still runs, with all processes of the child's session.
+    After the first stop signal (SIGINT, SIGTERM or SIGHUP), the foreman asks every child to stop and waits at most
+    `grace` seconds. After the second signal, the foreman asks every child again and waits at most `hurry` seconds. A
+    consumer that is asked twice gives back its runs at once. The third signal ends the wait. When the wait is over, the
+    foreman kills each child that still runs, with all processes of the child's session.
 
     If the foreman dies before it has stopped the children, the orphan reaper stops them.
 
@@ -62,7 +62,7 @@ class Foreman:
         self._grace = grace
         self._hurry = hurry
         self._backoff = backoff or Backoff()
-        self._asked = 0  # stop signals that were passed on to the children
+        self._asked = 0  # how many stop signals the foreman has handled
         self._deadline = 0.0
         self._remind = 0.0
         self._forced = False
@@ -73,7 +73,7 @@ class Foreman:
         Call this method in the main thread, because only the main thread receives signals.
 
         Args:
-            watch: called regularly after all children have been started.
+            watch: called regularly after all children have been started, until it returns False or a signal arrives.
         """
         next_watch = 0.0
         with (
@@ -99,7 +99,7 @@ class Foreman:
         return all(child.alive for child in self._children)
 
     def _turn(self, stop: ShutdownRequest) -> None:
-        """Wait up to _TURN_SECONDS for output or a signal, then handle output, signals, ends and restarts."""
+        """Wait up to _TURN_SECONDS for output or a signal. Then handle output, signals, ended children and restarts."""
         for key, _mask in self._selector.select(_TURN_SECONDS):
             if isinstance(key.fileobj, Child):
                 self._read(key.fileobj)
@@ -127,10 +127,10 @@ class Foreman:
         self._selector.register(child, selectors.EVENT_READ)
 
     def _read(self, child: Child) -> bool:
-        """Write the next piece of a child's output. Returns False if there was no output."""
+        """Print the next piece of a child's output. Returns False if there was no output."""
         data = child.read()
         if data == b"":
-            # The child has closed its output, so stop watching the output. The child may still be running.
+            # The child has closed its output, so the foreman stops watching it. The child may still be running.
             with suppress(KeyError):
                 self._selector.unregister(child)
         if data:
@@ -159,7 +159,7 @@ class Foreman:
         self._out.say(f"{what}; starting it again in {child.plan(self._backoff):g} s.")
 
     def _stop(self) -> None:
-        """Count one more stop signal and pass it on to the children."""
+        """Handle one more stop signal. The first two signals ask the children to stop; the third ends the wait."""
         self._asked += 1
         running = self._running()
         now = time.monotonic()

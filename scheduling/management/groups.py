@@ -16,11 +16,11 @@ APPS = ("scheduling", "cron_reports")
 """Labels of the apps whose permissions the groups get. An app that is not installed has no permissions."""
 
 STANDARD = ("view", "add", "change", "delete")
-"""The first words of the code names of Django's default permissions. Every other permission allows
-one act of operators, such as republish."""
+"""The code name of each of Django's default permissions begins with one of these words. Every other permission allows
+one action of operators, such as republish."""
 
 EDITED = ("scheduler", *TARGETS)
-"""The Django models whose rows users edit. The rows of all other models are read-only in the admin."""
+"""The models whose rows users edit in the admin. The rows of all other models are read-only there."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Made:
     Args:
         created: whether the group is new.
         added: the permissions that were added now, as `app_label.codename`.
-        lacking: the permissions that an existing group lacks, if the group was left unchanged.
+        lacking: the permissions that are still missing, because the group existed and was left unchanged.
     """
 
     name: str
@@ -47,10 +47,10 @@ def wanted(role: str) -> list[Permission]:
 
 
 def make_groups(prefix: str = "", *, update: bool = False) -> Iterator[Made]:
-    """Create the groups that are missing.
+    """Create the groups that are missing. Yields one `Made` for each of the three groups.
 
-    An existing group is left unchanged, because a team may have removed permissions from the group on purpose. This
-    function never removes permissions.
+    Without `update`, an existing group is left unchanged, because a team may have removed permissions from the group on
+    purpose. This function never removes permissions.
 
     Args:
         prefix: text before every group's name, for a project that already has groups with these names.

@@ -8,15 +8,15 @@ from contextlib import suppress
 from typing import Protocol
 
 LONGEST_LINE = 64 * 1024
-"""The maximum number of bytes that are kept of an unfinished line. A longer line is written before its end arrives.
-Otherwise a process that writes no line end could fill the memory of `manage.py up`."""
+"""The maximum length of an unfinished line, in bytes. A longer line is written in pieces. Without this limit, a process
+that never ends a line could fill the memory of `manage.py up`."""
 
 _COLOURS = ("36", "33", "32", "35", "34", "31")
 _OWN = "1"
 
 
 class Stream(Protocol):
-    """The methods of a text stream that this module uses. Django's wrapper of standard output has them, too."""
+    """A text stream with the methods that this module uses. Django's wrapper of standard output is such a stream."""
 
     def write(self, text: str, /) -> object:
         """Write text."""
@@ -82,8 +82,8 @@ class Prefixer:
         self._write(text if text.endswith("\n") else f"{text}\n")
 
     def _line(self, name: str, line: bytes) -> str:
-        # Programs use a carriage return to redraw a line, such as a progress bar. It would overwrite the prefix, so
-        # only the text after the last carriage return is written.
+        # Programs use a carriage return to redraw a line, such as a progress bar. A carriage return would overwrite the
+        # prefix, so only the text after the last carriage return is written.
         text = line.rstrip(b"\r").rpartition(b"\r")[2].decode("utf-8", "replace")
         return f"{self._prefixes[name]}{text}\n"
 

@@ -1,17 +1,18 @@
 """The orphan reaper is a small process. If the foreman dies without ending its children, the orphan reaper ends them.
 
-A foreman that is killed with SIGKILL (by the kernel when memory runs out, for example) cannot stop its children. The
-foreman therefore holds the write end of a pipe, and the reaper reads the other end. When the foreman dies in any way,
-the kernel closes the write end. The reaper then reads the end of the file and ends the sessions that are still on the
-reaper's list. Two other common ways to end the children of a dead foreman are not enough:
+A foreman that is killed with SIGKILL cannot stop its children. (The kernel sends this signal when memory runs out, for
+example.) So the foreman writes to a pipe, and the reaper reads from the pipe. The foreman writes the line `+pid` when a
+child's session begins, and the line `-pid` when the session has ended. If the foreman dies in any way, the kernel
+closes the pipe. Then the reaper ends all sessions that have begun and not ended.
+
+Two other common ways to end the children of a dead foreman are not enough:
 
 - The option PR_SET_PDEATHSIG exists only on Linux and needs code between fork and exec. The signal of this
   option reaches the child, but not the processes that the child started.
 - A pipe that every child watches needs code in every child. Gunicorn has no such code.
 
 The foreman runs this file by its path (`python -I -S orphan_reaper.py`). The file uses only the standard library, so
-the reaper starts in milliseconds. The foreman writes a line `+pid` when a session begins and a line `-pid` when that
-session has ended.
+the reaper starts in milliseconds.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ POLL_SECONDS = 0.1
 
 
 class OrphanReaper:
-    """The foreman's end of the pipe. Use it as a context manager.
+    """A context manager that starts the orphan reaper and holds the foreman's end of the pipe.
 
     Args:
         grace: seconds between SIGTERM and SIGKILL if the foreman dies.
@@ -39,7 +40,7 @@ class OrphanReaper:
         self._grace = grace
 
     def __enter__(self) -> OrphanReaper:
-        # In a session of its own, the reaper does not receive the terminal's Ctrl-C and hang-up.
+        # The reaper gets a session of its own, so that the terminal's Ctrl-C and hang-up do not reach the reaper.
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__, str(self._grace)],
             stdin=subprocess.PIPE,
@@ -53,11 +54,11 @@ class OrphanReaper:
         self._process.communicate()  # closes the pipe and waits
 
     def began(self, pid: int) -> None:
-        """Add the session led by `pid` to the list."""
+        """Tell the reaper that the session of the child `pid` has begun."""
         self._tell(f"+{pid}\n")
 
     def ended(self, pid: int) -> None:
-        """Remove the session led by `pid` from the list, because the system may give this pid to a new process."""
+        """Tell the reaper that the session of the child `pid` has ended. A new process may later get this pid."""
         self._tell(f"-{pid}\n")
 
     def _tell(self, line: str) -> None:
@@ -69,10 +70,10 @@ class OrphanReaper:
 
 
 def kill_session(leader: int) -> None:
-    """Send SIGKILL to the process group of `leader` and to every process of its session.
+    """Send SIGKILL to the process group and to the session of the process `leader`.
 
-    A consumer's children are in the consumer's session, but each child has a process group of its own. A signal to the
-    consumer's group does not reach the children.
+    A signal to a consumer's process group does not reach the consumer's children. They are in the consumer's session,
+    but each child has a process group of its own.
     """
     with suppress(ProcessLookupError, PermissionError):  # macOS: PermissionError for a group of zombies
         os.killpg(leader, signal.SIGKILL)
@@ -82,7 +83,7 @@ def kill_session(leader: int) -> None:
 
 
 def _members(session: int) -> list[int]:
-    """The ids of a session's processes on Linux. Systems without /proc give an empty result."""
+    """The ids of the processes in a session. The list is empty on systems without /proc, such as macOS."""
     found = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):
@@ -94,7 +95,7 @@ def _members(session: int) -> list[int]:
 
 
 def read_sessions(lines: Iterable[str]) -> set[int]:
-    """The sessions on the list when the input ends."""
+    """Read lines `+pid` and `-pid` until the input ends. Returns the sessions that have begun and not ended."""
     sessions: set[int] = set()
     for line in lines:
         pid = int(line[1:])
@@ -106,7 +107,7 @@ def read_sessions(lines: Iterable[str]) -> set[int]:
 
 
 def end_sessions(sessions: set[int], grace: float) -> None:
-    """Send SIGTERM to every session's leader. After `grace` seconds, kill the sessions whose leader is still alive."""
+    """Send SIGTERM to the leader of each session. After `grace` seconds, kill each session whose leader still runs."""
     for pid in sessions:
         with suppress(ProcessLookupError, PermissionError):
             os.kill(pid, signal.SIGTERM)
@@ -114,7 +115,7 @@ def end_sessions(sessions: set[int], grace: float) -> None:
     alive = set(sessions)
     while alive and time.monotonic() < deadline:
         time.sleep(POLL_SECONDS)
-        # A process that has ended is not checked again, because a new process may get the same pid.
+        # A leader that has ended is not checked again, because a new process may get the same pid.
         alive = {pid for pid in alive if _exists(pid)}
     for pid in alive:
         kill_session(pid)

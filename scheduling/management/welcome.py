@@ -1,4 +1,4 @@
-"""Prints the site's address and the account to sign in with, once everything has started."""
+"""Prints the site's address and the account to sign in with, when everything has started."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ _RULE = "-" * 72
 
 
 class Welcome:
-    """Prints the welcome (the site's address and the account) when the site answers and everything else has started.
+    """Prints a welcome (the site's address and the account) when the site answers and everything else has started.
 
-    Call the object again and again until the call returns False.
+    Call the object regularly until the call returns False.
 
     Args:
         ready: returns whether everything except the site has started.
@@ -26,7 +26,8 @@ class Welcome:
         host: the address that the site listens on.
         port: the port that the site listens on.
         account: the account to sign in with.
-        look: returns the HTTP status of the answer for a host, port and path; None if there is no answer.
+        look: returns the HTTP status that a page answers; None if there is no answer. The arguments are host, port and
+            path.
     """
 
     def __init__(

@@ -29,8 +29,8 @@ def artefact_storage() -> Storage:
 def artefact_path(artefact: Artefact, filename: str) -> str:
     """The path of a new file: `artefacts/<execution>/<attempt>-<random>/<filename>`.
 
-    A project's web server may serve the media folder without checking permissions. So the path has a random part, which
-    makes the path impossible to guess. A download through the admin checks a permission.
+    A project's web server may serve the media folder without checking permissions. So the path has a random part that
+    cannot be guessed. A download through the admin checks a permission.
     """
     return f"artefacts/{artefact.execution_id}/{artefact.attempt}-{secrets.token_urlsafe(12)}/{filename}"
 
@@ -47,7 +47,7 @@ class ArtefactQuerySet(models.QuerySet["Artefact"]):
     """Filters of artefacts."""
 
     def of(self, execution_ids: Iterable[int]) -> ArtefactQuerySet:
-        """The artefacts that all attempts of these executions made."""
+        """The artefacts of these executions, from all attempts."""
         return self.filter(execution__in=list(execution_ids))
 
     def results(self) -> ArtefactQuerySet:
@@ -55,21 +55,21 @@ class ArtefactQuerySet(models.QuerySet["Artefact"]):
         return self.filter(execution__state=State.SUCCEEDED.value, attempt=F("execution__attempt"))
 
     def leftovers(self, before: int) -> ArtefactQuerySet:
-        """Artefacts whose execution was removed and had an id below `before`."""
+        """The artefacts whose execution no longer exists. Only executions with an id below `before` are considered."""
         there = SchedulerExecution.objects.filter(pk=OuterRef("execution_id"))
         return self.filter(~Exists(there), execution__lt=before)
 
 
 class Artefact(models.Model):
-    """A file that a run wrote. The attempt's child writes the row, and the row never changes afterwards.
+    """A file that a run wrote. The attempt's child saves the row, and then the file.
 
-    An attempt can be killed or lose its lease after writing, so a row alone does not mean a result. Only the
-    artefacts of the attempt that succeeded are results: see `is_result` and `results()`.
+    A row alone does not mean that the file is a result, because the attempt can still be killed or lose its lease. Only
+    the artefacts of the attempt that succeeded are results: see `is_result` and `results()`.
     """
 
-    # The database has no foreign-key constraint. With a constraint, each insert would lock the execution's row, which
-    # the consumer updates at the same time. Also, retention could not remove executions while the file storage cannot
-    # be reached. `remove_with_executions` and `leftovers` replace the constraint.
+    # The foreign key has no constraint in the database, for two reasons. With a constraint, each insert would lock the
+    # execution's row, and the consumer updates this row at the same time. And if the file storage could not be reached,
+    # retention could not remove executions. `remove_with_executions` and `leftovers` replace the constraint.
     execution = models.ForeignKey(
         "scheduling.SchedulerExecution",
         on_delete=models.CASCADE,

@@ -7,10 +7,10 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Attempt(models.Model):
-    """How one attempt ended. The row is inserted when the attempt ends, and it never changes.
+    """How one attempt ended. The row is inserted when the attempt ends, and the row never changes.
 
-    While an attempt runs, the execution's row holds the attempt's start and owner. Each attempt therefore costs
-    only one insert. The unique key refuses a second result of the same attempt.
+    While the attempt runs, the execution's row holds the attempt's start and owner. So each attempt needs only one
+    insert in this table. The unique key refuses a second result of the same attempt.
     """
 
     class Outcome(models.TextChoices):
@@ -36,7 +36,7 @@ class Attempt(models.Model):
     error_message = models.TextField(_("error"), blank=True, default="")
     traceback = models.TextField(_("traceback"), blank=True, default="")
     retry_at = models.DateTimeField(_("retried at"), null=True, blank=True)
-    """When the retry that follows this attempt is due; null if there is none."""
+    """When the retry after this attempt is due; NULL if there is no retry."""
 
     class Meta:
         verbose_name = _("attempt")

@@ -8,7 +8,7 @@ from django.db.models import QuerySet
 from django.utils.formats import number_format
 
 CAP = 10_000
-"""The number at which a count stops, because a larger number is of no more use to an operator."""
+"""The number at which a count stops. An operator does not need to know exactly how many more rows there are."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Dashboard: a model without a table, which gives the dashboard page a place in the admin and a permission."""
+"""Dashboard: a model without a table. It gives the dashboard page a place in the admin and a permission."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.utils.translation import gettext_lazy as _
 
 
 class NoRows(models.Manager["Dashboard"]):
-    """A manager without queries, because `dumpdata` reads the rows of every model, and this model has no table."""
+    """A manager that never queries the database. It is needed for `dumpdata`, which reads the rows of every model."""
 
     def get_queryset(self) -> models.QuerySet[Dashboard]:
         return super().get_queryset().none()

@@ -45,8 +45,8 @@ class ExecutionQuerySet(models.QuerySet["SchedulerExecution"]):
 class SchedulerExecution(models.Model):
     """One occurrence, from its claim to its end (docs/lifecycle.md).
 
-    The row alone decides what happens; a message only asks for an attempt. Every change of `state` is a
-    compare-and-set: it requires the state that the writer read, and for a running execution also the attempt.
+    The row alone decides what happens; a message only asks for an attempt. Every change of `state` is a compare-and-set
+    on `state`. For a running execution, it also compares `attempt`.
     """
 
     class Queue(models.TextChoices):
@@ -76,12 +76,13 @@ class SchedulerExecution(models.Model):
     container_id = models.CharField(_("claimed by"), max_length=128)
     queue = models.CharField(_("queue"), max_length=10, choices=Queue.choices, default=Queue.MAIN)
     published_at = models.DateTimeField(_("published"), null=True, blank=True)
-    """When the broker confirmed the message of the next attempt."""
+    """When the broker confirmed the message of the next attempt. In a failed row, NULL means that the broker has not
+    confirmed a parked message yet."""
 
     state = models.CharField(_("state"), max_length=10, choices=STATES)
     wake_at = models.DateTimeField(null=True, blank=True)
-    """The time at which the next step is due. From this time on, a queued row may start, a retry is due, the lease of a
-    running row is over, or a claimed row must be published again. NULL if the row waits for nothing."""
+    """The time at which the next step is due. The step depends on the state: a queued row may start, a retry may start,
+    the lease of a running row is over, or a claimed row must be published again. NULL if the row waits for nothing."""
     attempt = models.PositiveIntegerField(_("attempt"), default=0)
     retry_base = models.PositiveIntegerField(default=0)
     """How many attempts the retry policy does not count: attempts before the last republish, and interrupted
@@ -108,7 +109,7 @@ class SchedulerExecution(models.Model):
         verbose_name_plural = _("executions")
         ordering = ["-id"]
         constraints = [
-            # This key makes claims unique: one producer inserts the row of an occurrence; other inserts are refused.
+            # This key makes claims unique: the first producer inserts the occurrence's row, and a second insert fails.
             models.UniqueConstraint(fields=["scheduler", "execution_key"], name="scheduling_execution_claim")
         ]
         indexes = [
@@ -126,7 +127,7 @@ class SchedulerExecution(models.Model):
 
     @property
     def retry_count(self) -> int:
-        """The number of retries since the last (re)publish; 0 during a first attempt."""
+        """How many retries have started; 0 during the first attempt. A republish sets the number to zero."""
         return max(0, self.attempt - self.retry_base - 1)
 
 
@@ -138,7 +139,11 @@ MESSAGE_COLUMNS = (
 
 
 def message_of(row: SchedulerExecution | Any) -> TaskMessage:
-    """The message for the next attempt. `row` is an execution or a named tuple with the columns `MESSAGE_COLUMNS`."""
+    """The message for the row's next attempt.
+
+    Args:
+        row: an execution, or a named tuple with the columns `MESSAGE_COLUMNS`.
+    """
     return TaskMessage(
         type=row.type,
         id=row.target_id or 0,
@@ -157,11 +162,11 @@ class FailedQuerySet(models.QuerySet["FailedExecution"]):
     """Queries of the failed inbox."""
 
     scan_limit: ClassVar[int] = 1_000
-    """`oldest` reads at most this many failed executions, first claimed first. It does not sort all of them by the
-    time of the failure, because no index contains this time."""
+    """The maximum number of failed executions that `oldest` reads, in the order of their ids. No index contains the
+    time of the failure, so sorting all failed executions by this time would be slow."""
 
     def oldest(self) -> datetime | None:
-        """The time of the oldest failure; None for an empty inbox. Only the first `scan_limit` failures are read."""
+        """The time of the oldest failure; None for an empty inbox. Only `scan_limit` executions are read."""
         first = self.filter(state=State.FAILED.value).order_by("pk")[: self.scan_limit]
         found: datetime | None = first.aggregate(oldest=Min(Coalesce("finished_at", "executed_at")))["oldest"]
         return found

@@ -20,7 +20,7 @@ STATES = {
 }
 
 TYPES = {type_: _(type_) for type_ in TARGET_KINDS}
-"""The word for each target type: the verbose name of the type's model, where the word is marked for translation."""
+"""The word for each target type. The verbose names of the models use the same words and mark them for translation."""
 
 TRIGGERS = {
     Trigger.CRON.value: _("cron"),

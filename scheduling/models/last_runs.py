@@ -15,8 +15,8 @@ from scheduling.models.scheduler import Scheduler
 RUNS = 30
 
 FAILURES = frozenset({State.FAILED.value, State.DISCARDED.value})
-"""The states that count as a failure. A discarded execution has failed, too: an operator only took it out of
-the inbox."""
+"""The states that count as a failure. A discarded execution has failed, too; an operator has only removed it from the
+inbox."""
 
 
 class Ran(NamedTuple):
@@ -39,11 +39,18 @@ class Ran(NamedTuple):
 
 
 def last_runs(ids: Collection[int], count: int = RUNS) -> dict[int, list[Ran]]:
-    """The newest executions of each schedule, oldest first, in two queries.
+    """The newest executions of each schedule, oldest first.
 
-    The first query finds, for each schedule, the id of its `count`-th newest execution, in `count` steps of the index
-    (scheduler, -id). The second query reads the executions from that id on. They are a short range of the same index.
-    A window function would be slower, because it would first number all executions of the schedules.
+    The function makes two queries, and both use the index (scheduler, -id). The first query finds the id of each
+    schedule's `count`-th newest execution. The second query reads each schedule's executions from that id on. A window
+    function would be slower, because it would first number all executions of the schedules.
+
+    Args:
+        ids: the ids of the schedules.
+        count: the maximum number of executions for each schedule.
+
+    Returns:
+        A list for each id. The list is empty if the schedule has no executions.
     """
     runs: dict[int, list[Ran]] = {pk: [] for pk in ids}
     if not ids:
@@ -57,7 +64,7 @@ def last_runs(ids: Collection[int], count: int = RUNS) -> dict[int, list[Ran]]:
         rows = SchedulerExecution.objects.filter(ranges).order_by().values_list(*Ran._fields)
         for row in sorted(rows):
             runs[row[1]].append(Ran(*row))
-    # If executions were claimed between the two queries, the second query returns more than `count` executions.
+    # If an execution was claimed between the two queries, the second query returns more than `count` executions.
     return {pk: found[-count:] for pk, found in runs.items()}
 
 

@@ -19,7 +19,7 @@ PLANNED = ("next_run_at", "plan_error", *(f"planned_{name}" for name in PLAN))
 """The columns that `plan` sets."""
 
 OVERDUE_AFTER = timedelta(seconds=60)
-"""A schedule that has been due for longer than this is overdue. A producer claims within a second, so an overdue
+"""A schedule that has been due for longer than this time is overdue. A producer claims within a second, so an overdue
 schedule means that no producer is at work."""
 
 
@@ -55,8 +55,8 @@ class PlannedModel(models.Model):
 
     next_run_at = models.DateTimeField(_("next run"), null=True, blank=True, editable=False, db_index=True)
     plan_error = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
-    """Why the row cannot be planned. `save` refuses a row that cannot be planned, so only plain SQL can store such
-    a row."""
+    """Why the row cannot be planned or claimed; empty if there is no error. `save` refuses a row that cannot be
+    planned, but plain SQL can store such a row."""
     planned_schedule = models.CharField(max_length=255, null=True, editable=False)
     planned_date_time = models.DateTimeField(null=True, editable=False)
     planned_timezone = models.CharField(max_length=64, null=True, editable=False)
@@ -95,8 +95,8 @@ class PlannedModel(models.Model):
     def plan(self, now: datetime | None = None) -> None:
         """Set `next_run_at` and the `planned_` columns, without saving.
 
-        An occurrence that is already due stays in `next_run_at`, where a producer finds it. So an edit at the
-        moment when an occurrence falls due neither loses nor repeats the occurrence.
+        An occurrence that is already due stays in `next_run_at`, where a producer finds it. So no occurrence is lost or
+        repeated if the schedule is edited when the occurrence falls due.
         """
         now = now or clock.now()
         due = self.next_run_at is not None and self.next_run_at <= now

@@ -14,7 +14,7 @@ from scheduling.core.text import visible_text
 
 
 def oldest_beat(now: datetime) -> datetime:
-    """The oldest time that the heartbeat of an alive process can have now."""
+    """The time of the oldest heartbeat with which a process still counts as alive."""
     return now - silent_after(get_conf().lease_seconds)
 
 
@@ -36,7 +36,7 @@ class ProcessQuerySet(models.QuerySet["Process"]):
 
 
 class Process(models.Model):
-    """A producer or consumer that runs or ran.
+    """A producer or consumer that is running, or that ran earlier.
 
     `container_id` has the form host-pid-random and is unique for each start of a process. Host name and pid alone are
     not unique, because a restarted process can get the same values again.

@@ -10,10 +10,11 @@ from django.utils.translation import gettext_lazy as _
 
 
 class Replay(models.Model):
-    """A replay republishes one execution, the canary, at once, and the other executions after the canary has succeeded.
+    """A replay republishes one execution, the canary, at once. The other executions follow if the canary succeeds.
 
     Producers send the other executions in small batches (scheduling/inbox/replay.py). Every change of `state` and
-    `position` is a compare-and-set. So several producers may work on one replay, and any of these producers may die.
+    `position` is a compare-and-set. So several producers can work on one replay, and the replay continues if one of
+    them dies.
     """
 
     class State(models.TextChoices):
@@ -24,7 +25,7 @@ class Replay(models.Model):
         DONE = "done", _("done")
 
     key = models.UUIDField(unique=True)
-    """The confirmation page makes the key, so that a second click finds this row instead of starting another replay."""
+    """The key of the confirmation page. Because of this key, a second click does not start another replay."""
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     requested_by = models.CharField(_("requested by"), max_length=150)
     created_at = models.DateTimeField(_("started"))
@@ -37,8 +38,7 @@ class Replay(models.Model):
     """Why the replay was stopped: a sentence for operators."""
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
 
-    # This column holds the canary's id. The column is not a foreign key, because retention removes executions without
-    # checking for references.
+    # The column is not a foreign key, because retention removes executions without checking for references.
     canary = models.PositiveBigIntegerField(_("canary"), null=True)
     """The id of the execution that runs first."""
     canary_attempt = models.PositiveIntegerField(default=0)
@@ -49,7 +49,7 @@ class Replay(models.Model):
     """How many of the selected executions have been sent or skipped, including the canary."""
     sent = models.PositiveIntegerField(_("sent"), default=0)
     skipped = models.PositiveIntegerField(_("skipped"), default=0)
-    """How many executions were not sent, because they had left the inbox or had failed again."""
+    """How many executions were not sent, because they had left the inbox, had failed again or could not be read."""
     next_at = models.DateTimeField(null=True, blank=True)
     """When the next execution may be sent; set when the replay is released."""
 
@@ -84,9 +84,9 @@ class ReplayChunk(models.Model):
     first = models.PositiveIntegerField()
     """The index, from 0, of the chunk's first execution in the selection."""
     items = models.JSONField()
-    """A list of `[execution id, number]`. The number is that of the last attempt when the operator selected the
-    executions. An execution with a later attempt is not sent: the execution has failed again, and no operator has
-    seen that failure."""
+    """A list of pairs `[execution id, attempt]`. The attempt is the execution's last attempt when the replay was
+    requested. If the execution has a later attempt now, it has failed again. It is then not sent, because the operator
+    has not seen the new failure."""
 
     class Meta:
         verbose_name = _("part of a replay")

@@ -24,7 +24,7 @@ from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
 
 TARGETS = tuple(TARGET_KINDS)
 OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
-"""Options of a text column that a form, code or plain SQL may leave out."""
+"""Options of an optional text column: a form, code or plain SQL may leave out the column."""
 
 ONE_TIME = _("Give either a cron schedule or one date and time.")
 ONE_TARGET = format_lazy(_("Choose exactly one target: {}."), A_TARGET)
@@ -47,14 +47,14 @@ class SchedulerQuerySet(models.QuerySet["Scheduler"]):
     """Filters of schedules."""
 
     def overdue(self, now: datetime) -> SchedulerQuerySet:
-        """The schedules for which `is_overdue` is true. The schedule that has been due longest comes first."""
+        """The schedules for which `is_overdue` is true, the earliest `next_run_at` first."""
         return self.filter(status=True, next_run_at__lt=now - OVERDUE_AFTER).order_by("next_run_at", "pk")
 
 
 class Scheduler(PlannedModel):
     """A stored schedule: when to run (see `PlannedModel`) and what to run (one target).
 
-    `save` plans the next run whenever the columns that determine it have changed.
+    If a column of `PLAN` has changed, `save` plans the next run.
     """
 
     params = models.JSONField(_("parameters"), default=dict, blank=True)
@@ -141,7 +141,10 @@ class Scheduler(PlannedModel):
         return getattr(self, self.target_type) if self.target_type else None
 
     def retry_policy(self, base: RetryPolicy) -> RetryPolicy:
-        """The policy `base` (the handler's or the settings' policy), with the schedule's own values where it has some.
+        """The schedule's retry policy: the schedule's own values, and the values of `base` for the rest.
+
+        Args:
+            base: the handler's policy or the settings' policy.
 
         Raises:
             RetryPolicyInvalid: a value is out of bounds; the error names the field.
@@ -154,7 +157,11 @@ class Scheduler(PlannedModel):
         return replace(base, **given) if given else base
 
     def retry_errors(self, base: RetryPolicy) -> dict[str, ValidationError]:
-        """One error for each column whose value is invalid together with `base`; empty if the policy is valid."""
+        """The error of the retry policy, under the name of the invalid column; empty if the policy is valid.
+
+        Args:
+            base: see `retry_policy`.
+        """
         try:
             self.retry_policy(base)
         except RetryPolicyInvalid as error:
@@ -180,22 +187,22 @@ class Scheduler(PlannedModel):
             problems["timezone"] = ValidationError(str(error), code="timezone")
         if self.schedule:
             try:
-                # Parsing alone is not enough: an expression may match only readings that the zone's clock change skips.
+                # Parsing is not enough: an expression may match only local times that the zone's clock change skips.
                 next_after(parse(self.schedule), "UTC" if "timezone" in problems else self.zone_name, clock.now())
             except CronError as error:
                 problems["schedule"] = ValidationError(str(error), code="schedule")
         if self.date_time is not None and self.status and self.plan_changed() and self.date_time <= clock.now():
             passed = _("This instant has passed. Choose one in the future.")
             problems["date_time"] = ValidationError(passed, code="past")
-        # Only the schedule's own values are checked here, so `base` has the lowest values. The handler's and the
-        # settings' values are checked where they are set.
+        # Only the schedule's own values are checked here, so `base` has the lowest allowed values. The values of the
+        # handler and of the settings are checked where they are set.
         problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
         if not isinstance(self.params, dict):
             problems["params"] = ValidationError(_("Parameters are a JSON object."), code="params")
         return problems
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Validate the row, and plan the next run if the columns that determine it have changed.
+        """Validate the row. If a column of `PLAN` has changed, plan the next run. Then save the row.
 
         Raises:
             django.core.exceptions.ValidationError: the plan, the retry policy or the params are invalid.
@@ -214,7 +221,7 @@ class Scheduler(PlannedModel):
             if fields is not None:
                 kwargs["update_fields"] = {*fields, *planned}
         elif fields is None:
-            # A producer may have changed `next_run_at` since this row was loaded, so the old value is not written.
+            # A producer may have changed `next_run_at` since this row was loaded. So `next_run_at` is not saved.
             stored = {field.name for field in self._meta.concrete_fields if not (field.primary_key or field.generated)}
             kwargs["update_fields"] = stored - planned
         super().save(*args, **kwargs)

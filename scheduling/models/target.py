@@ -9,7 +9,7 @@ from scheduling.core.text import visible_text
 
 
 class Target(models.Model):
-    """A row that names registered code and holds its default params. `migrate` creates the rows."""
+    """A row that names registered code and holds its default params. `migrate` and producers create missing rows."""
 
     name_field = "name"
     """The column that holds the name of the registered code."""

@@ -1,7 +1,6 @@
-"""Says what the process must do after a database error: wait and try again, or give up the item that was refused.
+"""Decides what to do after a database error: wait and try again, or set aside the item that the database refused.
 
-The verdict comes from `core.database_errors`, which reads the driver's error. Django keeps the driver's error as
-`__cause__`.
+The functions of `core.database_errors` decide from the driver's error. Django keeps the driver's error as `__cause__`.
 """
 
 from __future__ import annotations
@@ -17,14 +16,13 @@ Item = TypeVar("Item")
 
 
 def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
-    """Say whether the database cannot be reached, is not migrated yet, or refuses this item.
+    """Decide whether the database cannot be reached, is not migrated yet, or has refused an item.
 
-    An exception that is no database error also means that the item is refused: Python or the driver could not convert
-    one of the item's values.
+    Any exception that is not a database error gives `Verdict.ITEM`: Python or the driver could not convert one of the
+    item's values.
 
     Args:
-        vendor: the vendor of the connection that raised the error. If `vendor` is empty, the vendor of the default
-            connection counts.
+        vendor: the vendor of the connection that raised the error; if empty, the vendor of the default connection.
     """
     if not isinstance(error, DatabaseError | InterfaceError):
         return Verdict.ITEM
@@ -55,13 +53,11 @@ def _sqlstate(cause: Any) -> str | None:
 def each_or_all(
     items: Sequence[Item], write: Callable[[Sequence[Item]], object], refused: Callable[[Item, Exception], object]
 ) -> None:
-    """Write a batch in one transaction.
-
-    If the database refuses the batch, write each item in a transaction of its own.
+    """Write a batch in one transaction. If the database refuses it, write each item in a transaction of its own.
 
     Args:
         write: writes the given items, or raises an error.
-        refused: called with the item and the error for each item that cannot be written alone.
+        refused: called for each item that cannot be written, with the item and the error.
 
     Raises:
         django.db.DatabaseError: the database cannot be reached or is not migrated. The items that are not written yet

@@ -1,4 +1,4 @@
-"""Sets aside executions that cannot be processed: their rows become failed, and other executions go on."""
+"""Sets aside executions that cannot be processed: their rows become failed, and all other executions continue."""
 
 from __future__ import annotations
 
@@ -26,8 +26,7 @@ Row = TypeVar("Row")
 def fail_row(pk: int, error: Exception, now: datetime) -> None:
     """Set a waiting or running row to failed, without reading its other columns.
 
-    The other columns may be unreadable or may name rows that do not exist, because plain SQL can also write
-    rows.
+    Plain SQL may have written the row. So its other columns may be unreadable, or may name rows that do not exist.
     """
     said = clean(f"{type(error).__name__}: {error}", 1_000)
     rows = SchedulerExecution.objects.filter(pk=pk)
@@ -41,7 +40,7 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
 
 
 def read_rows(rows: QuerySet, now: datetime) -> list[SchedulerExecution]:
-    """The rows of a queryset. If a row cannot be read, rows are read one by one, and the unreadable row is set aside.
+    """The rows of a queryset. If the query fails, the rows are read one by one, and unreadable rows are set aside.
 
     Raises:
         django.db.DatabaseError: the database cannot be reached or is not migrated.
@@ -53,7 +52,7 @@ def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]])
     """Do the same as `read_rows`, but return what `values` reads from the queryset.
 
     Args:
-        values: for example `lambda rows: list(rows.values_list("params"))`.
+        values: reads a queryset, for example `lambda rows: list(rows.values_list("params"))`.
     """
     try:
         with transaction.atomic():
@@ -68,9 +67,9 @@ def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]])
 
 
 def handle_each(keys: Iterable[int], handle: Callable[[int], object], now: datetime) -> int:
-    """Handle each execution in a transaction of its own; returns how many executions were handled.
+    """Call `handle` for each execution, in a transaction of its own. Returns how many calls succeeded.
 
-    An execution whose handling fails is set aside.
+    If a call raises an error, the execution is set aside.
 
     Raises:
         django.db.DatabaseError: the database cannot be reached or is not migrated.

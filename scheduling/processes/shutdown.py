@@ -1,4 +1,4 @@
-"""Handles stop signals. The first signal asks the process to finish its work, the second signal asks it not to wait."""
+"""Handles stop signals. The first signal asks the process to finish its work. The second asks it not to wait."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ ignored."""
 
 
 class ShutdownRequest:
-    """A context manager. Inside it, each stop signal adds 1 to `asked` and makes `fileno` readable.
+    """A context manager that counts stop signals. Each signal adds 1 to `asked` and makes `fileno` readable.
 
-    The old signal handlers are restored at the end. Outside the main thread (in tests), signals are not handled; tests
-    call `ask` instead.
+    The old signal handlers are restored at the end. Outside the main thread (in tests), signals are not handled, and
+    the tests call `ask`.
     """
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class ShutdownRequest:
             os.write(self._write, b"x")
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the process is asked to stop, until `clear` is called."""
+        """A descriptor that becomes readable when the process is asked to stop. It stays readable until `clear`."""
         return self._read
 
     def clear(self) -> None:
@@ -69,7 +69,7 @@ class ShutdownRequest:
             os.read(self._read, 64)
 
     def wait(self, seconds: float) -> bool:
-        """Wait until the process is asked to stop or the time is over; returns whether it was asked to stop."""
+        """Wait until the process is asked to stop or the time is over. Returns whether it was asked to stop."""
         import select
 
         if not self.asked and seconds > 0:

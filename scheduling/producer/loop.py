@@ -35,7 +35,7 @@ SWEEP_SECONDS = 2.0
 SYNC_SECONDS = 60.0
 
 QUIET = timedelta(seconds=3)
-"""The failed queue is read when no occurrence falls due within this time, because reading can take two seconds."""
+"""Reading the failed queue can take two seconds. So the queue is read when no occurrence falls due within this time."""
 
 
 class Producer:
@@ -74,7 +74,7 @@ class Producer:
         log.info("Shutdown complete", extra={"producer": container_id()})
 
     def turn(self) -> float:
-        """Do everything that is due; returns the seconds to wait before the next turn."""
+        """Do everything that is due. Returns the seconds to wait before the next turn."""
         monotonic = time.monotonic()
         if monotonic >= self._beat_at:
             self._beat(monotonic)
@@ -102,7 +102,7 @@ class Producer:
         heartbeat.beat(self.now(), claimed=self._claimed, last_dispatch=last)
 
     def _sync_failed_queue(self, monotonic: float, *, quiet: bool) -> None:
-        """Sync with the failed queue. If an occurrence is due soon, the sync waits, but at most SYNC_SECONDS longer."""
+        """Sync with the failed queue. If an occurrence is due soon, a later turn syncs, at most SYNC_SECONDS later."""
         if not quiet and monotonic <= self._sync_at + SYNC_SECONDS:
             return
         self._sync_at = monotonic + SYNC_SECONDS
@@ -112,7 +112,7 @@ class Producer:
             log.debug("The failed queue cannot be read now: %s", error)
 
     def dispatch(self) -> bool:
-        """Claim and publish one batch; returns whether more occurrences may be due."""
+        """Claim and publish one batch of occurrences. Returns whether more occurrences may be due."""
         now = self.now()
         done = claim_due(now, embedded=self.broker.embedded)
         published = publish(done.claimed, self.broker)

@@ -15,19 +15,19 @@ from scheduling.models import SchedulerExecution
 log = get_logger(__name__)
 
 SUSPECTS_LIMIT = 5_000
-"""The maximum number of rows of one queue that one sweep suspects."""
+"""The maximum number of rows of one queue that one sweep suspects to have lost their message."""
 
 SUSPECT_AFTER = timedelta(seconds=6)
-"""A row is suspected only if its `wake_at` is older than this. The message of a younger row may just have reached a
-consumer."""
+"""A row is suspected only if its `wake_at` is at least this long ago. The message of a younger row may just have
+reached a consumer."""
 
 
 class LostMessages:
     """Finds rows whose message may be lost. A row that two successive sweeps suspect is published again.
 
-    Queues are first in, first out. So if more rows wait than the broker has ready messages, the oldest rows have no
-    message. If the message of a published row was not lost, the new message is only a copy, which the compare-and-set
-    of the start ignores.
+    A queue delivers its oldest message first. So if a queue holds fewer ready messages than there are queued rows, the
+    messages of the oldest rows are missing. The sweep suspects these rows. If a message was not lost after all, the
+    second message is a copy, and consumers ignore copies.
     """
 
     def __init__(self) -> None:
@@ -35,7 +35,7 @@ class LostMessages:
         """Maps the id of each suspected row to the `published_at` that this process read."""
 
     def sweep(self, broker: Broker, now: datetime) -> int:
-        """Check all queues once; returns how many rows were published again."""
+        """Check all queues once. Returns how many rows were published again."""
         before, self._suspects = self._suspects, {}
         if broker.embedded:
             return 0
@@ -59,7 +59,7 @@ class LostMessages:
     def _publish(self, suspects: dict[int, datetime | None], broker: Broker, now: datetime) -> int:
         with transaction.atomic():
             rows = SchedulerExecution.objects.filter(pk__in=list(suspects), state=State.QUEUED.value)
-            # If another producer has already published a row again, the row's `published_at` has changed.
+            # A row with a new `published_at` is left out, because another producer has already published it again.
             lost = [row for row in rows.select_for_update(skip_locked=True) if suspects[row.pk] == row.published_at]
             taken = SchedulerExecution.objects.filter(pk__in=[row.pk for row in lost])
             taken.move([State.QUEUED], State.CLAIMED, wake_at=now + CLAIM_GRACE)

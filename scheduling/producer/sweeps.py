@@ -1,4 +1,4 @@
-"""Finds rows for which something should have happened by now, and makes it happen. Each such check is a sweep.
+"""The sweeps of the producers. A sweep finds rows whose next step is late, and does this step.
 
 Every sweep has a limit and returns how many rows it mended. Sweeps run in the loop of every producer and are never
 scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set.
@@ -39,7 +39,7 @@ PUBLISH_SECONDS = 2.0
 
 @dataclass
 class Swept:
-    """How many rows each sweep has mended in one round of all sweeps."""
+    """The result of one call of `sweep`: how many rows each sweep has mended."""
 
     planned: int = 0
     leases: int = 0
@@ -55,7 +55,7 @@ def sweep(
     """Run every sweep once.
 
     Args:
-        lost_messages: remembers between two rounds which rows seem to have no message. With None, the sweep for lost
+        lost_messages: remembers between two calls which rows seem to have no message. With None, the sweep for lost
             messages is left out.
     """
     return Swept(
@@ -69,7 +69,7 @@ def sweep(
 
 
 def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker, now: datetime) -> int:
-    """Publish until a batch is not full or PUBLISH_SECONDS are over; returns how many rows were published."""
+    """Publish batches until one is not full or PUBLISH_SECONDS have passed. Returns how many rows were published."""
     count, until = 0, time.monotonic() + PUBLISH_SECONDS
     while True:
         done = publish_batch(broker, now)
@@ -79,7 +79,7 @@ def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker
 
 
 def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
-    """Plan the schedules that were changed by plain SQL. An index finds these schedules quickly."""
+    """Plan the schedules that plain SQL has changed. Returns how many were planned."""
     with transaction.atomic():
         stale = Scheduler.objects.filter(plan_stale=1).order_by("id").select_for_update(skip_locked=True)
         ids = list(stale.values_list("pk", flat=True)[:limit])
@@ -91,7 +91,10 @@ def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
 
 
 def recover_leases(broker: Broker, now: datetime, configs: RunConfigs, limit: int = ROWS_PER_SWEEP) -> int:
-    """Settle each attempt whose lease has run out, with the outcome crashed. The retry policy decides about a retry."""
+    """Settle each attempt whose lease is over as crashed. The retry policy decides whether a retry follows.
+
+    Returns how many attempts were settled.
+    """
     overdue = SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=now).order_by("wake_at")
     found = {execution.pk: execution for execution in read_rows(overdue[:limit], now)}
     recovered: list[int] = []
@@ -112,24 +115,30 @@ def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, confi
     if result.state is None:
         return False  # the lease was renewed or the attempt was settled meanwhile
     announce(result, message, execution.target_name)
-    # A retry is due at once, and a consumer starts the retry from its row, ahead of the queue. If no consumer does
-    # this within RETRY_GRACE, a sweep publishes the retry.
+    # A retry is due at once. A consumer starts the retry from its row, without a message. If no consumer does so within
+    # RETRY_GRACE, a sweep publishes the retry.
     if result.state is State.FAILED and not broker.embedded:
         park(execution, broker, now, result.error, result.retries)
     return True
 
 
 def _locked(condition: Q, limit: int, now: datetime) -> list[SchedulerExecution]:
-    """Lock the rows that have been overdue longest, except rows that another process has locked."""
+    """Lock and return rows that match the condition, oldest `wake_at` first.
+
+    Rows that another process has locked are left out.
+    """
     rows = SchedulerExecution.objects.filter(condition).order_by("wake_at")
     return read_rows(rows.select_for_update(skip_locked=True)[:limit], now)
 
 
 def publish_claimed(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH) -> int:
-    """Publish claimed rows whose message was never confirmed: the producer died, or the broker could not be reached."""
+    """Publish claimed rows whose `wake_at` has passed. Returns how many were published.
+
+    A row stays claimed, for example, if its producer died before the confirm or if the broker could not be reached.
+    """
     with transaction.atomic():
         overdue = _locked(Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now)
-        # Move `wake_at` first, so that no other sweep publishes the same rows again at once.
+        # Change `wake_at` first, so that no other sweep publishes the same rows at the same time.
         ids = [execution.pk for execution in overdue]
         if ids:
             rows = SchedulerExecution.objects.filter(pk__in=ids)
@@ -141,7 +150,7 @@ def publish_claimed(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH
 
 
 def publish_retries(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH) -> int:
-    """Publish retries whose message was never confirmed or did not arrive in time."""
+    """Publish retries whose message was never confirmed or did not arrive in time. Returns how many were published."""
     if broker.embedded:
         return 0
     late = Q(published_at=None, wake_at__lt=now - RETRY_GRACE) | Q(wake_at__lt=now - CONFIRMED_GRACE)

@@ -1,4 +1,4 @@
-"""`manage.py cleanup_executions` removes old executions. A schedule runs it at 3 AM; cron can run it too."""
+"""`manage.py cleanup_executions` removes old executions. `migrate` creates a schedule that runs it daily at 3 AM."""
 
 from __future__ import annotations
 

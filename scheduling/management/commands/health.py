@@ -1,4 +1,4 @@
-"""`manage.py health` is a container's health probe. It prints one line and exits with 0 if the process is healthy."""
+"""`manage.py health` is a container's health probe. It prints one line. The exit code 0 means healthy."""
 
 from __future__ import annotations
 

@@ -24,9 +24,11 @@ WSGI = Callable[..., Iterable[bytes]]
 class Command(BaseCommand):
     """Serves the project with gunicorn inside this process. So gunicorn uses this process's import path.
 
-    The command `python -m gunicorn` would add the working directory to the import path. It would read a
-    gunicorn.conf.py that is meant for another server. It would serve no static files in projects where only `runserver`
-    serves them.
+    The command `python -m gunicorn` is not used, for three reasons:
+
+    - It would add the working directory to the import path.
+    - It would read a gunicorn.conf.py that may be meant for another server.
+    - It would serve no static files in projects where only `runserver` serves static files.
     """
 
     help = "Serve this site with gunicorn, one process and a few threads. `up` starts it; a larger site has its own."
@@ -59,7 +61,7 @@ def _serve(base: Any, address: str, threads: int) -> None:
         "threads": threads,
         "graceful_timeout": 5,  # admin pages take milliseconds; only consumers need a long shutdown
         "loglevel": "warning",
-        "control_socket_disable": True,  # otherwise all servers of a user share one socket in the home folder
+        "control_socket_disable": True,  # otherwise all servers of a user share one control socket in the home folder
     }
 
     def load_config(self: Any) -> None:
@@ -72,9 +74,9 @@ def _serve(base: Any, address: str, threads: int) -> None:
 
 
 def application_of_project() -> WSGI:
-    """The project's WSGI application. If WhiteNoise does not serve the static files, a wrapper serves them."""
+    """The project's WSGI application. A wrapper serves the static files, unless WhiteNoise already serves them."""
     application = get_internal_wsgi_application()
     if not apps.is_installed("django.contrib.staticfiles") or any("whitenoise" in name for name in settings.MIDDLEWARE):
         return application
-    # `runserver` uses the same wrapper. Neither this command nor `up` is meant for the internet.
+    # `runserver` uses the same wrapper. This command and `up` are not meant for servers on the internet.
     return StaticFilesHandler(application) if isinstance(application, WSGIHandler) else application

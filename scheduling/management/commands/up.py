@@ -23,17 +23,18 @@ from scheduling.management.log_prefix import Prefixer, wants_colour
 from scheduling.management.welcome import Welcome
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C during the start. Shells give this code to every command that Ctrl-C ended."""
+"""The exit code after Ctrl-C during the start. It is the code that shells give to a command that Ctrl-C has ended."""
 
 SECONDS_ABOVE_CONSUMER = 5
-"""How many seconds a consumer may need to stop after the grace time of its runs is over."""
+"""The foreman waits this many seconds longer than the grace time of the runs. In these seconds, a consumer gives back
+its runs and stops."""
 
 
 class Command(BaseCommand):
     """Prepares the database, then starts the foreman, which runs the web server, producers and consumers."""
 
     help = "Migrate, then run the admin, a producer and a consumer together. Ctrl-C stops all of them."
-    requires_system_checks: list[str] = []  # `handle` runs the checks itself after it has made a secret key
+    requires_system_checks: list[str] = []  # `_prepare` runs the checks, after it has created a secret key
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """--host, --port, --no-demo, --producers, --consumers, --concurrency, --grace."""
@@ -49,7 +50,7 @@ class Command(BaseCommand):
         add("--grace", type=seconds, metavar="SECONDS", help=limit)
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        """Prepare the site, run it until it is told to stop, and exit with the foreman's exit code."""
+        """Prepare the site, run it until a stop signal, and exit with the foreman's exit code."""
         if os.name != "posix":
             raise CommandError("This command needs Linux or macOS. On Windows, run it inside WSL.")
         # Only this user may read SQLite's files, the secret key and report files. The processes that
@@ -128,7 +129,7 @@ class Command(BaseCommand):
         grace: int = get_conf().grace_seconds
         if options["grace"] is not None:
             grace = options["grace"]
-            env["CRON_GRACE_SECONDS"] = str(grace)  # a consumer must give its runs back before the foreman kills it
+            env["CRON_GRACE_SECONDS"] = str(grace)  # consumers must give back their runs before the foreman kills them
         path = [f"--pythonpath={options['pythonpath']}"] if options.get("pythonpath") else []
         specs = [ChildSpec(name, [*argv, *arguments, *path], env) for name, arguments in commands.items()]
         foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)

@@ -18,14 +18,14 @@ from scheduling.models import Attempt, Process, SchedulerExecution
 from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, span, warn
 
 CONSUMER_TIMEOUT = timedelta(minutes=30)
-"""If a consumer does not acknowledge a message in this time, RabbitMQ takes the message back. This value is
-RabbitMQ's default for `consumer_timeout`."""
+"""RabbitMQ's default for `consumer_timeout`. If a consumer does not acknowledge a message in this time, RabbitMQ takes
+the message back."""
 
 OLDEST = (3, 10)
 """The first version of RabbitMQ with at-least-once dead-lettering, which the wait queues need."""
 
 LOOKED_AT = 1000
-"""The number of newest attempts among which the doctor looks for a long run."""
+"""How many of the newest attempts the doctor reads to find a long run."""
 
 
 def examine(now: datetime, *, rows: bool = True) -> Iterator[Finding]:
@@ -34,7 +34,7 @@ def examine(now: datetime, *, rows: bool = True) -> Iterator[Finding]:
     Then compare the broker's message counts with the executions.
 
     Args:
-        rows: whether the database can be read. If not, the counts are not compared.
+        rows: whether the database can be read. Without the database, the counts are not compared.
     """
     try:
         broker = get_broker(get_conf().broker_url)

@@ -1,4 +1,4 @@
-"""Checks whether the database is reachable and recent enough, and whether its configuration suits claims and leases."""
+"""Checks whether the database can be reached, is new enough, and has a configuration that suits claims and leases."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def alias() -> str:
 
 @contextmanager
 def impatient() -> Iterator[BaseDatabaseWrapper]:
-    """Yield the database connection with short timeouts. A connection that is already open keeps its own timeouts."""
+    """Yield the database connection with short timeouts. A connection that is already open keeps its old timeouts."""
     connection = connections[alias()]
     config = connection.settings_dict
     former = dict(config["OPTIONS"])
@@ -176,7 +176,7 @@ def _clock(connection: BaseDatabaseWrapper) -> Finding:
 
 
 def judge_clock(before: float, theirs: float, after: float) -> Finding:
-    """Compare this host's clock with the clock of the database.
+    """A finding about the difference between this host's clock and the database's clock.
 
     Args:
         before: this host's time before the query, in epoch seconds.
@@ -184,7 +184,7 @@ def judge_clock(before: float, theirs: float, after: float) -> Finding:
         after: this host's time after the query, in epoch seconds.
     """
     skew = theirs - (before + after) / 2
-    certain = max(0.0, abs(skew) - (after - before) / 2)  # the part of the skew that a slow answer cannot explain
+    certain = max(0.0, abs(skew) - (after - before) / 2)  # without the part that a slow answer may have caused
     seen = f"This host's clock is {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} the database's."
     advice = "Run a time service (chrony, systemd-timesyncd) on every host: occurrences and leases are dated by hosts."
     if certain > SKEW_FAIL_SECONDS:

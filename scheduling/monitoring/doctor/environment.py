@@ -62,7 +62,7 @@ def zone_data() -> tuple[str, str]:
 
 
 def _system_version(folder: Path) -> str:
-    # Distributions ship one of these files. +VERSION holds the version; tzdata.zi begins with "# version 2025b".
+    # A system has one of these files. +VERSION contains only the version; tzdata.zi begins with "# version 2025b".
     for name, prefix in (("+VERSION", ""), ("tzdata.zi", "# version ")):
         try:
             with (folder / name).open() as file:

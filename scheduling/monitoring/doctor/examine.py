@@ -1,4 +1,4 @@
-"""Runs the checks of every area in order. A check that fails does not stop the others."""
+"""Runs the checks of every area in order. If a check raises an exception, the other areas are still checked."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ AREAS = ("settings", "database", "broker", *_READS_ROWS)
 
 
 def examine(now: datetime, only: Collection[str] = AREAS) -> Report:
-    """Run the checks of the areas in `only`. A check that raises an exception gives a finding instead."""
+    """Run the checks of the areas in `only`. An exception in a check is reported as a finding."""
     report: Report = []
 
     def add(area: str, findings: Iterable[Finding]) -> None:

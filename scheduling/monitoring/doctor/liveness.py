@@ -1,4 +1,4 @@
-"""Judges whether the process of this host or container is healthy. The command `health` uses this module."""
+"""Decides whether the process of this host or container is healthy. The command `health` uses this module."""
 
 from __future__ import annotations
 
@@ -29,10 +29,13 @@ class Liveness:
 
 
 def of_process(kind: str, now: datetime, seconds: float | None = None, host: str = "") -> Liveness:
-    """Judge the latest heartbeat of a producer or consumer of this host (or container).
+    """Whether a producer or consumer of this host (or container) is healthy. Its latest heartbeat decides.
 
     Args:
-        seconds: how many seconds old the heartbeat may be. With None, the limit is the same as in `Process.is_alive`.
+        kind: a value of `Process.Kind`.
+        seconds: the maximum age of the heartbeat, in seconds. With None, the limit is the same as in
+            `Process.is_alive`.
+        host: the host name in the process's row; if empty, the name of this host.
     """
     host = host or socket.gethostname()[:255]
     try:
@@ -56,8 +59,8 @@ def of_web(port: int, host: str = "127.0.0.1") -> Liveness:
 
     This probe does not query the database, because a database outage is no reason to restart the web server.
     """
-    # The request needs an allowed host name, because Django logs an error for other names. A redirect is
-    # healthy, too.
+    # The request contains an allowed host name, because Django logs an error for any other name. A redirect counts as
+    # healthy.
     name = next((name.removeprefix(".") for name in settings.ALLOWED_HOSTS if name != "*"), "localhost")
     try:
         with closing(http.client.HTTPConnection(host, port, timeout=WEB_SECONDS)) as connection:

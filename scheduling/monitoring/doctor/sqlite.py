@@ -14,8 +14,8 @@ from scheduling.monitoring.findings.finding import Finding, fail, ok
 NETWORK = frozenset(
     {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "glusterfs", "fuse.sshfs", "fuse.glusterfs"}
 )
-"""Network file systems. The journal mode WAL does not work on a network file system, because WAL needs locks and memory
-that hosts cannot share."""
+"""Network file systems. The journal mode WAL does not work on them, because WAL needs locks and memory that different
+hosts cannot share."""
 
 
 def missing(connection: BaseDatabaseWrapper) -> Finding | None:
@@ -83,7 +83,7 @@ def file_system(file: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     for line in lines:
         _device, point, kind, *_rest = line.split(" ")
         path = Path(point.replace("\\040", " "))
-        # If two file systems are mounted at one mount point, the later mount hides the earlier one.
+        # If two file systems are mounted at the same place, the later mount hides the earlier mount.
         if resolved.is_relative_to(path) and len(path.parts) >= depth:
             found, depth = kind, len(path.parts)
     return found

@@ -12,7 +12,7 @@ from django.db.models import QuerySet
 from scheduling.models.counts import Count, count
 
 NAMED_ROWS = 5
-"""The maximum number of rows that a finding names. Further rows are only counted."""
+"""The maximum number of rows that a finding names. All further rows are only counted."""
 
 
 class Level(StrEnum):
@@ -87,12 +87,12 @@ def named(
 ) -> Iterator[Finding]:
     """Yield the finding with the names of the first rows and the number of all rows.
 
-    If there are no rows, yield an OK finding with the sentence `fine`. If there are no rows and `fine` is empty, yield
-    nothing.
-
     Args:
         finding: the finding to complete. The sentence `finding.seen` may contain the placeholder `%(count)s` and a
             placeholder for each of `facts`.
+        describe: makes the `Named` of a row.
+        fine: the sentence of the OK finding that is yielded if there are no rows. If this sentence is empty, nothing is
+            yielded then.
     """
     first = list(rows[: NAMED_ROWS + 1])
     shown = [describe(row) for row in first[:NAMED_ROWS]]

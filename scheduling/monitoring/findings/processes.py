@@ -13,7 +13,7 @@ from scheduling.models import Process, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
 
 REMEMBERED = timedelta(days=1)
-"""A silent process is reported for this long. Sweeps recover the runs of a silent process much earlier."""
+"""How long a silent process is reported. Sweeps recover the runs of a silent process much earlier."""
 
 Queue = SchedulerExecution.Queue
 
@@ -21,13 +21,13 @@ Queue = SchedulerExecution.Queue
 def fell_silent(now: datetime) -> QuerySet[Process]:
     """The processes that fell silent in the last day.
 
-    A killed process stays silent for ever. After a day, the process is left out, because it no longer needs attention.
+    A killed process stays silent for ever. After a day, it no longer needs attention and is left out.
     """
     return Process.objects.silent(now).filter(heartbeat_at__gte=now - REMEMBERED).order_by("-heartbeat_at")
 
 
 def examine(now: datetime) -> Iterator[Finding]:
-    """Say whether a process of each required kind is alive, and which processes fell silent."""
+    """Report whether every required kind of process is alive, and which processes fell silent."""
     if producers := Process.objects.alive(now, Process.Kind.PRODUCER).count():
         yield ok("producers", f"{counted(producers, 'producer')} at work.")
     else:

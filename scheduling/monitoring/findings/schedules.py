@@ -21,14 +21,14 @@ VERY_LATE = timedelta(minutes=5)
 
 IN_A_ROW = 3
 STREAK_RUNS = 10
-"""The number of last runs that are read to count how often a schedule failed in a row."""
+"""How many of a schedule's last runs are read to count the failures in a row."""
 
 LOOKED_AT = 1_000
 """How many of the newest failures are read to find schedules that fail repeatedly."""
 
 
 def examine(now: datetime) -> Iterator[Finding]:
-    """Find what prevents active schedules from running on time, and what makes active schedules fail."""
+    """Find active schedules that cannot run, are late, or fail again and again."""
     yield from list(_code()) or [ok("code", "The code of every active schedule is registered here.")]
     yield from _plans()
     yield from _overdue(now)
@@ -48,8 +48,8 @@ def _code() -> Iterator[Finding]:
 
 
 def _plans() -> Iterator[Finding]:
-    # Schedules that cannot be planned and schedules that are finished have no next run. The index on `next_run_at`
-    # finds these schedules quickly.
+    # A schedule has no next run if it cannot be planned or is finished. The index on `next_run_at` finds these
+    # schedules quickly.
     idle = Scheduler.objects.filter(status=True, next_run_at__isnull=True).order_by("pk")
     broken = fail(
         "plans",
