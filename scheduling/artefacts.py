@@ -1,7 +1,7 @@
 """Collects the links to the artefacts of an execution.
 
-An app that stores files for executions registers a provider of links in its `AppConfig.ready`. So the execution's page
-can show the links of all apps without importing the apps.
+An app that stores files for executions registers a provider in its `AppConfig.ready`. The provider returns links. The
+execution's page then shows the links of all apps without importing the apps.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ Link = tuple[str, str]
 """The text and the URL of a link."""
 
 Provider = Callable[[int], Iterable[Link]]
-"""Takes an execution's key and returns the links to the execution's artefacts."""
+"""Takes the id of an execution and returns the links to the execution's artefacts."""
 
 _providers: list[Provider] = []
 
 
 def register(provider: Provider) -> None:
-    """Add a provider that `links_for` will ask. Registering the same provider again changes nothing."""
+    """Add a provider. A provider that is registered already is not added again."""
     if provider not in _providers:
         _providers.append(provider)
 
@@ -30,8 +30,8 @@ def register(provider: Provider) -> None:
 def links_for(execution_id: int) -> list[Link]:
     """The links of all providers, in the order in which the providers were registered.
 
-    If a provider raises an error, the error is logged and the provider's links are left out. The execution's page must
-    open in spite of the error.
+    If a provider raises an error, the error is logged and the provider's links are left out. The execution's page can
+    still be shown.
     """
     found: list[Link] = []
     for provider in _providers:

@@ -44,7 +44,7 @@ def check_secret_key(**_kwargs: Any) -> list[CheckMessage]:
 
 @register("scheduling")
 def check_databases(**_kwargs: Any) -> list[CheckMessage]:
-    """W001: SQLite without WAL and immediate transactions can fail with "database is locked"."""
+    """W001: a SQLite database lacks WAL or immediate transactions, so "database is locked" errors may occur."""
     return [
         Warning(
             f"DATABASES[{alias!r}] is SQLite without WAL and immediate transactions; "
@@ -98,10 +98,10 @@ def check_params(databases: Sequence[str] | None = None, **_kwargs: Any) -> list
 
 
 def _has_columns(connection: Any, model: type[Model], *relations: str) -> bool:
-    """Whether a database has the tables and columns of a model and of its related models.
+    """Whether a database has the tables and columns of a model and of the models to which `relations` point.
 
-    `migrate` runs the checks before it changes anything. At that time, a first installation has no tables, and the
-    tables of an upgrade still have the columns of the previous version.
+    `migrate` runs the checks before it changes anything. At that time, a first installation has no tables. During an
+    upgrade, the tables still have the columns of the previous version.
     """
     related: list[Any] = [model._meta.get_field(name).related_model for name in relations]
     tables = set(connection.introspection.table_names())

@@ -1,8 +1,8 @@
 """Reads the Django settings of this app into one frozen object with checked values.
 
-Every setting has a default and bounds. An unusable value raises a `ConfError`. The error names the setting, its value
-and the allowed values. The error never shows the broker URL, because the URL may contain a password. The system
-check (`checks.py`) and the commands show this text. No other module reads `django.conf.settings.CRON_*`.
+Every setting has a default and bounds. An unusable value raises a `ConfError`. The text of the error names the setting,
+its value and the allowed values. It never shows the broker URL, because the URL may contain a password. The system
+checks (`checks.py`) and the commands show this text. No other module reads `django.conf.settings.CRON_*`.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Conf:
     time_limit_seconds: int = 0
     """Default time limit of a run in seconds; 0 means no limit."""
     output_max_bytes: int = 1_000_000
-    """Bytes of output that are kept of an attempt: half from the beginning of the output, half from its end."""
+    """How many bytes of an attempt's output are kept: half from the beginning, half from the end."""
     commands: tuple[str, ...] = DEFAULT_COMMANDS
     retention_days: int = 30
 
@@ -95,7 +95,7 @@ def _words(_name: str, value: Any) -> tuple[str, ...]:
 def _broker(name: str, value: Any) -> str:
     url = str(value).strip()
     if not url.startswith(("database://", "amqp://", "amqps://")):
-        # The message does not repeat the value, because it may contain a password.
+        # The message does not repeat the value, because the value may contain a password.
         raise ConfError(f"{name} must begin with database://, amqp:// or amqps://.")
     return url
 
@@ -125,7 +125,7 @@ NAMES = (*_READERS, *_RETRY_READERS)
 
 
 def problems() -> list[str]:
-    """One sentence for each unusable setting. The list is empty if `get_conf` will succeed."""
+    """One sentence for each unusable setting; an empty list if all settings are usable."""
     return _read()[1]
 
 

@@ -1,6 +1,6 @@
 """Defines the Protocol that every transport implements, and the errors that a transport raises.
 
-The same tests (tests/contract) run on every adapter and every database.
+The tests in `tests/contract` run against every transport and every database.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class BrokerUnavailable(BrokerError):
 
 
 class BrokerRefused(BrokerUnavailable):
-    """The broker answers and refuses our user, password, virtual host or permissions. Only an operator can fix this."""
+    """The broker answers, but refuses our user, password, virtual host or permissions. An operator must fix them."""
 
 
 class TopologyMismatch(BrokerError):
@@ -36,14 +36,14 @@ class FailedQueueBusy(BrokerError):
 
 @dataclass(frozen=True)
 class Delivery:
-    """A message that the broker has handed to this process and that this process must answer.
+    """A message that the broker has given to this process. The process must answer it.
 
     Args:
-        tag: what the adapter needs to answer the message; None if no message waits for an answer.
+        tag: identifies the message when the transport answers the broker; None if the broker expects no answer.
         message_id: the id that the sender gave a foreign message; empty if the sender gave no id.
         earlier: how often a foreign message was retried before this project received it.
-        from_row: whether the message was just made from the execution's row. Such a message is not compared with the
-            row again.
+        from_row: whether the message was just made from the execution's row. If so, the message is not compared with
+            the row again.
     """
 
     message: TaskMessage
@@ -55,27 +55,27 @@ class Delivery:
 
 @dataclass(frozen=True)
 class Parked:
-    """One message of the failed queue, unchanged. Only the adapter uses `tag`."""
+    """One message of the failed queue, with its original bytes. Only the transport uses `tag`."""
 
     body: bytes
     message_id: str = ""
     reason: str = ""
-    """Why the adapter could not read the body as a task; empty if the adapter could read the body."""
+    """The error that was recorded when the message was parked; empty if the message names no error."""
     deaths: dict[tuple[str, str], int] = field(default_factory=dict)
-    """How often the broker itself moved the message to another queue, by the queue that it left and the reason."""
+    """Maps (queue, reason) to the number of times that the broker moved the message out of that queue."""
     tag: Any = None
 
 
 class ParkedSession(Protocol):
-    """The failed queue while one process holds the queue. Messages that are not removed stay there, in their order."""
+    """Exclusive access to the failed queue. Messages that are not removed stay in the queue, in the same order."""
 
     messages: Sequence[Parked]
 
     def remove(self, parked: Sequence[Parked]) -> None:
-        """Take messages out of the queue."""
+        """Remove messages from the queue."""
 
     def identify(self, parked: Sequence[Parked]) -> list[Parked]:
-        """Give messages a lasting `message_id`; returns the messages that received a `message_id`.
+        """Give each message a permanent `message_id`; returns the messages for which this succeeded, with their ids.
 
         Raises:
             BrokerUnavailable: the broker cannot be reached now.
@@ -84,10 +84,12 @@ class ParkedSession(Protocol):
 
 @dataclass(frozen=True)
 class Counts:
-    """The numbers of messages in the broker's queues, by our own queue names. None stands for an unknown number."""
+    """How many messages the broker's queues hold."""
 
     ready: dict[str, int]
+    """Maps our own name of a work queue (such as `main`) to the number of messages that wait in it."""
     failed: int | None = None
+    """The number of messages in the failed queue; None if the number is unknown."""
 
 
 class Broker(Protocol):
@@ -103,22 +105,23 @@ class Broker(Protocol):
         """Make sure that the queues exist.
 
         Args:
-            queue: the work queue whose retries this process will send to wait queues; empty if it sends no retries.
-            delays_ms: delays that these retries will need.
+            delays_ms: the delays of the retries that this process may publish.
+            queue: the work queue of these retries; empty if this process publishes no retries.
 
         Raises:
             TopologyMismatch, BrokerUnavailable
         """
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
-        """The milliseconds that a retry will really wait: the delay nearest to `delay_ms` that the transport offers.
+        """The milliseconds that a retry will really wait. A transport may offer only certain delays.
 
         Args:
-            drawn: the delay was drawn at random, so the result may be shorter. Any other delay is never shortened.
+            delay_ms: the wanted delay.
+            drawn: whether the wanted delay was drawn at random. Only then may the result be shorter than `delay_ms`.
         """
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
-        """Hand messages to the broker; returns the execution ids that the broker confirmed.
+        """Publish messages; returns the execution ids whose messages the broker confirmed.
 
         Raises:
             BrokerUnavailable: no message was confirmed. Some messages may have arrived, but publishing again is safe.
@@ -127,28 +130,28 @@ class Broker(Protocol):
     def consume(self, queue: str, prefetch: int) -> None:
         """Start consuming, with at most `prefetch` unanswered messages. Returns at once.
 
-        A `prefetch` of 0 stops consuming and gives back the messages that were not taken. If the broker is
+        A `prefetch` of 0 stops consuming and gives back the messages that `take` has not returned. If the broker is
         unreachable, the transport tries again in the background.
         """
 
     def ready(self, queue: str, now: datetime) -> bool:
         """Whether `take` may return a message. The check is cheap and takes no lock.
 
-        The call also makes the descriptor of `fileno` unreadable.
+        The call also resets the descriptor of `fileno`: the descriptor is not readable until the next message arrives.
         """
 
     def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """Take at most `limit` messages, or none, without waiting.
+        """Take at most `limit` messages. Does not wait if there are fewer messages.
 
-        Call `take` in the transaction that starts the attempts, because the database transport locks the rows of the
-        messages until that transaction ends.
+        Call `take` in the transaction that starts the attempts. The database transport locks the rows of the messages
+        until that transaction ends.
         """
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Give back deliveries that were taken and could not be started. `take` returns them again."""
+        """Give back deliveries that could not be started. A later `take` returns them again."""
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """Tell the broker that the message is handled. The message leaves the queue."""
+        """Tell the broker that the message is handled. The broker then removes the message from the queue."""
 
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
         """Publish `message` so that it arrives after a delay, and answer `delivery`.
@@ -157,14 +160,14 @@ class Broker(Protocol):
             delay_ms: a result of `delay`.
 
         Returns:
-            Whether the broker confirmed `message`. If not, only the row holds the retry, and a sweep publishes it.
+            Whether the broker confirmed `message`. If not, a later sweep publishes the retry from the row.
         """
 
     def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
         """Park `message` in the failed queue and answer `delivery`; returns whether the broker confirmed `message`."""
 
     def failed_queue(self) -> AbstractContextManager[ParkedSession]:
-        """Hold the failed queue exclusively and read its messages. Call it only if `has_failed_queue` is true.
+        """Read the failed queue with exclusive access. Call this method only if `has_failed_queue` is true.
 
         Raises:
             FailedQueueBusy, BrokerUnavailable
@@ -178,7 +181,7 @@ class Broker(Protocol):
         """
 
     def fileno(self) -> int | None:
-        """A descriptor that becomes readable when messages arrive; None if the caller must poll."""
+        """The descriptor that becomes readable when messages arrive; None if the caller must poll."""
 
     def close(self) -> None:
-        """Give back the messages that were taken and not answered, then disconnect."""
+        """Give the unanswered messages back to the broker and disconnect."""

@@ -1,7 +1,8 @@
 """The database transport: the executions table itself is the queue.
 
 The messages are the rows in state queued and the due rows in state retrying. Consumers lock these rows with
-SKIP LOCKED. SQLite has no row locks: there, the immediate transaction around `take` admits one consumer at a time.
+SKIP LOCKED. SQLite has no row locks. On SQLite, `take` runs in an immediate transaction, so only one consumer at a time
+can take messages.
 """
 
 from __future__ import annotations
@@ -24,10 +25,11 @@ from scheduling.processes.set_aside import read
 
 READ_AHEAD = 32
 ISOLATE_SECONDS = 60.0
-"""After a row could not be read, rows are read with a savepoint for this long."""
+"""How long reads use a savepoint after a row could not be read."""
 
 KEEP_SECONDS = 0.05
-"""How long `take` offers rows that were read ahead. A short time makes it rare that two consumers try the same row."""
+"""How long `take` may return rows that it has read ahead. If this time is short, two consumers rarely try to start the
+same row."""
 
 
 Due = tuple[datetime, int, TaskMessage]
@@ -44,7 +46,7 @@ def _due(rows: QuerySet) -> list[Due]:
 
 
 class DatabaseBroker:
-    """A transport without a broker: each row is a message, and the row's next state is the answer."""
+    """A transport without a broker. Each row is a message; a change of the row's state answers the message."""
 
     embedded = True
     has_failed_queue = False
@@ -54,10 +56,10 @@ class DatabaseBroker:
         self._ahead_until = self._isolate_until = 0.0
 
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
-        """Do nothing: there are no queues, and a delay is a column of the row."""
+        """Do nothing: there are no queues to declare."""
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
-        """Return the wanted delay unchanged, or 0 for the immediate queue, which has no delays."""
+        """Return `delay_ms` unchanged; 0 for the immediate queue, whose retries never wait."""
         return 0 if queue == SchedulerExecution.Queue.IMMEDIATE else delay_ms
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
@@ -68,17 +70,16 @@ class DatabaseBroker:
         """Do nothing: `take` reads the table."""
 
     def ready(self, queue: str, now: datetime) -> bool:
-        """Whether the index holds a due row. The query runs outside any transaction."""
+        """Whether a waiting row is due. Call it outside a transaction, so that the query locks nothing."""
         waiting = [State.QUEUED.value, State.RETRYING.value]
         return SchedulerExecution.objects.filter(state__in=waiting, queue=queue, wake_at__lte=now).exists()
 
     def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
         """Lock and return the rows that have been due longest.
 
-        If there is a backlog, `take` reads extra rows and keeps them for the next calls. The extra rows are no longer
-        locked in those calls. This is safe, because the start of an attempt is a compare-and-set. Reading ahead also
-        saves time: if another consumer has started a row, one update is wasted, but a query takes longer than ten
-        updates.
+        If there is a backlog, `take` reads extra rows and returns them in the next calls, without locks. Another
+        consumer may have started such a row by then. The compare-and-set at the start then refuses the second start,
+        so one update is wasted. Reading ahead still saves time, because a query takes longer than ten updates.
         """
         if time.monotonic() > self._ahead_until:
             self._ahead.clear()
@@ -91,13 +92,13 @@ class DatabaseBroker:
         return [self._ahead.popleft() for _ in range(min(limit, len(self._ahead)))]
 
     def _read(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """The rows at the head of the queue, found with one query for each state.
+        """The deliveries at the head of the queue, found with one query for each state.
 
         A single query for both states would sort the whole backlog instead of reading the head of an index.
 
         Raises:
-            Exception: a row cannot be read. For a minute, the next calls set unreadable rows aside. The calls do not
-                always do so, because each call would then need a savepoint.
+            Exception: a row cannot be read, or the database has failed. After an unreadable row, all calls in the next
+                `ISOLATE_SECONDS` set unreadable rows to failed. These calls need a savepoint, other calls do not.
         """
         found: list[Due] = []
         for state in (State.RETRYING, State.QUEUED):
@@ -118,10 +119,10 @@ class DatabaseBroker:
             raise
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Do nothing: the rows were unlocked when the transaction that took them ended."""
+        """Do nothing: the end of the transaction has unlocked the rows."""
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """Do nothing: the settled row is the answer."""
+        """Do nothing: the new state of the row is the answer."""
 
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
         """Return True: the row in state retrying is the waiting message."""
@@ -132,7 +133,7 @@ class DatabaseBroker:
         return True
 
     def failed_queue(self) -> AbstractContextManager[ParkedSession]:
-        """Raise an error: this transport has no failed queue, only the rows of the failed inbox."""
+        """Raise NotImplementedError: this transport has no failed queue, only the rows of the failed inbox."""
         raise NotImplementedError
 
     def counts(self) -> Counts:
@@ -143,7 +144,7 @@ class DatabaseBroker:
         return Counts(ready=ready, failed=rows.filter(state=State.FAILED.value).count())
 
     def fileno(self) -> int | None:
-        """Return None: rows cannot announce messages, so callers poll."""
+        """Return None: the table cannot announce new rows, so callers must poll."""
         return None
 
     def close(self) -> None:

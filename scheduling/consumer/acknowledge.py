@@ -1,4 +1,4 @@
-"""Tells the broker how a delivery ended, after the execution's row was written."""
+"""Answers the broker for each delivery, after the execution's row was written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ log = get_logger(__name__)
 
 
 class Answers:
-    """Answers the broker for settled attempts. If the broker cannot be reached, a sweep publishes missing messages."""
+    """Answers the broker. If the broker cannot be reached, a later sweep publishes the missing messages."""
 
     def __init__(self, broker: Broker, queue: str) -> None:
         self.broker, self.queue = broker, queue
@@ -40,7 +40,8 @@ class Answers:
     def not_started(self, arrival: Arrival, now: datetime) -> None:
         """Answer a message that started no attempt.
 
-        A copy is acknowledged. A message that does not belong to the row that it names is parked in the failed queue.
+        A copy is acknowledged. If the message does not belong to the row that it names, the message is parked in the
+        failed queue.
         """
         context = {"execution": arrival.delivery.message.execution_id}
         if arrival.foreign:
@@ -54,7 +55,7 @@ class Answers:
         """Create executions for messages that this project did not publish.
 
         Raises:
-            django.db.DatabaseError: the database cannot be reached. The deliveries are given back and tried again.
+            django.db.DatabaseError: the database cannot be reached. The remaining deliveries are given back.
         """
         for number, delivery in enumerate(deliveries):
             try:
@@ -63,19 +64,19 @@ class Answers:
                 if is_away(error):
                     self.broker.release(deliveries[number:])
                     raise
-                # The database works but refuses this message. The message must not block the messages behind it.
+                # The database works but refuses this message. Park it, so that it does not block the next messages.
                 log.error("A message cannot be recorded and is parked in the failed queue: %s", error)
                 reason = f"It cannot be recorded: {error!s:.1000}"
                 self.park_foreign(delivery, reason, now)
 
     def refused(self, delivery: Delivery, error: Exception, now: datetime) -> None:
-        """Handle a delivery that cannot be started: set its row to failed and park its message in the failed queue."""
+        """Handle a delivery that cannot be started. The row becomes failed, and the message is parked."""
         if delivery.message.execution_id is not None:
             fail_row(delivery.message.execution_id, error, now)
         self.park_foreign(delivery, f"It cannot be started: {error!s:.1000}", now)
 
     def park_foreign(self, delivery: Delivery, reason: str, now: datetime) -> None:
-        """Park a message that has no execution. A producer's next sync gives the message a row in the failed inbox."""
+        """Park a message in the failed queue. If the message has no row, a producer's next sync makes the row."""
         failed = FailedMessage(delivery.message, now, reason, delivery.earlier)
         self.broker.dead_letter(delivery, failed, reason)
 
@@ -100,7 +101,7 @@ class Answers:
             if self.broker.dead_letter(run.delivery, failed, result.error) and not self.broker.embedded:
                 mark_parked(run.execution_id, message.attempt, now)
         elif result.state is State.CLAIMED:
-            # The run was given back. Its next attempt has a new number, so it needs a new message.
+            # The execution waits again. Its next attempt has a new number and so needs a new message.
             again = replace(message, attempt=message.attempt + 1)
             try:
                 if message.execution_id in self.broker.publish([again], self.queue):

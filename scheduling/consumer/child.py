@@ -1,7 +1,7 @@
 """The code that runs inside a child: take a task from the channel, call the handler, report the outcome.
 
-A child never writes the execution's row: the supervisor (the main process of the consumer) settles the attempt. A child
-opens a database connection only if the handler does.
+A child never writes the execution's row. The supervisor (the main process of the consumer) settles the attempt. A child
+has a database connection only if a handler has opened one.
 """
 
 from __future__ import annotations
@@ -33,22 +33,22 @@ from scheduling.logs import RunLogger, level_name
 from scheduling.logs import validate as validate_level
 
 LEVEL_MARK = "\x1e"
-"""The first character of a line with a log level. Such a line is: LEVEL_MARK, level, LEVEL_MARK, text."""
+"""Encloses the level at the beginning of a logged line: LEVEL_MARK, level, LEVEL_MARK, text."""
 
 TRACEBACK_LIMIT = 64_000
-"""The longest traceback in characters. The middle of a longer traceback is left out."""
+"""The maximum length of a traceback in characters. A longer traceback loses its middle part."""
 RESULT_LIMIT = 10_000
 
 
 class Terminated(BaseException):
-    """Raised by SIGTERM while a handler runs, so that the handler's `finally` blocks run."""
+    """SIGTERM raises this exception in a running handler, so that the handler's `finally` blocks run."""
 
 
 class MarkedFormatter(logging.Formatter):
-    """Formats log records for the supervisor and adds their level."""
+    """Formats log records for the supervisor."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Put the level before every line of the record, so that all lines of a traceback have the record's level."""
+        """Put the record's level before each of its lines, including the lines of a traceback."""
         text = super().format(record)
         mark = f"{LEVEL_MARK}{level_name(record.levelno)}{LEVEL_MARK}"
         return "\n".join(mark + line for line in text.splitlines() or [""])
@@ -77,7 +77,7 @@ def main(channel: socket.socket) -> int:
         try:
             channel.sendall(_packed(answer, task))
         except OSError:
-            return 0  # the supervisor has died; another process recovers the run when its lease has run out
+            return 0  # the supervisor has died; another process settles the run after the lease has run out
         if task.get("fresh") or answer.get("terminated"):
             with suppress(Exception):
                 connections.close_all()
@@ -96,11 +96,11 @@ def _configure_logging() -> None:
 
 
 def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
-    """Call the handler and describe the outcome as data. Every exception becomes an outcome."""
+    """Call the handler; returns the outcome as JSON data. Every exception becomes an outcome."""
     _terminable(True)
     try:
-        # The handler runs in a copy of the context, so changes of context variables, such as the active language and
-        # time zone, end with the run.
+        # The handler runs in a copy of the context. So its changes of context variables (for example of the active
+        # language or time zone) end with the run.
         return contextvars.copy_context().run(_call, task, channel)
     except Terminated:
         return _failed(sys.exc_info()[1], terminated=True)
@@ -114,7 +114,8 @@ def _call(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
         params = validate(handler, merge(task["target_params"], task["params"]))
         result = _run(handler, params, task, channel)
     except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
-        # A missing handler is retried, because a rolling deploy may bring it. Invalid params stay invalid.
+        # If the handler is unknown, a retry can help, because a rolling deploy may still add the handler. A retry does
+        # not help against the other two errors.
         return _failed(error, retryable=isinstance(error, UnknownHandler))
     except RetryableError as error:
         return _failed(error, retry_after=error.retry_after)
@@ -159,13 +160,13 @@ def _error(error: BaseException | None) -> dict[str, Any]:
     name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
     trace = error.__traceback__
     while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next  # leave out our own frames
+        trace = trace.tb_next  # leave out the frames of this module
     try:
         message = str(error)
         text = "".join(traceback.format_exception(kind, error, trace))
     except Terminated:
         raise
-    except BaseException:  # `__str__` may be code of the project, and may raise any exception, even SystemExit
+    except BaseException:  # `__str__` may be the project's code and may raise any exception, even SystemExit
         message, text = "(the error could not be shown)", ""
     if len(text) > TRACEBACK_LIMIT:
         text = text[: TRACEBACK_LIMIT // 2] + "\n... left out ...\n" + text[-TRACEBACK_LIMIT // 2 :]
@@ -173,7 +174,10 @@ def _error(error: BaseException | None) -> dict[str, Any]:
 
 
 def _packed(frame: dict[str, Any], task: dict[str, Any]) -> bytes:
-    """Pack a frame and add the execution's id and the attempt's number. Fields that JSON cannot hold are left out."""
+    """Add the execution's id and the attempt's number to a frame and pack it.
+
+    If packing fails, only the fields that are texts, integers or booleans are kept.
+    """
     attempt = {name: task["run"][name] for name in ("execution_id", "attempt")}
     try:
         return framing.pack(frame | attempt)
@@ -183,7 +187,7 @@ def _packed(frame: dict[str, Any], task: dict[str, Any]) -> bytes:
 
 
 def _portable(result: Any) -> Any:
-    """The handler's result if it is small JSON data, otherwise None. An unusable result does not make the run fail."""
+    """The handler's result if it is small JSON data, otherwise None. An unusable result does not fail the run."""
     if type(result) not in (str, int, float, bool, dict, list):
         return None
     try:
@@ -191,7 +195,7 @@ def _portable(result: Any) -> Any:
         framing.FrameReader().feed(body)
     except Terminated:
         raise
-    except BaseException:  # for example keys that JSON refuses, cycles, or a `__str__` that raises
+    except BaseException:  # for example because of keys that JSON refuses, cycles, or a `__str__` that raises
         return None
     return result if len(body) < RESULT_LIMIT else None
 

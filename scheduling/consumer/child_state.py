@@ -1,8 +1,8 @@
 """Records the state of a child process before its first run, and restores that state after each run.
 
 A child runs many handlers, one after the other. A change that one handler makes to the process must not affect the
-next handler. `ChildState.restore` undoes the changes that it can undo, and returns False if other changes remain. The
-child is then replaced.
+next handler. `ChildState.restore` undoes most kinds of changes. If any change remains, `restore` returns False, and the
+child is replaced.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ _DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
 _THREADS = "/proc/self/task"
 _LOGGERS = ("", "scheduling.run")
 _KEPT_FROM = 64
-"""The lowest number for the duplicates of descriptors 0, 1 and 2, from which `restore` makes 0, 1 and 2 again."""
+"""The duplicates of descriptors 0, 1 and 2 get this number or higher numbers. `restore` copies the duplicates back."""
 
 
 class ChildState:
-    """A snapshot of the process. It is made once, before the first run, while no database connection is open."""
+    """A snapshot of the process. Make it once, before the first run, while no database connection is open."""
 
     def __init__(self) -> None:
         self._kept = {number: fcntl(number, F_DUPFD_CLOEXEC, _KEPT_FROM) for number in (0, 1, 2)}
@@ -62,7 +62,7 @@ class ChildState:
     def restore(self) -> bool:
         """Restore the process; returns whether the child can be used again.
 
-        The child cannot be used again if restoring failed or if a change remains that cannot be undone.
+        The result is False if restoring failed or if a change remains.
         """
         try:
             self._restore_signals()  # first, because an alarm that the handler has set could end the process
@@ -87,14 +87,14 @@ class ChildState:
             signal.pthread_sigmask(signal.SIG_SETMASK, self._mask)
 
     def _restore_streams(self) -> None:
-        # Replace the stream objects before the descriptors: a stream that a handler made may own its descriptor, and
-        # then closes the descriptor when the stream is deleted.
+        # Replace the stream objects before the descriptors. A handler may have installed a stream object that closes
+        # its descriptor when the object is deleted.
         remade = (sys.stdin, sys.stdout, sys.stderr) != self._streams or not all(map(_usable, self._streams))
         if remade:
             sys.stdin = sys.stdout = sys.stderr = self._streams[0]
         changed = [number for number, born in self._standard.items() if _identity(number) != born]
         if changed:
-            connections.close_all()  # a database connection may use the number of a standard descriptor that was closed
+            connections.close_all()  # a connection may have got the number of a closed standard descriptor
         for number in changed:
             os.dup2(self._kept[number], number)
         if remade:
@@ -151,7 +151,7 @@ def _logger_state(logger: logging.Logger) -> dict[str, Any]:
 
 
 def open_streams() -> tuple[TextIO, TextIO, TextIO]:
-    """Make new `sys.stdin`, `sys.stdout` and `sys.stderr`. Closing them does not close descriptors 0, 1 and 2."""
+    """Make and return new `sys.stdin`, `sys.stdout` and `sys.stderr`. Closing them leaves descriptors 0 to 2 open."""
     sys.stdin = open(0, encoding="utf-8", errors="backslashreplace", closefd=False)  # noqa: SIM115
     sys.stdout, sys.stderr = _writer(1), _writer(2)
     return sys.stdin, sys.stdout, sys.stderr
@@ -177,7 +177,7 @@ def _identity(number: int) -> Identity | None:
 
 
 def _descriptors() -> dict[int, Identity]:
-    """The open descriptors. The descriptor that `listdir` opened is closed already, so it has no identity."""
+    """The open descriptors by number. The descriptor that `listdir` itself used is closed by now and left out."""
     identities = {number: _identity(number) for number in map(int, os.listdir(_DESCRIPTORS))}
     return {number: found for number, found in identities.items() if found is not None}
 
@@ -203,19 +203,19 @@ def _restore_connection(connection: BaseDatabaseWrapper) -> None:
     if connection.in_atomic_block or connection.needs_rollback:
         with suppress(Exception):
             connection.close()
-        del connections[connection.alias]  # a wrapper that is closed inside an atomic block stays in that block
+        del connections[connection.alias]  # `close` does not end the atomic block, so the wrapper is removed
         return
     try:
         connection.close_if_unusable_or_obsolete()  # also closes a connection whose autocommit was changed
         if connection.connection is not None:
-            # This ends a transaction that the handler began with SQL. Without a transaction, nothing is sent.
+            # This ends a transaction that the handler began with SQL. If there is no transaction, nothing is sent.
             connection.connection.rollback()
     except Exception:
         connection.close()
 
 
 def _of_connections() -> set[Any]:
-    """The numbers of the descriptors of open database connections; for SQLite, the identities of the files instead."""
+    """The descriptor numbers of all open database connections; for SQLite, the identities of the files instead."""
     found: set[Any] = set()
     for connection in connections.all(initialized_only=True):
         if connection.connection is None:

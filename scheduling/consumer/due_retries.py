@@ -1,9 +1,11 @@
-"""Starts due retries from their rows, without a message in the broker's queue.
+"""Finds due retries that start from the executions table, without a message from the broker.
 
-Two kinds of retries start from their rows. A crashed run has waited in the queue once, and its retry should not wait at
-the end of the queue again. A retry that the broker did not confirm must run even while publishing is impossible.
+There are two kinds of such retries:
 
-If there is also a message for the same attempt, the compare-and-set at the start lets the attempt start only once.
+- The retry of a crashed run. The run has waited in the broker's queue once, and its retry should not wait there again.
+- A retry whose message the broker did not confirm. It must run even while publishing is impossible.
+
+The broker may also deliver a message for the same attempt. The compare-and-set at the start then allows only one start.
 """
 
 from __future__ import annotations
@@ -25,18 +27,18 @@ RETRY_POLL_SECONDS = 1.0
 
 
 class Rescue:
-    """Finds the due retries of one queue, with at most one query a second."""
+    """Finds the due retries of one queue. It makes at most one query a second."""
 
     def __init__(self, broker: Broker, queue: str) -> None:
         self._embedded, self._queue = broker.embedded, queue
         self._look_at = 0.0
 
     def due(self) -> bool:
-        """Whether it is time for the query. The database transport never needs the query: its queue is the table."""
+        """Whether it is time for the next query. The database transport needs none, because its queue is the table."""
         return not self._embedded and time.monotonic() >= self._look_at
 
     def take(self, limit: int, now: datetime) -> list[Delivery]:
-        """Return at most `limit` due retries as deliveries without a tag, because the broker expects no answer."""
+        """Return at most `limit` due retries as deliveries. They have no tag, because the broker expects no answer."""
         if limit < 1 or not self.due():
             return []
         self._look_at = time.monotonic() + RETRY_POLL_SECONDS

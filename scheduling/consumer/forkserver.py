@@ -1,11 +1,11 @@
 """The process from which children are forked. It has loaded Django and the handlers, and has no connections.
 
-A fork takes milliseconds; a new interpreter takes a fifth of a second. The forkserver is a separate program (started
-with exec). The forkserver shares no broker socket, no database connection and no thread with the supervisor (the main
-process of the consumer), and opens none of these three.
-When the supervisor's end of the control socket closes, the forkserver kills every child's process group and ends.
+A fork takes milliseconds, but a new interpreter takes a fifth of a second. The supervisor (the main process of the
+consumer) starts the forkserver as a separate program. So the forkserver shares no broker socket, no database connection
+and no thread with the supervisor. It opens no socket, connection or thread of this kind itself. When the supervisor's
+end of the control socket closes, the forkserver kills every child's process group and ends.
 
-Control messages have a fixed size: `op, number, value`. `number` names the child.
+Control messages have a fixed size: `op, number, value`. `number` identifies the child.
 
 supervisor -> forkserver   FORK number (with two descriptors: channel, output), SIGNAL number signal
 forkserver -> supervisor   READY, FORKED number pid, REFUSED number, EXITED number wait-status
@@ -37,7 +37,7 @@ def die_with_parent() -> None:
 
 
 def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
-    """Signal a child's process group, if the group still exists."""
+    """Send a signal to a child's process group, if the group still exists."""
     with suppress(ProcessLookupError, PermissionError):
         os.killpg(leader, number)
 
@@ -115,7 +115,7 @@ class Forkserver:
             os.setsid()
             die_with_parent()
             if os.getppid() != parent:
-                # The forkserver died before `die_with_parent` took effect. The child would run without a supervisor.
+                # The forkserver died before `die_with_parent` took effect, so the child would run without a supervisor.
                 return
             signal.set_wakeup_fd(-1)
             for number in (signal.SIGINT, signal.SIGTERM, signal.SIGCHLD):
@@ -146,7 +146,8 @@ class Forkserver:
                 return
             if found is None:
                 return
-            # Kill processes that the child left behind. Its group number is not reused until the child is reaped.
+            # Kill the processes that the child started. They are in the child's process group. The number of this group
+            # is not reused until the child is reaped.
             kill_group(found.si_pid)
             _, status = os.waitpid(found.si_pid, 0)
             number = self.children.pop(found.si_pid, None)
@@ -169,9 +170,9 @@ def main(descriptor: int) -> None:
     django.setup()
     from django.db import connections
 
-    import scheduling.consumer.child  # noqa: F401 - imported here once, so that children need not do it
+    import scheduling.consumer.child  # noqa: F401 - so that the children need not import it
 
     connections.close_all()
     gc.collect()
-    gc.freeze()  # otherwise the collector writes to pages shared with the children, which copies them
+    gc.freeze()  # otherwise the garbage collector would make the kernel copy memory shared with the children
     Forkserver(socket.socket(fileno=descriptor)).run()

@@ -1,6 +1,7 @@
 """The frames between a supervisor and its children: a length, then JSON.
 
-Frames are JSON and never pickle, so that a child or a program that it started can send data only, never code.
+Pickle is not used, because a pickle can run code in the process that reads it. A child, or a program that the child has
+started, must be able to send only data.
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ def pack(message: dict[str, Any]) -> bytes:
 
 
 class FrameReader:
-    """Turns a byte stream into messages."""
+    """Splits a byte stream into messages."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
 
     def feed(self, data: bytes) -> list[dict[str, Any]]:
-        """Add bytes; returns the messages that are complete now.
+        """Add bytes; returns the messages that these bytes complete.
 
         Raises:
             WireError: a frame is too large or not a JSON object.
@@ -58,7 +59,11 @@ class FrameReader:
 
 
 def receive(channel: socket.socket, reader: FrameReader, pending: list[dict[str, Any]]) -> dict[str, Any] | None:
-    """Wait until a message arrives and return it; returns None at the end of the stream."""
+    """Wait for the next message and return it; returns None at the end of the stream.
+
+    Args:
+        pending: messages that were read already. The function reads from the channel only if this list is empty.
+    """
     while not pending:
         data = channel.recv(65536)
         if not data:

@@ -1,4 +1,4 @@
-"""The heartbeat of a consumer: the heartbeat updates the process row and renews the leases of the runs."""
+"""The heartbeat of a consumer. Each heartbeat updates the process row and renews the leases of the runs."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from scheduling.processes import heartbeat
 
 
 class Heartbeat:
-    """Updates the process row as often as every process does, and renews the leases each time.
+    """Sends this consumer's heartbeats, one every `heartbeat_seconds(lease_seconds)` seconds.
 
     Args:
-        lease_seconds: how long this process owns a run without renewing its lease.
+        lease_seconds: how long a renewed lease lasts.
     """
 
     def __init__(self, slots: Slots, lease_seconds: int, queue: str) -> None:

@@ -23,7 +23,7 @@ def renew(runs: Sequence[Running], now: datetime, lease_seconds: int) -> None:
 
 @dataclass(frozen=True)
 class Changed:
-    """A run that this process no longer owns (`lost`), or that the user `cancelled_by` wants to cancel."""
+    """A run that this process no longer owns (`lost`), or that the user `cancelled_by` has asked to cancel."""
 
     run: Running
     lost: bool = False

@@ -1,9 +1,9 @@
 """Turns the bytes that a run prints into lines that begin with a time. The stored text has a size limit.
 
-Half of the limit is for the beginning of the output, which is stored while the run prints. The other half is for the
-end of the output, which is stored when the attempt ends. One line marks where the first half is full. Another line,
-between the two halves, says how much was left out. Memory is limited too: the end of the output is held as raw bytes
-and formatted only when the attempt ends.
+The first half of the limit is for the beginning of the output, which is stored while the run prints. The second half is
+for the end of the output, which is stored when the attempt ends. One line marks the place where the first half is full.
+Another line, between the halves, says how much output was left out. To save memory, the end of the output is kept as
+raw bytes and formatted only when the attempt ends.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scheduling.logs import iso_from_epoch
 from scheduling.models.output import CUT
 
 LINE_LIMIT = 16_384
-"""The longest line in bytes. A longer line is stored as several lines."""
+"""The maximum length of a line in bytes. A longer line is stored as several lines."""
 
 _MARKED = re.compile(f"{LEVEL_MARK}([A-Z]{{3,8}}){LEVEL_MARK}(.*)", re.DOTALL)
 
@@ -47,7 +47,7 @@ class OutputBuffer:
 
     @property
     def waiting(self) -> int:
-        """Characters that are ready to be stored."""
+        """How many characters are ready to be stored."""
         return self._ready_bytes
 
     def feed(self, data: bytes, now: float) -> None:
@@ -73,7 +73,7 @@ class OutputBuffer:
             self._feed_tail(rest, now)
 
     def note(self, text: str, now: float) -> None:
-        """Add a line of the supervisor's own, for example how the process ended."""
+        """Add a line from the supervisor, for example how the process ended."""
         self._append(f"{iso_from_epoch(now)} NOTE {text}\n")
 
     def take(self) -> str:
@@ -84,14 +84,14 @@ class OutputBuffer:
         return text
 
     def finish(self, now: float) -> str:
-        """Take the remaining text: an unfinished line, the note about output left out, and the second half."""
+        """Take the remaining text: an unfinished line, the note about missing output, and the second half."""
         if self._partial:
             self._keep(bytes(self._partial), now)
             self._partial = bytearray()
         if self._dropped_bytes:
             dropped = f"{self._dropped_bytes} bytes ({self._dropped_lines} lines)"
             self.note(f"... {dropped} {CUT}: the output is longer than is kept ...", now)
-            # A settle that the database refused is tried again, and then `finish` is called again.
+            # `finish` may be called again, because a refused settle is tried again. The note must not appear twice.
             self._dropped_bytes = self._dropped_lines = 0
         carry = b""
         for at, data in self._tail:

@@ -15,14 +15,14 @@ from scheduling.processes.database import is_away
 log = get_logger(__name__)
 
 CHUNK_LIMIT = 250_000
-"""The maximum number of characters in one row. A character takes up to four bytes, so a row takes up to 1 MB: a
-quarter of the smallest default packet limit of MySQL and MariaDB."""
+"""The maximum number of characters in one row. A character takes up to four bytes, so a row takes up to 1 MB. The
+smallest default packet limit of MySQL and MariaDB is four times as large."""
 
 
 def store_output(runs: Iterable[Running], now: datetime) -> None:
-    """Write the new output of each run. Also write the run's progress and process id if either has changed.
+    """Write the new output of each run. Also write the run's progress and process id if one of them has changed.
 
-    The output is stored even if another process owns the execution by now, because it belongs to the attempt.
+    The output is stored even if another process owns the execution by now, because output belongs to its attempt.
     """
     rows: list[Output] = []
     for run in runs:
@@ -42,16 +42,16 @@ def store_output(runs: Iterable[Running], now: datetime) -> None:
             ).update(progress=run.progress, pid=run.pid)
             run.shown = (run.progress, run.pid)
     if rows:
-        # If the answer to a commit was lost, the same rows are written again. Existing rows hold the same text.
-        # Each row has its own insert, because one insert of all rows may exceed the server's packet limit.
+        # If the answer to a commit was lost, the same rows are written again. The existing rows hold the same text, so
+        # conflicts are ignored. Each row has its own insert: one insert of all rows may exceed the packet limit.
         Output.objects.bulk_create(rows, batch_size=1, ignore_conflicts=True)
-    # `mark_stored` clears `unstored` after the commit. After an error, the text is written in a later turn.
+    # `mark_stored` clears `unstored` after the commit. After an error, the text is written again later.
 
 
 def store_each(runs: Sequence[Running], now: datetime) -> None:
-    """Write the output of runs that are still going on.
+    """Write the output of runs that have not ended.
 
-    If the database refuses the output of one run, this output is dropped. The run goes on.
+    If the database refuses the output of one run, only this output is dropped. The run continues.
 
     Raises:
         django.db.DatabaseError: the database cannot be reached.
@@ -77,7 +77,7 @@ def _store_alone(run: Running, now: datetime) -> None:
 
 
 def mark_stored(runs: Iterable[Running]) -> None:
-    """Forget the output that `store_output` wrote. Call it when the transaction is committed."""
+    """Forget the output that `store_output` wrote. Call this function after the transaction is committed."""
     for run in runs:
         if run.unstored:
             run.sequence += -(-len(run.unstored) // CHUNK_LIMIT)

@@ -1,4 +1,4 @@
-"""Keeps a pool of child processes for the supervisor, the consumer's main process. The forkserver forks the children.
+"""Keeps a pool of child processes for the supervisor (the consumer's main process). The forkserver forks the children.
 
 A spare child is forked while the other children work. So a run that needs a fresh process does not wait for a fork.
 """
@@ -38,7 +38,7 @@ class Child:
     status: int | None = None
     """The child's wait status; None until the child has ended."""
     retiring: bool = False
-    """Whether the child gets no further task and is about to end."""
+    """Whether the child gets no further task because it will end soon."""
 
     def read_output(self, limit: int = 65536) -> bytes | None:
         """Read up to `limit` bytes of output; empty at the end of the pipe, None if no bytes wait."""
@@ -104,7 +104,7 @@ class ProcessPool:
         self._selector.register(ours, selectors.EVENT_READ, self._hear)
 
     def maintain(self, wanted: int, now: float) -> None:
-        """Restart a forkserver that has died. Fork until `wanted` children wait or are being forked."""
+        """Restart a forkserver that has died. Fork until `wanted` children are waiting or being forked."""
         if self._process is None:
             if now >= self._restart_at:
                 self.start()
@@ -118,7 +118,7 @@ class ProcessPool:
     def acquire(self, fresh: bool) -> Child | None:
         """Take a waiting child; None if no suitable child waits.
 
-        A fresh run gets only an unused child. A run that is not fresh gets a used child if a used child waits.
+        A fresh run gets only an unused child. For other runs, a used child is preferred.
         """
         for child in reversed(self.waiting):
             if (child.runs == 0) == fresh:
@@ -129,12 +129,12 @@ class ProcessPool:
         return None
 
     def give_back(self, child: Child) -> None:
-        """Return a child to the pool, where it waits for its next task."""
+        """Return a child to the pool. The child waits there for its next task."""
         child.task = None
         self.waiting.append(child)
 
     def retire(self, child: Child) -> None:
-        """Close the child's channel, so that the child ends. The forkserver then kills the child's process group."""
+        """Close the channel, which makes the child end. The forkserver then kills the child's process group."""
         child.retiring = True
         if child in self.waiting:
             self.waiting.remove(child)
@@ -142,11 +142,11 @@ class ProcessPool:
             child.channel.shutdown(socket.SHUT_WR)
 
     def stop_watching_output(self, child: Child) -> None:
-        """Unregister an output that has ended. Otherwise the selector would report it again and again."""
+        """Unregister the child's output after its end. Otherwise the selector would report the end again and again."""
         self._unregister(child.output)
 
     def frames(self, child: Child) -> list[dict[str, Any]]:
-        """New messages from the child. A child that writes an invalid frame is killed."""
+        """Read and return the child's new messages. A child that writes an invalid frame is killed."""
         found: list[dict[str, Any]] = []
         try:
             while data := child.channel.recv(65536):
@@ -162,7 +162,7 @@ class ProcessPool:
         return found
 
     def signal(self, child: Child, number: int) -> None:
-        """Signal the child's process group through the forkserver, which knows whether the child still lives."""
+        """Ask the forkserver to send a signal to the child's process group. A child that has ended gets no signal."""
         if self._control is not None:
             with suppress(OSError):
                 self._control.sendall(forkserver.CONTROL.pack(forkserver.SIGNAL, child.number, number))
@@ -203,8 +203,8 @@ class ProcessPool:
         self._selector.register(read, selectors.EVENT_READ, lambda: self._if_known(child, self._on_output))
 
     def _if_known(self, child: Child, callback: Callable[[Child], None]) -> None:
-        # An earlier event of the same select() may have closed this child's files. The kernel reuses the numbers
-        # of closed descriptors.
+        # An earlier event of the same select() may have closed this child's files. Other files may have got the
+        # descriptor numbers since then.
         if child.number in self.all:
             callback(child)
 
@@ -243,7 +243,7 @@ class ProcessPool:
         self._forget(child)
 
     def _lose_forkserver(self) -> None:
-        """After the forkserver has died, kill the children that survived. Their runs end as crashed."""
+        """Handle the death of the forkserver: kill the children that survived. Their runs end as crashed."""
         assert self._process is not None  # noqa: S101
         self._close_control()
         status = self._process.wait()

@@ -1,7 +1,7 @@
-"""Writes the rows of one turn of the supervisor: settles ended runs and starts new runs, in one transaction.
+"""Settles ended runs and starts new runs. Each turn of the supervisor's main loop uses one transaction for both.
 
-If the database refuses the transaction because of one run, each run gets a transaction of its own. A run that
-the database refuses again is set aside: its row becomes failed.
+If the database refuses the transaction because of one run, each run gets its own transaction. If the database then
+refuses a run again, the row of this run becomes failed.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from scheduling.processes.set_aside import fail_row
 log = get_logger(__name__)
 
 Written = tuple[list[tuple[Running, Settled]], list[Delivery], list[Arrival]]
-"""The settled runs with their results, all taken deliveries, and the arrivals: one for each delivery with a row."""
+"""The settled runs with their results, all taken deliveries, and one arrival for each delivery that has a row."""
 
 
 class RowWriter:
@@ -46,11 +46,10 @@ class RowWriter:
         self._configs, self._answers, self._rescue = configs, answers, rescue
 
     def write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
-        """Settle the runs that are over and start up to `limit` other runs.
+        """Settle the runs that are over and start up to `limit` new runs.
 
         Raises:
-            django.db.DatabaseError: the database cannot be reached. The deliveries of the refused transaction are given
-                back.
+            django.db.DatabaseError: the database cannot be reached. The deliveries that were taken are given back.
         """
         deliveries: list[Delivery] = []
         try:
@@ -77,9 +76,9 @@ class RowWriter:
         return settled, deliveries, arrivals
 
     def _settle_alone(self, run: Running, now: datetime) -> Settled | None:
-        """Settle a run. If the database refuses that, settle the run without its output.
+        """Settle a run. If the database refuses the result with the output, settle the run without its output.
 
-        Returns None if the database refuses that too. The run's row then becomes failed.
+        Returns None if the database refuses both. The run's row then becomes failed.
         """
         for keep_output in (True, False):
             if not keep_output:
@@ -118,7 +117,7 @@ class RowWriter:
     def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
         own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
         arrivals = [begin(delivery, container_id(), now, now + self._lease) for delivery in own]
-        # This happens before the commit, because a run that cannot be launched must not be stored as started.
+        # Load the configurations before the commit: if loading fails, the runs must not be stored as started.
         self._configs.load([arrival.delivery.message for arrival in arrivals if arrival.started])
         return arrivals
 

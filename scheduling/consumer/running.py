@@ -19,8 +19,8 @@ from scheduling.handlers.run_config import RunConfig
 class Running:
     """An attempt that this process owns.
 
-    `deadline` and `kill_at` are monotonic times. `verdict` is the reason why this process ends the run. The
-    verdict is set before the child gets a signal, and nothing that the child does afterwards changes the verdict.
+    `deadline` and `kill_at` are monotonic times. `verdict` is the reason why this process ends the run. The verdict is
+    set before the child gets a signal and does not change afterwards.
     """
 
     delivery: Delivery
@@ -35,7 +35,7 @@ class Running:
     verdict: Outcome | None = None
     fenced: bool = False
     unstored: str = ""
-    """Output that was taken from the buffer and is not committed yet."""
+    """Output that was taken from the buffer but is not committed yet."""
     sequence: int = 0
     """The number of the next output row of this attempt."""
     progress: str = ""
@@ -52,7 +52,7 @@ class Running:
 
     @property
     def ended(self) -> Ended:
-        """The attempt that ended, as `transitions.settle` needs it."""
+        """The attempt in the form that `transitions.settle` needs."""
         return Ended(self.execution_id, self.delivery.message.attempt, self.started_at, self.consumer, self.pid)
 
     def task(self) -> dict[str, Any]:
@@ -86,7 +86,7 @@ class Running:
         return (frame.get("execution_id"), frame.get("attempt")) == (self.execution_id, self.delivery.message.attempt)
 
     def judge(self) -> Outcome:
-        """Find the outcome from the child's answer, its wait status, and the verdict of this process."""
+        """Decide the outcome from the child's answer, the child's wait status and the verdict of this process."""
         code, number = exit_of(self.child.status if self.child is not None else None)
         verdict = self.verdict
         finished = self.answer is not None and not self.answer.get("terminated")
@@ -95,14 +95,14 @@ class Running:
         if isinstance(verdict, TimedOut | Cancelled | Interrupted):
             return replace(verdict, exit_code=code, signal=number)
         if self.answer is not None:
-            # Another process sent SIGTERM, and the handler was interrupted by `Terminated`.
+            # Another process sent SIGTERM, and `Terminated` interrupted the handler.
             detail = "The child process was asked to end (signal 15) by another process."
             return Crashed(exit_code=code, signal=15, detail=detail)
         return Crashed(exit_code=code, signal=number)
 
 
 def exit_of(status: int | None) -> tuple[int | None, int | None]:
-    """Split a wait status into exit code and signal number; both are None while the process lives."""
+    """Split a wait status into (exit code, signal number). Both are None if `status` is None."""
     if status is None:
         return None, None
     if os.WIFSIGNALED(status):

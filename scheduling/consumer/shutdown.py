@@ -1,4 +1,4 @@
-"""The shutdown of a consumer. Runs may finish within the grace time; after the grace time, the consumer ends them."""
+"""The shutdown of a consumer. Runs may finish within the grace time. After the grace time, the consumer ends them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ NONE, ASKED, ENDED, KILLED = range(4)
 
 
 class Drain:
-    """Ends the runs of a consumer that was asked to stop. A second signal ends the runs at once.
+    """Ends the runs of a consumer that was asked to stop. A second stop signal kills the runs at once.
 
     Args:
         grace_seconds: how long runs may go on after the first signal.
@@ -30,7 +30,7 @@ class Drain:
         return self._until if self._stage == ASKED else None
 
     def apply(self, monotonic: float) -> None:
-        """End runs if a second signal has arrived or the grace time is over."""
+        """End the runs if a second stop signal has arrived or the grace time is over."""
         if not self._stop.asked:
             return
         if self._stage == NONE:

@@ -23,7 +23,7 @@ from scheduling.logs import get_logger
 log = get_logger(__name__)
 
 TERM_GRACE_SECONDS = 5.0
-"""Time between SIGTERM and SIGKILL for a run that is timed out, cancelled, or still running after the grace time."""
+"""The time between SIGTERM and SIGKILL when a run is timed out, cancelled, or ended by a shutdown."""
 
 CHILD_MEMORY_LIMIT = 512 * 1024 * 1024
 """The limit in bytes. A child that has used more memory is replaced after its run."""
@@ -53,7 +53,7 @@ class Slots:
         return max(0, self.count - len(self.running))
 
     def launch(self, run: Running) -> None:
-        """Add a started run. The run gets a child at once or as soon as a child is forked."""
+        """Add a started run. The run gets a child at once, or later if no suitable child waits."""
         self.running.append(run)
         self._assign(run)
 
@@ -73,7 +73,7 @@ class Slots:
     def maintain(self, now: float, draining: bool) -> None:
         """Fork children in advance, assign children to waiting runs, and enforce time limits. `now` is monotonic."""
         waiting = [run for run in self.running if run.child is None]
-        # One spare child is forked while the other children work. A drain needs children only for runs already started.
+        # Fork a spare child while the other children work. A draining consumer needs none, because it starts no runs.
         spare = 0 if draining else max(1, self.free)
         self.pool.maintain(len(waiting) + spare, now)
         for run in waiting:
@@ -87,7 +87,7 @@ class Slots:
                 self.pool.signal(run.child, signal.SIGKILL)
 
     def end(self, run: Running, verdict: Outcome, now: float, grace: float = TERM_GRACE_SECONDS) -> None:
-        """End a run: SIGTERM now, SIGKILL after `grace` seconds. The first verdict is final."""
+        """End a run: SIGTERM now, SIGKILL after `grace` seconds. Only the first verdict counts."""
         if run.verdict is None:
             run.verdict = verdict
         if run.child is None:
@@ -97,20 +97,20 @@ class Slots:
         self.pool.signal(run.child, signal.SIGTERM if grace > 0 else signal.SIGKILL)
 
     def kill_fenced(self, run: Running) -> None:
-        """Kill a run that this process no longer owns. Its result would be refused anyway."""
+        """Kill a run that this process no longer owns. The result of the run would be refused anyway."""
         run.fenced = True
         run.output.note("Another process owns this execution by now; this one is killed.", time.time())
         self.end(run, Crashed(lost=True), time.monotonic(), grace=0.0)
 
     def next_clock(self) -> float | None:
-        """When `maintain` has to act next (monotonic); None if no run has a limit."""
+        """When `maintain` must act next (monotonic); None if no time limit or SIGKILL is pending."""
         deadlines = [run.deadline for run in self.running if run.deadline and run.verdict is None]
         return min([*deadlines, *(run.kill_at for run in self.running if run.kill_at)], default=None)
 
     def _assign(self, run: Running) -> None:
         child = self.pool.acquire(run.config.fresh)
         if child is None:
-            # A fresh run waits for a new child. Retiring a used child makes room for a new one.
+            # A fresh run needs an unused child. Retiring a used child makes room for a new child.
             if run.config.fresh:
                 for other in list(self.pool.waiting):
                     if other.runs:
@@ -133,8 +133,8 @@ class Slots:
     def _on_output(self, child: Child) -> None:
         data = child.read_output()
         if data is None:
-            # The pipe was emptied when the answer, in the same select(), was handled. The child lives on, so its output
-            # must stay registered. Otherwise the child's next run would block for ever on a full pipe.
+            # The child's answer came in the same select(), and `_finish` has emptied the pipe already. The child lives
+            # on, so its output stays registered. Otherwise the child's next run would block for ever on a full pipe.
             return
         if not data:
             self.pool.stop_watching_output(child)
@@ -153,7 +153,7 @@ class Slots:
                 run.progress = clean(str(frame.get("text", "")), 64)
             elif frame.get("op") == "ended":
                 run.answer = frame
-                if not frame.get("terminated"):  # otherwise wait for the exit and its status
+                if not frame.get("terminated"):  # a terminated child exits, and `judge` needs its wait status
                     self._answered(run, child, frame)
 
     def _answered(self, run: Running, child: Child, frame: dict[str, object]) -> None:
@@ -176,7 +176,7 @@ class Slots:
     def _finish(self, run: Running) -> None:
         """Read the run's remaining output and set its outcome.
 
-        All of the output is in the pipe, because a child writes its output before its answer.
+        All output is in the pipe by now, because a child writes its output before its answer.
         """
         for _ in range(1024):  # at most 64 MiB, because a leftover process may write for ever
             data = run.child.read_output() if run.child is not None else None

@@ -19,10 +19,9 @@ class Arrival:
     """What happened to a message that arrived.
 
     Args:
-        delivery: the delivery of the message. If `started`, the delivery holds a message that was made from the row,
-            not the message that arrived.
-        started: whether the attempt has begun. If so, this process owns the attempt.
-        foreign: a sentence that says why the message does not belong to the row; empty if it belongs to the row.
+        delivery: the delivery. If `started` is true, the message in the delivery was made from the row.
+        started: whether the attempt has started. If so, this process owns the attempt.
+        foreign: a sentence that says why the message does not belong to the row; empty if the message belongs to it.
     """
 
     delivery: Delivery
@@ -31,11 +30,13 @@ class Arrival:
 
 
 def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetime) -> Arrival:
-    """Start the attempt that a message asks for.
+    """Start the attempt that a message asks for; returns what happened to the message.
 
-    Only the row decides the type, the target and the params of the run. A message that was nacked (because the broker
-    did not confirm a retry) or rejected (in the immediate queue) still names the attempt that failed. Such a message
-    starts the next attempt if the row's retry is due or if the row waits to be published.
+    The type, the target and the params of the run always come from the row.
+
+    A message may still name the attempt that failed. It was nacked because the broker did not confirm the retry, or it
+    was rejected in the immediate queue. Such a message starts the next attempt if the row's retry is due or if the row
+    waits to be published.
     """
     message = delivery.message
     assert message.execution_id is not None  # noqa: S101 - foreign messages get a row first
@@ -47,7 +48,7 @@ def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetim
     row: Any = rows.values_list("state", "wake_at", *MESSAGE_COLUMNS, named=True).first()
     if problem := foreign(message, row):
         return Arrival(delivery, started=False, foreign=problem)
-    # A copy ends here. The row may change after this check, so the compare-and-set in `start` decides in the end.
+    # Copies end here. The row may change after this check, so the compare-and-set in `start` makes the final decision.
     if not _asks_for_next(message, row, now):
         return Arrival(delivery, started=False)
     own = message_of(row)
@@ -58,7 +59,7 @@ def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetim
 def foreign(message: TaskMessage, row: Any) -> str:
     """Say why a message does not belong to the row that it names; empty if the message belongs to the row.
 
-    A new or restored database may give new rows the same ids that old messages name.
+    For example, a new or restored database may give a new row an id that an old message names.
     """
     if row is None:
         return f"It names execution {message.execution_id}, which is not on record."

@@ -1,7 +1,8 @@
 """The supervisor is the main loop of `run_worker`. It uses one thread and one selector.
 
-In each turn, the supervisor first reads what the children have sent and ends the runs that are out of time. Then it
-settles ended runs and starts new runs in one transaction. It answers the broker after that transaction.
+One pass of the loop is called a turn. In each turn, the supervisor first reads what the children have sent and ends the
+runs that exceed their time limit. Then it settles ended runs and starts new runs, in one transaction. After this
+transaction, it answers the broker.
 """
 
 from __future__ import annotations
@@ -38,18 +39,19 @@ from scheduling.processes.shutdown import ShutdownRequest
 log = get_logger(__name__)
 
 POLL_SECONDS = 0.1
-"""While slots are free: the seconds between two polls of a transport that does not announce its messages."""
+"""The seconds between two polls of a transport that does not announce its messages. Without a free slot, there are no
+polls."""
 
 ANNOUNCED_POLL_SECONDS = 1.0
-"""The seconds between two polls of a transport that announces its messages. A poll finds a message whose
-announcement was lost."""
+"""The seconds between two polls of a transport that announces its messages. A poll finds messages whose announcement
+was lost."""
 
 STORE_SECONDS = 0.5
-"""The seconds between two writes of a run's output to the database. The page that shows the run polls every second, and
-the page must show new output within two seconds."""
+"""The seconds between two writes of output to the database. The run's page polls every second and must show new output
+within two seconds."""
 
 STORE_BYTES = 64 * 1024
-"""If a run has more output than this to store, the output is written before STORE_SECONDS are over."""
+"""If more output than this waits to be stored, the output is written before STORE_SECONDS are over."""
 
 CANCEL_POLL_SECONDS = 1.0
 
@@ -61,7 +63,7 @@ class Supervisor:
         broker: the transport. The supervisor closes it.
         concurrency: the maximum number of runs at once.
         queue: `main` or `standalone`.
-        max_runs: stop after this many runs (for tests and benchmarks); None means no limit.
+        max_runs: after this many runs, the supervisor stops (for tests and benchmarks); None means no limit.
     """
 
     def __init__(
@@ -91,10 +93,10 @@ class Supervisor:
         self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
-        """Work until asked to stop. Returns when every run is settled or given back."""
+        """Work until this process is asked to stop or `max_runs` is reached. Return when every run is settled."""
         self._slots.pool.start()
         self._selector.register(self.stop, selectors.EVENT_READ, self.stop.clear)
-        # At most one message for each slot: more would wait here while another consumer has nothing to do.
+        # Take at most one message for each slot. More messages would wait here while another consumer is idle.
         self.broker.consume(self.queue, self._slots.count)
         if (descriptor := self.broker.fileno()) is not None:
             self._selector.register(descriptor, selectors.EVENT_READ, self._on_broker_ready)
@@ -115,7 +117,7 @@ class Supervisor:
 
     @property
     def draining(self) -> bool:
-        """Whether this consumer takes no new messages."""
+        """Whether this consumer has stopped taking new messages."""
         return self.stop.asked > 0 or (self.max_runs is not None and self.started_total >= self.max_runs)
 
     def _on_broker_ready(self) -> None:
@@ -137,7 +139,7 @@ class Supervisor:
                 self._follow_runs(monotonic)
                 self._settle_and_start(monotonic)
                 self._failures = 0
-            except Exception as error:  # an error in one run must not end the consumer
+            except Exception as error:  # an error must not end the consumer
                 self._back_off(error, monotonic)
         return not (self.draining and not self._slots.running and not self._slots.over)
 
@@ -151,7 +153,7 @@ class Supervisor:
             times += [self._store_at, self._look_at]
         if slots.free and not self.draining and slots.pool.ready:
             times.append(self._poll_at)
-        nearest = max(min(times), self._back_off_until)  # while the database is unreachable, only children are served
+        nearest = max(min(times), self._back_off_until)  # during a back-off, only the children are served
         for at in (slots.next_clock(), self._drain.next_clock()):
             if at is not None:
                 nearest = min(nearest, at)
@@ -194,7 +196,7 @@ class Supervisor:
         self._answers.adopt([delivery for delivery in deliveries if is_foreign(delivery.message)], now)
 
     def _take_limit(self, monotonic: float, now: datetime) -> int:
-        """How many deliveries to take in this turn; 0 if none wait or the next poll is not due yet."""
+        """How many deliveries to take in this turn; 0 if no delivery waits or if the next poll is not due yet."""
         slots = self._slots
         if self.draining or not slots.pool.ready or not (slots.over or monotonic >= self._poll_at):
             return 0
@@ -214,7 +216,7 @@ class Supervisor:
         self.started_total += 1
 
     def _back_off(self, error: Exception, monotonic: float) -> None:
-        """Wait before the next query. Meanwhile children run, and their results are kept until the database answers."""
+        """Delay the next query. Meanwhile, children continue, and their results wait until the database answers."""
         self._failures += 1
         delay = min(0.25 * 2 ** min(self._failures, 5), 5.0)
         self._back_off_until = monotonic + delay

@@ -1,7 +1,7 @@
 """What a clock change does to a schedule: which readings the change skips or repeats, and which runs it affects.
 
-A reading is a wall-clock time that matches the schedule. The module ``cron`` holds the rule for clock changes; this
-module only shows people which clock changes affect a schedule.
+A reading is a wall-clock time that matches the schedule. If a reading is repeated, the clock shows it in a first and in
+a second pass. The module ``cron`` contains the rule for clock changes; this module shows people the effects.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ _SECOND = timedelta(seconds=1)
 
 
 class Effect(Enum):
-    """What happens to the runs whose reading a clock change skips or repeats."""
+    """What happens to a schedule if a clock change skips or repeats its readings."""
 
     MOVED = "moved"
-    """A fixed job whose reading is skipped runs once, at the first instant after the gap."""
+    """A fixed schedule runs once for the skipped readings, at the first instant after the gap."""
     ONCE = "once"
-    """A fixed job whose reading is repeated runs only in the first pass."""
+    """A fixed schedule runs only in the first pass of the repeated readings."""
     DROPPED = "dropped"
-    """An interval job does not run for readings that are skipped."""
+    """An interval schedule does not run for the skipped readings."""
     TWICE = "twice"
-    """An interval job whose readings are repeated runs in both passes."""
+    """An interval schedule runs in both passes of the repeated readings."""
     STEADY = "steady"
-    """An interval job that runs in every hour follows real time, so the change has no effect on the job."""
+    """An interval schedule that runs in every hour follows real time, so the change has no effect on it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,9 +38,9 @@ class ClockChange:
 
     Args:
         instant: the change, in UTC.
-        start, end: the naive local readings [start, end) that are skipped or repeated.
-        skipped: True if these readings are skipped, False if they are repeated.
-        readings: how many wall-clock minutes in [start, end) match the expression.
+        start, end: the naive local times [start, end) that are skipped or repeated.
+        skipped: True if these times are skipped, False if they are repeated.
+        readings: how many readings of the schedule are in [start, end).
     """
 
     instant: datetime
@@ -52,7 +52,7 @@ class ClockChange:
 
 
 def changes_met(cron: Cron, tz: str, after: datetime, until: datetime) -> list[ClockChange]:
-    """The clock changes in (after, until] that skip or repeat readings of the schedule, ascending.
+    """The clock changes in (after, until] that skip or repeat readings of the schedule, in ascending order.
 
     Raises ValueError for naive arguments and ZoneError for an unknown zone.
     """
@@ -77,11 +77,11 @@ def _effect(cron: Cron, skipped: bool) -> Effect:
 
 
 def effect_on(cron: Cron, tz: str, run: datetime) -> tuple[Effect, int] | None:
-    """The effect of a clock change on ``run`` (an instant at which the schedule fires), and the pass of ``run``.
+    """The effect of a clock change on ``run``, an instant at which the schedule fires.
 
-    The effect MOVED means that the reading was skipped, so the run came at the end of the gap. ONCE and TWICE mean
-    that the reading comes twice; the pass is then 1 or 2. The result is None if no clock change affected the run.
-    Raises the errors of ``changes_met``.
+    Returns the effect and the pass of ``run`` (1 or 2); None if no clock change affects ``run``. MOVED means that the
+    reading is skipped, so the run comes at the end of the gap. ONCE and TWICE mean that the reading is repeated. Raises
+    the errors of ``changes_met``.
     """
     info, run = zone(tz), require_aware(run)
     wall = run.astimezone(info).replace(tzinfo=None, fold=0)

@@ -1,4 +1,4 @@
-"""RabbitBroker implements the `Broker` Protocol with RabbitMQ. All of pika runs in a thread of its own."""
+"""RabbitBroker implements the `Broker` Protocol with RabbitMQ. The pika library runs in a separate thread."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ log = get_logger(__name__)
 PATIENCE_SECONDS = 5.0
 
 MOST_RUNGS = 200
-"""The maximum number of different delays. One delay can need two wait queues, and wait queues are never removed,
-because a removed queue could lose messages."""
+"""The maximum number of different delays for which this process declares wait queues.
+
+The number is limited, because wait queues are never removed. Removing a queue could lose messages."""
 
 
 class RabbitBroker:
@@ -34,7 +35,7 @@ class RabbitBroker:
     Args:
         url: begins with `amqp://` or `amqps://`, see `Address`.
         retry_delay_ms: how long a nacked message waits before it comes back (CRON_RETRY_DELAY_MS).
-        patience: seconds that the broker may take to answer, and that may pass between two confirms.
+        patience: the longest time in seconds to wait for an answer or for the next confirm.
         ladder: the delays, in seconds, of the wait queues that always exist.
 
     Raises:
@@ -61,7 +62,7 @@ class RabbitBroker:
         self._starting = threading.Lock()
         self._client: Client | None = None
         self._queue = ""
-        """Our own name of the work queue that this process consumes; empty if this process consumes no queue."""
+        """Our own name of the work queue that this process consumes (such as `main`); empty if it consumes none."""
 
     @property
     def product(self) -> str:
@@ -69,13 +70,13 @@ class RabbitBroker:
         return self._client.product if self._client is not None else ""
 
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
-        """Declare everything at the first call. From then on, every new connection declares everything again.
+        """Declare the exchange and all queues at the first call. Every new connection declares them again.
 
-        Later calls declare new wait queues in the background. If a message is published before its wait queue
-        exists, the broker returns the message; the publisher then declares the queue and sends the message again.
+        Later calls declare new wait queues in the background. If a message is published before its wait queue exists,
+        the broker returns the message. The publisher then declares the queue and sends the message again.
         """
         new = sorted(whole_seconds(delays_ms) - self._rungs)
-        # Delays beyond MOST_RUNGS get no wait queue. `delay` chooses an existing wait queue for them.
+        # Delays beyond MOST_RUNGS get no wait queue of their own. `delay` chooses an existing wait queue for them.
         wanted = set(new[: max(0, MOST_RUNGS - len(self._rungs))])
         self._rungs |= wanted
         first = not self._declared or queue not in ("", self._waits_for)
@@ -87,7 +88,7 @@ class RabbitBroker:
             self._running().declare_soon(self.topology.rungs(self._waits_for, wanted))
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
-        """The delay of the existing wait queue that fits best; 0 for the immediate queue, which has no delays."""
+        """The delay (ms) of the existing wait queue that fits best; 0 for the immediate queue, which has no delays."""
         if queue == "immediate":
             return 0
         return rung_for(delay_ms, self._rungs, random.random if drawn else None) * 1000
@@ -98,7 +99,7 @@ class RabbitBroker:
         return self._running().send([outgoing_task(message, "", key) for message in messages])
 
     def consume(self, queue: str, prefetch: int) -> None:
-        """Consume on a separate connection, which is reconnected whenever it is lost."""
+        """Consume on a separate connection. If this connection is lost, it is opened again."""
         if prefetch or self._queue:
             self._queue = queue
             client = self._running()
@@ -113,20 +114,21 @@ class RabbitBroker:
         return self._client.subscription.take(limit) if self._client is not None else []
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Keep the messages in this process. If the broker got them back, it would deliver them again at once."""
+        """Keep the messages in this process. If they went back to the broker, it would deliver them again at once."""
         if self._client is not None:
             brought = [delivery for delivery in deliveries if delivery.tag is not None]
             self._client.subscription.buffer.give_back(brought)
 
     def acknowledge(self, delivery: Delivery) -> None:
-        """Acknowledge in the background. If the channel is lost, the broker delivers a copy, which is acknowledged."""
+        """Acknowledge in the background. If the channel is lost first, the broker delivers a copy of the message."""
         self._answer(delivery, "ack")
 
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
-        """Publish the message to the wait queue of its delay.
+        """Publish the message to the wait queue of its delay, then acknowledge the delivery.
 
-        If the broker does not confirm the message, nack the delivery, because a nack works without publishing. The
-        delivery comes back after CRON_RETRY_DELAY_MS and starts the retry if the retry is due by then.
+        If the broker does not confirm the message, the delivery is nacked instead. (A nack works even when publishing
+        does not.) The delivery comes back after CRON_RETRY_DELAY_MS. If the retry is due by then, the delivery starts
+        the retry. In the immediate queue, nothing is published: the broker delivers the same message again.
         """
         queue = self._queue
         if queue == "immediate":
@@ -143,7 +145,7 @@ class RabbitBroker:
         return confirmed
 
     def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
-        """Publish to the failed queue. If the broker does not confirm the message, the next sync parks it."""
+        """Publish to the failed queue. If the broker does not confirm the message, a later sync parks the message."""
         first = _first_failure(delivery)
         confirmed = self._sent(outgoing_failed(message, self.topology, error, first))
         if delivery is not None:
@@ -151,11 +153,11 @@ class RabbitBroker:
         return confirmed
 
     def failed_queue(self) -> RabbitParking:
-        """Use a separate connection: when the connection closes, RabbitMQ puts the remaining messages back in order."""
+        """A session on a separate connection. Closing it puts all remaining messages back in their old order."""
         return RabbitParking(self._running(), self.address)
 
     def counts(self) -> Counts:
-        """Count the ready messages. The count also declares the queues, so a deleted queue exists again afterwards."""
+        """Count the ready messages. This also declares the queues, so a deleted queue exists again afterwards."""
         ready = self._running().declare(self.topology.base())
         return Counts({queue: ready[self.topology.work(queue)] for queue in WORK}, ready[self.topology.failed])
 
@@ -192,7 +194,7 @@ class RabbitBroker:
         try:
             return message.ident in self._running().send([message])
         except BrokerUnavailable as error:
-            # The outage was logged when it began. The row records what to publish, and a sweep publishes it.
+            # `Outage` has logged the outage already. A sweep later publishes the message from the row.
             log.debug("Not published now: %s", error, extra={"execution": message.ident})
             return False
         except BrokerError as error:
@@ -201,5 +203,5 @@ class RabbitBroker:
 
 
 def _first_failure(delivery: Delivery | None) -> str:
-    """The time of the first failure, from the message; empty for a run that was started from its row."""
+    """The time of the first failure that the message names; empty if it names none or if there is no message."""
     return delivery.tag.first_failure if delivery is not None and delivery.tag is not None else ""

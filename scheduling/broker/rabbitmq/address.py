@@ -40,12 +40,12 @@ class Address:
 
     @property
     def vhost(self) -> str:
-        """The virtual host; `/` when the URL names none."""
+        """The virtual host; `/` if the URL names no virtual host."""
         return unquote(self._parts().path.removeprefix("/")) or "/"
 
     @property
     def prefix(self) -> str:
-        """The text before the name of every queue, from `?prefix=`."""
+        """The text with which every queue name begins (`?prefix=` in the URL)."""
         return self._query().get("prefix", "")
 
     def parameters(self, role: str, patience: float) -> pika.ConnectionParameters:
@@ -53,7 +53,8 @@ class Address:
 
         Args:
             role: the purpose of the connection, shown in RabbitMQ's list of connections.
-            patience: seconds. Connecting the socket may take this long, and the whole login twice as long.
+            patience: the time limit for connecting the socket, in seconds. The limit for the whole login is twice
+                as long.
         """
         parts, query = self._parts(), self._query()
         if not _PREFIX.fullmatch(self.prefix):

@@ -26,18 +26,21 @@ from scheduling.logs import get_logger
 log = get_logger(__name__)
 
 Told = Callable[[BrokerError | None, dict[str, int]], None]
-"""Called when a declaration is over, with the error or None, and with the number of ready messages by queue name."""
+"""A callback for the end of a declaration.
+
+The arguments are the error (or None) and a dict that maps each queue name to its number of ready messages.
+"""
 
 
 class Client:
     """Publishes on one connection and consumes on another.
 
-    There are two connections, because a broker that raises an alarm stops reading from the connection that publishes.
-    Acknowledgements must continue, so they use the other connection. Each connection is opened when it is first needed.
+    During a memory or disk alarm, the broker stops reading from connections that publish. Acknowledgements must
+    continue, so they use the connection that consumes. Each connection is opened when it is first needed.
 
     Args:
-        queues: returns the queues to declare on a new connection; none before the first call of `declare`.
-        patience: seconds that the broker may take to answer or to confirm.
+        queues: returns the queues to declare on a new connection; returns no queues before the first `declare`.
+        patience: the longest time in seconds to wait for an answer or a confirm.
     """
 
     def __init__(
@@ -74,12 +77,12 @@ class Client:
         """
         if not messages:
             return set()
-        # The publisher has a time limit of its own. This longer limit matters only if the broker thread is dead.
+        # The publisher has its own time limit. This longer limit matters only if the broker thread is dead.
         limit = self.patience * 6 + len(messages) / 500
         return self.loop.ask(partial(self.publisher.submit, messages), limit, "publishing")
 
     def declare(self, queues: Sequence[Queue]) -> dict[str, int]:
-        """Declare queues; returns the number of ready messages by queue name.
+        """Declare queues; returns a dict that maps each queue name to its number of ready messages.
 
         Raises:
             BrokerUnavailable, TopologyMismatch
@@ -95,7 +98,7 @@ class Client:
             self._publishing.start()
             if self._publishing.error is not None:
                 told(self._publishing.error, {})
-            elif self.publisher.blocked:  # the broker reads nothing from this connection, so it would not answer
+            elif self.publisher.blocked:  # during an alarm the broker does not read the request
                 told(BrokerUnavailable(self.publisher.blocked), {})
             else:
                 self._asked.append((queues, told))
@@ -104,7 +107,7 @@ class Client:
         return self.loop.ask(question, self.patience * 3, "declaring queues")
 
     def declare_soon(self, queues: Sequence[Queue]) -> None:
-        """Declare queues in the background. A failure is only logged, because publishing declares missing queues."""
+        """Declare queues in the background. Errors are only logged, because publishing also declares missing queues."""
 
         def told(error: BrokerError | None, _ready: dict[str, int]) -> None:
             if error is not None:
@@ -131,7 +134,7 @@ class Client:
             else:
                 resolve(answer, None)
 
-        with suppress(BrokerUnavailable):  # without an answer, the sockets close when the thread ends
+        with suppress(BrokerUnavailable):  # without an answer, the end of the thread closes the sockets
             self.loop.ask(question, self.patience, "closing")
         self.loop.stop()
         self.subscription.close()
@@ -148,7 +151,7 @@ class Client:
 
         queues = () if self._asked else self._queues()
         if queues:
-            # Declare before publishing: a new quorum queue needs a moment until it is safe.
+            # Declare the queues before publishing, because a new quorum queue is not safe immediately.
             Declaration(self.loop, connection, self.topology, queues, declared, self.patience)
         else:
             declared(None, {})
@@ -168,7 +171,7 @@ class Client:
             Declaration(self.loop, self._publishing.connection, self.topology, queues, told, self.patience)
 
     def _declare_again(self, done: Callable[[BrokerError | None], None]) -> None:
-        """Declare again because a message was published to a missing queue or exchange."""
+        """Declare the topology again after a message was published to a missing queue or exchange."""
         if not self._publishing.up:
             done(self._publishing.error or BrokerUnavailable("The connection was lost."))
             return
@@ -181,6 +184,6 @@ class Client:
     def _park(self, body: bytes, properties: Any, problem: str, done: Callable[[bool], None]) -> None:
         """Publish an unreadable message to the failed queue, with its bytes unchanged."""
         answer: Future[set[int]] = Future()
-        # The publisher sets the answer in the loop's thread, so `done` is called in that thread too.
+        # The publisher sets the answer in the loop's thread, so `done` also runs in that thread.
         answer.add_done_callback(lambda future: done(future.exception() is None and bool(future.result())))
         self.publisher.submit([outgoing_unreadable(body, properties, self.topology, problem, clock.now())], answer)

@@ -23,11 +23,11 @@ logging.getLogger("pika").setLevel(logging.CRITICAL)
 FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
 
 STABLE_SECONDS = 5.0
-"""If a connection lasted this long before it was lost, the first reconnect follows at once."""
+"""If a connection lasted longer than this before it was lost, the first reconnect starts without a delay."""
 
 
 class ReconnectingConnection:
-    """A connection for one purpose. Every method runs in the loop's thread.
+    """A connection that is either for publishing or for consuming. Every method runs in the loop's thread.
 
     Args:
         role: `publish` or `consume`.
@@ -50,7 +50,10 @@ class ReconnectingConnection:
         self.connection: Any = None
         """A pika connection, which may still be opening; None while there is no connection."""
         self.error: BrokerUnavailable | None = None
-        """Why the last try to connect failed; None while the connection is up and during the first try after a loss."""
+        """Why the last try to connect failed.
+
+        None while the connection is up, and also after a loss until a try to reconnect has failed.
+        """
         self.product = ""
         """Name and version of the broker, such as `RabbitMQ 3.10.8`; empty before the first connection."""
         self._failures = 0
@@ -75,9 +78,9 @@ class ReconnectingConnection:
         former, self.connection = self.connection, None
         if former is None:
             return
-        # The broker may never confirm the close. Later callbacks of the old connection are ignored, and missed
-        # heartbeats end the old connection. After a crash inside pika, the connection may be in any state, so all
-        # errors are suppressed.
+        # The broker may never confirm the close. In that case, missed heartbeats end the old connection. Its later
+        # callbacks are ignored. After a crash inside pika, the connection may be in any state, so all errors are
+        # suppressed.
         with suppress(Exception):
             former.close()
         self._lost(error)
@@ -142,7 +145,7 @@ class ReconnectingConnection:
 
 
 def _product(properties: Any) -> str:
-    """Name and version from the broker's properties, which may hold values of any type."""
+    """Read name and version from the broker's properties. The properties may hold values of any type."""
     said = properties if isinstance(properties, dict) else {}
     words = [said[name] for name in ("product", "version") if isinstance(said.get(name), str)]
     return " ".join(words)[:100]

@@ -18,15 +18,15 @@ PRECONDITION_FAILED = 406
 
 
 class Declaration:
-    """Declares the topology once; each instance is one round.
+    """Declares the topology once, as soon as the instance is made.
 
-    Each round uses a new channel, because a refused declaration closes its channel. Also, RabbitMQ 3.10 crashes a
-    channel that still uses a queue after the queue was deleted and declared with another type.
+    Every declaration uses a new channel, because the broker closes the channel of a refused declaration. Also, RabbitMQ
+    3.10 crashes a channel that still uses a queue after the queue was deleted and declared with another type.
 
     Args:
-        done: called once, with the error (or None) and the number of ready messages by queue name. The failed
-            queue is always counted.
-        patience: seconds until the round is given up, because a quorum queue without a leader never answers.
+        done: called once. The arguments are the error (or None) and a dict that maps each queue name to its number of
+            ready messages. The dict always contains the failed queue after a success.
+        patience: the time limit in seconds. It is needed, because a quorum queue without a leader never answers.
     """
 
     def __init__(
@@ -42,7 +42,7 @@ class Declaration:
         self._queues, self._patience = list(queues), patience
         self._ready: dict[str, int] = {}
         self._kept: set[str] = set()
-        """The names of queues that exist with old arguments and are left unchanged."""
+        """The names of queues that keep their old arguments for now."""
         self._channel: Any = None
         self._timer = loop.later(patience, self._too_late)
         self._open()
@@ -57,7 +57,7 @@ class Declaration:
         self._channel = channel
         channel.add_on_close_callback(self._closed)
         channel.exchange_declare(self._topology.exchange, exchange_type="direct", durable=True, callback=_ignore)
-        # pika sends a declaration only after the one before it was answered, so the order is kept.
+        # pika waits for the answer to each declaration before it sends the next one, so the order is kept.
         for queue in self._queues:
             if queue.name not in self._kept:
                 self._declare(channel, queue)
@@ -93,8 +93,8 @@ class Declaration:
     def _replace(self, name: str, old: str, new: str) -> None:
         """Replace the queue of nacked messages after CRON_RETRY_DELAY_MS was changed.
 
-        In one step, the broker checks that the queue is empty and deletes the queue. A queue that holds messages stays,
-        and a later start replaces the queue. A queue rarely stays, because the queue is nearly always empty.
+        The broker checks that the queue is empty and deletes it in one step. A queue that holds messages keeps its old
+        arguments until a later start replaces it. This case is rare, because the queue is nearly always empty.
         """
         self._kept.add(name)
 
@@ -135,4 +135,4 @@ def _ignore(_frame: Any) -> None:
 
 
 def _nothing(_error: BrokerError | None, _ready: dict[str, int]) -> None:
-    """Do nothing. This function replaces the callback `done` after `done` was called once."""
+    """Do nothing. After the first call of `done`, this function replaces `done`."""

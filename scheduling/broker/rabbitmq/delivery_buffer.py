@@ -15,18 +15,18 @@ from scheduling.broker.base import Delivery
 
 @dataclass(eq=False)
 class DeliveryTag:
-    """The facts needed to answer a delivery. `tag` is valid only on channel number `generation`."""
+    """What is needed to answer a delivery. `tag` is valid only on the channel with the number `generation`."""
 
     generation: int
     tag: int
     identity: tuple[int, int] | None = None
-    """Execution id and attempt, from the message."""
+    """Execution id and attempt that the message names; None for a foreign message."""
     first_failure: str = ""
     since: float = field(default_factory=time.monotonic)
 
 
 class DeliveryBuffer:
-    """Holds the waiting deliveries, and the identities of the deliveries that were taken and not answered yet."""
+    """Holds the deliveries that the caller has not taken. Also remembers which taken deliveries are unanswered."""
 
     def __init__(self) -> None:
         self.wake_up, self._waker = socket.socketpair()
@@ -38,7 +38,7 @@ class DeliveryBuffer:
         self._rung = False
 
     def put(self, delivery: Delivery) -> bool:
-        """Add a delivery; returns False for a copy of a delivery that was taken and is not answered yet."""
+        """Add a delivery. Returns False and adds nothing if it is a copy of a taken, unanswered delivery."""
         with self._lock:
             if delivery.tag.identity is not None and delivery.tag.identity in self._held:
                 return False
@@ -58,40 +58,40 @@ class DeliveryBuffer:
         return taken
 
     def asked(self) -> bool:
-        """Whether a delivery waits. Resets the wake-up socket."""
+        """Whether a delivery waits. Also resets the wake-up socket."""
         with self._lock:
             self._silence()
             return bool(self._waiting)
 
     def give_back(self, deliveries: Sequence[Delivery]) -> None:
-        """Put deliveries that were taken and not started back at the head of the buffer."""
+        """Put unstarted deliveries back at the head of the buffer, in the same order."""
         with self._lock:
             for delivery in reversed(deliveries):
                 self._held.discard(delivery.tag.identity)
                 self._waiting.appendleft(delivery)
 
     def answered(self, delivery: Delivery) -> None:
-        """Forget the identity of an answered delivery: from now on, `put` accepts a copy."""
+        """Forget the identity of an answered delivery. From now on, `put` accepts a copy of this delivery."""
         with self._lock:
             self._held.discard(delivery.tag.identity)
 
     def forget(self, generation: int) -> None:
         """Drop the waiting deliveries of a lost channel, because the broker delivers them again.
 
-        A delivery of an older channel stays. It was given back after that channel was lost, so the broker does not
-        deliver it again.
+        The buffer may also hold deliveries of older channels. They were given back after their channel was lost. The
+        broker does not deliver them again, so they stay in the buffer.
         """
         with self._lock:
             self._waiting = deque(delivery for delivery in self._waiting if delivery.tag.generation != generation)
 
     def clear(self) -> list[Delivery]:
-        """Take all waiting deliveries, without recording them as unanswered."""
+        """Empty the buffer and return its deliveries. These deliveries do not count as taken."""
         with self._lock:
             waiting, self._waiting = list(self._waiting), deque()
             return waiting
 
     def age(self) -> float:
-        """How many seconds the first delivery has waited; 0 if no delivery waits."""
+        """How many seconds the first delivery in the buffer has waited; 0 if the buffer is empty."""
         with self._lock:
             return time.monotonic() - self._waiting[0].tag.since if self._waiting else 0.0
 

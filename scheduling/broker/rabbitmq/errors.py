@@ -19,7 +19,7 @@ ACCESS_REFUSED, NOT_ALLOWED = 403, 530
 
 
 def explain(error: BaseException | None, address: Address) -> BrokerUnavailable:
-    """Turn an exception of pika into an exception of ours, with a sentence for operators."""
+    """Turn an exception of pika into a `BrokerUnavailable` whose text is a sentence for operators."""
     cause = _cause(error)
     if isinstance(cause, BrokerUnavailable):
         return cause
@@ -65,7 +65,7 @@ def _failure(cause: BaseException | None, address: Address) -> str:
 
 
 def _cause(error: BaseException | None) -> BaseException | None:
-    """The innermost exception. pika wraps the original exception two or three times."""
+    """The original exception, which pika wraps two or three times."""
     seen = 0
     while error is not None and seen < 8:
         seen += 1
@@ -86,9 +86,9 @@ def _short(error: BaseException | None) -> str:
 
 
 class Outage:
-    """Logs one line when the broker is lost and one line when it is back.
+    """Logs one line when the broker is lost and one line when the broker is back.
 
-    Several connections that fail, and several tries to connect, still give one line.
+    If several connections are lost or several tries to connect fail, there is still only one line.
     """
 
     def __init__(self, address: Address) -> None:

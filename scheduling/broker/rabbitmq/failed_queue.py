@@ -1,8 +1,8 @@
 """Reads the failed queue, removes messages from it, and puts all other messages back in their order.
 
-One exclusive consumer receives the messages and acknowledges only the messages to remove. When the consumer's
-connection closes, RabbitMQ puts the other messages back. Tests have shown that only this method keeps the order and the
-number of the messages on every RabbitMQ version. Consuming is also seven times faster than fetching single messages.
+The reader consumes the queue exclusively and acknowledges only the messages that it removes. When its connection
+closes, RabbitMQ puts the other messages back. Tests have shown that only this method keeps the order and the number of
+the messages on every RabbitMQ version. Consuming is also seven times faster than fetching single messages.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from scheduling.broker.rabbitmq.messages import outgoing_identified
 from scheduling.broker.rabbitmq.topology import deaths
 
 READ_LIMIT = 60_000
-"""How many messages are read at once, the oldest first. RabbitMQ's prefetch count is at most 65,535."""
+"""The maximum number of messages to read, the oldest first. RabbitMQ's prefetch count is at most 65,535."""
 
 IDLE_SECONDS = 2.0
-"""Reading ends when no further message arrives for this long."""
+"""Reading ends if no further message arrives within this time."""
 
 RETURN_SECONDS, RETURN_LOOK_SECONDS = 1.0, 0.02
-"""How long to wait for the remaining messages to be back in the queue, and the pause between two checks."""
+"""The longest wait until the remaining messages are back in the queue, and the pause between two checks."""
 
 ACCESS_REFUSED, NOT_FOUND = 403, 404
 
@@ -41,8 +41,8 @@ class RabbitParking:
     """Reads the failed queue once, over a separate connection. Use it as a context manager.
 
     Args:
-        client: publishes messages again, and counts the messages of the failed queue. Connecting may take the
-            client's `patience`; connecting and reading together may take five times as long.
+        client: publishes messages again, and counts the messages of the failed queue. Its `patience` is the time
+            limit for connecting. The limit for connecting and reading together is five times as long.
 
     Raises:
         FailedQueueBusy, BrokerUnavailable: when the context is entered.
@@ -83,7 +83,7 @@ class RabbitParking:
         self._loop.call(lambda: self._acknowledge(tags))
 
     def identify(self, parked: Sequence[Parked]) -> list[Parked]:
-        """Publish messages again with a `message_id` and unchanged bytes, then remove the confirmed originals."""
+        """Publish copies with a `message_id`; returns the confirmed copies and removes their originals."""
         identified = [
             outgoing_identified(message.body, message.tag[1], self._topology, number)
             for number, message in enumerate(parked)
@@ -104,9 +104,9 @@ class RabbitParking:
     def _see_them_back(self) -> None:
         """Wait until the remaining messages are back in the queue.
 
-        RabbitMQ 4 may confirm the close before the messages are back. The next reader would then find the queue
-        empty and park the same messages again. The wait is short, because another process may already have taken
-        the messages.
+        RabbitMQ 4 may confirm the close before the messages are back. Without this wait, the next reader could find
+        the queue empty and park the same messages again. The wait has a short limit, because another process may
+        already have taken the messages.
         """
         held, deadline = len(self._found) - self._removed, time.monotonic() + RETURN_SECONDS
         with suppress(BrokerError):
@@ -140,7 +140,7 @@ class RabbitParking:
     def _counted(self, frame: Any) -> None:
         self._wanted = min(frame.method.message_count, READ_LIMIT)
         self._moved_at = time.monotonic()
-        # The broker refuses a second exclusive consumer, so two processes never act on the same message.
+        # The broker refuses a second exclusive reader, so two processes never act on the same message.
         # Consume even if no message is ready: the queue also looks empty while another process holds all messages.
         self._channel.basic_consume(
             self._topology.failed, self._on_message, exclusive=True, callback=lambda _frame: self._look()
@@ -158,7 +158,7 @@ class RabbitParking:
             resolve(self._answer, None)
 
     def _look(self) -> None:
-        """Stop reading when no more messages arrive. Some messages may have been removed after the count."""
+        """Stop reading when no more messages arrive. Some of the counted messages may have been removed meanwhile."""
         if self._answer.done():
             return
         if len(self._found) >= self._wanted or time.monotonic() - self._moved_at > IDLE_SECONDS:

@@ -1,4 +1,4 @@
-"""The thread in which all of pika runs. It keeps the heartbeats going while the caller is busy."""
+"""The thread in which pika runs. In this thread, pika sends heartbeats even while the caller is busy."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ T = TypeVar("T")
 
 
 class IoThread:
-    """A thread with a selector.
+    """A thread that runs pika's event loop (`selector`).
 
-    `call`, `ask` and `stop` may be used from other threads. `later` and `cancel` may be used only in this thread. The
-    thread is a daemon, so the process can end even if the caller forgets to call `stop`.
+    Other threads may use `call`, `ask` and `stop`. Only code in this thread may use `later` and `cancel`. The thread is
+    a daemon, so the process can end even if the caller forgets to call `stop`.
     """
 
     def __init__(self, name: str) -> None:
@@ -46,11 +46,11 @@ class IoThread:
             self.selector.remove_timeout(timer)
 
     def ask(self, question: Callable[[Future[T]], Any], seconds: float, what: str) -> T:
-        """Call `question` in the thread and wait for its answer.
+        """Call `question` in the thread with a future; returns the result that the future gets.
 
         Raises:
             BrokerUnavailable: there was no answer within `seconds`.
-            BrokerError: the answer was this error.
+            BrokerError: the future got this error.
         """
         answer: Future[T] = Future()
         self.call(lambda: question(answer))
@@ -79,12 +79,12 @@ class IoThread:
 
 
 def resolve(answer: Future[T], value: T) -> None:
-    """Set the answer, unless there is an answer already."""
+    """Set the result of a future, unless the future is done already."""
     if not answer.done():
         answer.set_result(value)
 
 
 def refuse(answer: Future[Any], error: BaseException) -> None:
-    """Set an error as the answer, unless there is an answer already."""
+    """Set the error of a future, unless the future is done already."""
     if not answer.done():
         answer.set_exception(error)

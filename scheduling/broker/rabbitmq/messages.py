@@ -21,20 +21,20 @@ from scheduling.core.messages import (
 )
 
 ERROR_BYTES = 2_000
-"""The size limit of `x-last-error`. If all headers together exceed one frame (128 KiB), the broker closes the
+"""The maximum size of a header's text. If all headers together exceed one frame (128 KiB), the broker closes the
 connection."""
 
 KEPT_HEADERS = 20
 PERSISTENT = 2
 
-# Headers that the broker writes. If a client sends them back, RabbitMQ up to 3.13 continues to count from
-# the sent values, and RabbitMQ 4 ignores them.
+# Headers that the broker itself writes. If a client sends them, RabbitMQ up to 3.13 continues to count from the sent
+# values, and RabbitMQ 4 ignores the headers.
 _BROKERS_OWN = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
 
 
 @dataclass(frozen=True)
 class Outgoing:
-    """A message that is ready to be published. The caller recognises the message by `ident`."""
+    """A message that is ready to be published. `ident` identifies the message in the set of confirmed messages."""
 
     exchange: str
     key: str
@@ -55,14 +55,14 @@ class Arrived:
 
 
 def outgoing_task(message: TaskMessage, exchange: str, key: str, error: str = "", first_failure: str = "") -> Outgoing:
-    """Build a task for a work queue or, with the error of the failed attempt, for a wait queue."""
-    assert message.execution_id is not None  # noqa: S101 - only rows are published
+    """Build the message of a task. A message for a wait queue also carries the error of the failed attempt."""
+    assert message.execution_id is not None  # noqa: S101 - only tasks with a row are published
     headers = headers_of(message, cut(error) if error else "", first_failure)
     return Outgoing(exchange, key, encode(message), _properties(_identity(message), headers), message.execution_id)
 
 
 def outgoing_failed(message: FailedMessage, topology: Topology, error: str, first_failure: str) -> Outgoing:
-    """Build a failed task for the failed queue."""
+    """Build the message that parks a failed task in the failed queue."""
     headers = {
         "x-retry-count": message.retry_count,
         "x-last-error": cut(error),
@@ -82,12 +82,12 @@ def outgoing_unreadable(body: bytes, properties: Any, topology: Topology, proble
 
 
 def outgoing_identified(body: bytes, properties: Any, topology: Topology, ident: int) -> Outgoing:
-    """Copy a parked message that had no `message_id`. The copy has a `message_id` and goes to the failed queue."""
+    """Build a copy of a parked message. The copy has a `message_id` and goes to the failed queue."""
     return Outgoing(topology.exchange, "failed", body, _as_sent(properties, own_headers(properties.headers)), ident)
 
 
 def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
-    """Decode a message that arrived. Never raises."""
+    """Decode a message that arrived. If decoding fails, the result names the problem; no error is raised."""
     headers = properties.headers or {}
     message_id = properties.message_id or ""
     try:
@@ -96,10 +96,10 @@ def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
         return Arrived(None, problem=str(error), message_id=message_id)
     first = headers.get("x-first-failure-timestamp")
     first = first[:40] if isinstance(first, str) else ""
-    if headers.get("x-failed-at"):  # it was parked as unreadable, and an operator moved it back to a work queue
+    if headers.get("x-failed-at"):  # parked as unreadable; then an operator moved the message back
         message = replace(message, parked=True)
     if message.execution_id is None:
-        # A message that an operator has moved out of the failed queue starts again with all its retries.
+        # If an operator moved the message out of the failed queue, its retries start at zero.
         earlier = 0 if message.parked else earlier_retries(headers, work_queue)
         return Arrived(message, message_id=message_id, earlier=earlier, first_failure=first)
     count = headers.get("x-retry-count")
@@ -109,10 +109,10 @@ def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
 
 
 def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
-    """The headers of a foreign message, without the broker's own headers and without headers that cannot be sent again.
+    """Filter the headers of a foreign message; returns the headers that can be sent again.
 
-    Only texts and integers are kept, because pika cannot encode floats. The number of headers is limited, because
-    all headers must fit into one frame.
+    The headers that the broker itself writes are left out. Only texts and integers are kept, because pika cannot encode
+    floats. The number of headers is limited, because all headers must fit into one frame.
     """
     kept = {
         name: cut(value) if isinstance(value, str) else value
@@ -123,7 +123,7 @@ def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
 
 
 def cut(text: str) -> str:
-    """Cut a text to ERROR_BYTES, at the end of a character, and replace NUL characters."""
+    """Shorten a text to at most ERROR_BYTES bytes of UTF-8 and replace NUL characters."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace")[:ERROR_BYTES].decode("utf-8", "ignore")
 
 

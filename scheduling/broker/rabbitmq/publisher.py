@@ -1,4 +1,8 @@
-"""Publishes many messages at once with confirms and within a time limit. Unroutable messages are returned."""
+"""Publishes batches of messages and waits, within a time limit, until the broker has confirmed them.
+
+If no queue receives a message, the broker returns the message. The publisher then declares the queues and sends the
+message once more.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,7 @@ CONFIRM_POLL_SECONDS = 0.25
 
 @dataclass(eq=False)
 class Batch:
-    """The messages of one call. The batch is complete when every message is confirmed, refused or given up."""
+    """The messages of one call of `submit`. The batch is complete when every message is confirmed or refused."""
 
     answer: Future[set[int]]
     open: int
@@ -45,7 +49,7 @@ class Publisher:
 
     Args:
         declare: declares the topology, then calls the given function with the error or None.
-        patience: a batch is given up after this many seconds without progress.
+        patience: seconds. If a batch makes no progress for this long, the publisher gives up the batch.
     """
 
     reconnecting: ReconnectingConnection
@@ -55,7 +59,7 @@ class Publisher:
     ) -> None:
         self.loop, self._declare, self._patience = loop, declare, patience
         self.blocked = ""
-        """Why the broker accepts no messages now (an alarm); empty if it accepts messages."""
+        """The reason why the broker accepts no messages now (an alarm); empty if the broker accepts messages."""
         self._channel: Any = None
         self._batches: list[Batch] = []
         self._waiting: deque[tuple[Batch, Outgoing]] = deque()
@@ -65,9 +69,9 @@ class Publisher:
         self._timer: Any = None
 
     def submit(self, messages: Sequence[Outgoing], answer: Future[set[int]]) -> None:
-        """Publish messages. The answer is the set of idents that the broker confirmed.
+        """Publish messages. `answer` gets the set of idents that the broker confirmed.
 
-        If the batch is given up before any confirm, the answer is an error instead.
+        If the publisher gives up the batch before any confirm, `answer` gets an error instead.
         """
         batch = Batch(answer, len(messages))
         self._batches.append(batch)
@@ -90,7 +94,7 @@ class Publisher:
         connection.channel(on_open_callback=self._channel_opened)
 
     def lost(self, error: BrokerError) -> None:
-        """After a lost connection, send unconfirmed messages again. Give up if the first reconnect fails."""
+        """Keep the unconfirmed messages for the next connection. If a reconnect has failed, give up all batches."""
         self._channel = None
         self.blocked = ""
         self._send_again(error if self.reconnecting.error is not None else None, error)
@@ -98,7 +102,7 @@ class Publisher:
     def _send_again(self, final: BrokerError | None, error: BrokerError) -> None:
         sent, self._sent = self._sent, {}
         self._returned.clear()
-        # Unconfirmed messages may have arrived. A copy does no harm. A lost message does harm.
+        # An unconfirmed message may have arrived already. A copy does no harm, but a lost message does.
         self._waiting.extendleft(reversed(sent.values()))
         for batch in {id(batch): batch for batch, _ in sent.values()}.values():
             batch.resends += 1
@@ -111,7 +115,7 @@ class Publisher:
     def _channel_opened(self, channel: Any) -> None:
         channel.add_on_close_callback(self._channel_closed)
         channel.add_on_return_callback(self._on_return)
-        # As soon as confirms are switched on, the channel's tags count from 1.
+        # The channel's tags count from 1 as soon as confirms are switched on.
         channel.confirm_delivery(self._on_confirm, callback=lambda _frame: self._confirming(channel))
 
     def _confirming(self, channel: Any) -> None:
@@ -124,7 +128,7 @@ class Publisher:
         self._channel = None
         reconnecting = self.reconnecting
         if not reconnecting.up:
-            return  # the connection is lost too, and `lost` is called next
+            return  # the connection is lost too, so `lost` is called next
         if not isinstance(reason, exceptions.ChannelClosedByBroker):
             return
         error = BrokerUnavailable(f"RabbitMQ closed the channel: {reason.reply_code} {reason.reply_text}")
@@ -160,7 +164,7 @@ class Publisher:
             self._sent[self._tag] = (batch, message)
 
     def _on_return(self, _channel: Any, method: Any, properties: Any, _body: bytes) -> None:
-        # The broker returns an unroutable message before it confirms the message.
+        # The broker first returns an unroutable message and then confirms it.
         self._returned.add((method.routing_key, properties.message_id))
 
     def _on_confirm(self, frame: Any) -> None:
@@ -188,7 +192,7 @@ class Publisher:
         if batch.open:
             return
         if batch.returned and not batch.rounds:
-            # A queue is missing: declare the queues, then send the returned messages once more.
+            # A queue is missing. Declare the queues, then send the returned messages once more.
             batch.rounds += 1
             messages, batch.returned = batch.returned, []
             batch.open = len(messages)
@@ -216,7 +220,7 @@ class Publisher:
             refuse(batch.answer, error)
 
     def _look(self) -> None:
-        """Give up batches that make no progress, and drop a connection on which the broker confirms nothing."""
+        """Give up batches that make no progress. Drop a connection on which the broker confirms nothing."""
         self._timer = None
         now = time.monotonic()
         stalled = [batch for batch in self._batches if now - batch.moved_at > self._patience]
@@ -227,7 +231,7 @@ class Publisher:
             on_their_way = any(batch is sent for batch in stalled for sent, _ in self._sent.values())
             for batch in stalled:
                 self._give_up(batch, error)
-            # If there is still no channel, the broker's answer to the request for a channel was lost.
+            # If there is still no channel, the broker never answered the request for a channel.
             if not self.blocked and self.reconnecting.up and (on_their_way or self._channel is None):
                 self.reconnecting.drop(error)
         if self._batches:

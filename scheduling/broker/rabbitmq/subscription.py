@@ -1,4 +1,4 @@
-"""Consumes one work queue, and starts again after the channel, the queue or the connection was lost."""
+"""Consumes one work queue. After the loss of the channel, the queue or the connection, consuming starts again."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Subscription:
     `close`, which runs after the loop has ended.
 
     Args:
-        unreadable: a function of (body, properties, problem, done) that parks an unreadable message. The function
-            then calls `done(parked)` in the loop's thread.
-        declare: declares the topology over the given connection, then calls the given function.
+        unreadable: a function with the arguments (body, properties, problem, done). It parks an unreadable message,
+            and then calls `done` in the loop's thread with True if the message is parked.
+        declare: declares the topology over the given connection, then calls the given function with the error or None.
     """
 
     reconnecting: ReconnectingConnection
@@ -54,20 +54,23 @@ class Subscription:
         return self.buffer.take(limit)
 
     def waiting(self) -> bool:
-        """Whether `take` would return a delivery. Resets the wake-up socket."""
+        """Whether `take` would return a delivery. Also resets the wake-up socket."""
         self._resume()
         return self.buffer.asked()
 
     def answer(self, delivery: Delivery, how: str) -> None:
-        """Answer a delivery with `ack`, `nack` (dead-letter it) or `requeue`.
+        """Answer a delivery.
 
-        If the channel of the delivery is lost, the answer is dropped.
+        If the channel of the delivery is lost, nothing is sent.
+
+        Args:
+            how: `ack`, `nack` (the broker dead-letters the message) or `requeue`.
         """
         self.buffer.answered(delivery)
         self.loop.call(lambda: self._answer(delivery.tag, how))
 
     def _resume(self) -> None:
-        """Resume consuming after a pause. The caller asks for messages only if a slot is free."""
+        """Resume consuming after a pause. A caller that asks for messages has a free slot."""
         if self.paused:
             self.paused = False
             self.loop.call(self._consume_again)
@@ -80,7 +83,7 @@ class Subscription:
         return bool(self._prefetch) and not self.paused and self._unanswered < self._prefetch
 
     def want(self, name: str, prefetch: int) -> None:
-        """Consume the queue `name`. A prefetch of 0 stops consuming and gives back deliveries that were not taken."""
+        """Consume the queue `name`. A prefetch of 0 stops consuming and gives back the waiting deliveries."""
         self.name, self._prefetch = name, prefetch
         if not prefetch:
             self._dismiss()
@@ -90,7 +93,7 @@ class Subscription:
             self.opened(self.reconnecting.connection)
 
     def pause(self) -> None:
-        """Stop consuming until the next `take` or `waiting`, and give back the waiting deliveries."""
+        """Give back the waiting deliveries. Consume nothing until the next call of `take` or `waiting`."""
         self.paused = True
         self._dismiss()
 
@@ -101,14 +104,14 @@ class Subscription:
 
         def declared(error: BrokerError | None) -> None:
             if error is not None:
-                log.error("%s", error)  # go on, because the work queue may exist already
+                log.error("%s", error)  # continue, because the work queue may exist already
             if connection is self.reconnecting.connection and self.reconnecting.up and self._prefetch:
                 connection.channel(on_open_callback=self._channel_opened)
 
         self._declare(connection, declared)
 
     def lost(self, _error: BrokerError | None = None) -> None:
-        """Forget a lost channel. The broker delivers the untaken messages again; started runs go on."""
+        """Forget a lost channel. The broker delivers the waiting messages again. Started runs continue."""
         self.buffer.forget(self._generation)
         self._generation += 1
         self._channel, self._consumer, self._unanswered = None, "", 0
@@ -163,7 +166,7 @@ class Subscription:
         self.loop.later(delay, open_again)
 
     def _cancelled(self, _frame: Any) -> None:
-        """Reconnect after the queue was deleted or moved, because RabbitMQ 4.3 leaves the consumer in a bad state."""
+        """Reconnect after the queue was deleted or moved. Otherwise RabbitMQ 4.3 leaves the consumer in a bad state."""
         self.reconnecting.drop(BrokerUnavailable(f"RabbitMQ ended the consumer of {self.name}: the queue was deleted."))
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
@@ -178,7 +181,8 @@ class Subscription:
             log.error("A message cannot be read and is parked in the failed queue: %s", arrived.problem)
 
             def done(parked: bool) -> None:
-                # A nack works without publishing. The message comes back after CRON_RETRY_DELAY_MS and is parked then.
+                # A nack works even when publishing does not. When the message comes back after CRON_RETRY_DELAY_MS,
+                # parking is tried again.
                 self._answer(tag, "ack" if parked else "nack")
 
             self._unreadable(body, properties, arrived.problem, done)
@@ -186,8 +190,8 @@ class Subscription:
         if message.execution_id is not None:
             tag.identity = (message.execution_id, message.attempt)
         if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier)):
-            # This is a copy. Its attempt already runs here; only the channel of the first delivery was lost. The run
-            # needs no message to finish.
+            # The message is a copy: its attempt runs here already, but the channel of the first delivery was lost.
+            # The run can finish without a message.
             self._answer(tag, "ack")
 
     def _answer(self, tag: DeliveryTag, how: str) -> None:

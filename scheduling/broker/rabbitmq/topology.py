@@ -1,7 +1,8 @@
 """Defines the names and arguments of the exchange and the queues, and chooses the wait queue for a delay.
 
-Every argument here was tested under injected crashes on RabbitMQ 3.10, 4.0 and 4.3. The broker refuses (406) to
-change an argument of an existing queue: the queue needs another name, or it must be deleted first.
+Every argument here was tested under injected crashes on RabbitMQ 3.10, 4.0 and 4.3. The arguments of an existing queue
+cannot be changed: the broker refuses the declaration (406). A queue with other arguments needs another name, or the old
+queue must be deleted first.
 """
 
 from __future__ import annotations
@@ -19,28 +20,32 @@ LADDER = (
     1, 2, 3, 4, 5, 6, 8, 10, 12, 15, 20, 25, 30, 40, 50, 60, 75, 90, 120, 150, 180, 240, 300, 360, 450, 600,
     750, 900, 1200, 1500, 1800, 2400, 2700, 3600,
 )  # fmt: skip
-"""The delays, in seconds, of the wait queues that always exist. From 3 s on, each delay is at most a third longer
-than the delay before it. One wait queue is called a rung."""
+"""The delays, in seconds, of the wait queues that always exist. From 3 s on, each delay is at most a third longer than
+the previous delay.
+
+The wait queues of one work queue are called its ladder; one wait queue is a rung."""
 
 WORK = {"main": "cron_scheduler", "standalone": "cron_scheduler_standalone", "immediate": "cron_scheduler_immediate"}
-"""Maps our own name of each work queue to the broker's name of the queue."""
+"""Maps our own name of each work queue to the broker's name, without the prefix."""
 
 DELIVERY_LIMIT = MAX_RETRIES[1] + 6
-"""How many deliveries of a message the immediate queue allows. The retry policy allows fewer attempts, so it
-usually ends a message first. The broker's limit ends a message that crashes its consumers before they can count the
-attempt. A crash counts for every message that the consumer held, so the limit must not be tight."""
+"""The maximum number of times that the immediate queue delivers one message.
+
+The retry policy allows fewer attempts, so a message usually does not reach this limit. The limit is needed if a message
+crashes every consumer before the consumer can record an attempt. A crash counts as a delivery of every message that the
+consumer held, so the limit must not be too low."""
 
 _CLASSIC = {"x-queue-type": "classic"}
-"""The argument that names the type of a classic queue. It is sent with every declaration of such a queue.
+"""The argument that makes a queue classic. Every declaration of a classic queue contains it.
 
-For the broker, and for other clients that declare these queues, naming this type is the same as naming no type. In a
-virtual host whose default type is quorum, naming the type makes a difference: a quorum queue with the main
-queue's dead-letter key would lose messages."""
+Usually a queue without this argument is classic too, so other clients may leave the argument out. The argument is
+needed in a virtual host whose default type is quorum. There, a queue without the argument would be a quorum queue. A
+quorum queue with the main queue's dead-letter key would lose messages."""
 
 
 @dataclass(frozen=True)
 class Queue:
-    """One durable queue. `binding` is its routing key on the dead-letter exchange; None for no binding."""
+    """One durable queue. `binding` is its routing key on the dead-letter exchange; None if the queue is not bound."""
 
     name: str
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -52,7 +57,8 @@ class Topology:
     """The exchange and the queues that are declared.
 
     Args:
-        prefix: the text before every name. It lets several projects or tests share a virtual host.
+        prefix: the text with which every name begins. With different prefixes, several projects or tests can share a
+            virtual host.
         retry_delay_ms: how long a nacked message waits (CRON_RETRY_DELAY_MS).
     """
 
@@ -79,7 +85,7 @@ class Topology:
             Queue(self.work("main"), self._returning("retry")),
             self._nacked("main"),
             Queue(self.failed, dict(_CLASSIC), "failed"),
-            # The standalone queue has wait queues of its own, see `rung_key`.
+            # The standalone queue has its own wait queues, see `rung_key`.
             Queue(self.work("standalone"), self._returning(_key("standalone"))),
             self._nacked("standalone"),
             Queue(
@@ -88,28 +94,32 @@ class Topology:
                     "x-queue-type": "quorum",  # only quorum queues count deliveries
                     "x-delivery-limit": DELIVERY_LIMIT,
                     "x-dead-letter-exchange": self.exchange,
-                    # The key is never `retry`: the broker drops a message that goes in a cycle without a rejection.
+                    # The key must not be `retry`: the broker drops a message that goes in a cycle without a rejection.
                     "x-dead-letter-routing-key": "failed",
                 },
             ),
         )
 
     def rungs(self, queue: str, seconds: Iterable[int]) -> tuple[Queue, ...]:
-        """The wait queues for these delays. The immediate queue has no wait queues."""
+        """The wait queues of `queue` for these delays, in ascending order; empty for the immediate queue."""
         if queue == "immediate":
             return ()
         return tuple(self._rung(queue, delay) for delay in sorted(set(seconds)))
 
     def rung_key(self, queue: str, seconds: int) -> str:
-        """The routing key with which a message comes back to `queue` after a delay.
+        """The routing key of one wait queue. This wait queue sends each message to `queue` after the delay.
 
-        The standalone queue has a ladder (a set of wait queues) of its own. Two alternatives were considered. In the
-        first, a wait queue returns a message with the key that it was published with; then each wait queue needs an
-        exchange. In the second, the main consumer forwards messages from one common ladder; then standalone retries
-        wait for a consumer that may not run. A second ladder cannot fail in a new way. The second ladder
-        costs 34 idle queues, which take about 2 MB. Up to RabbitMQ 3.13, each queue also reserves three file handles,
-        and a broker started with `ulimit -n 1024` has 927 handles. To save handles, only the consumers of a
-        work queue declare the ladder of that queue: no other process publishes to the ladder.
+        The standalone queue has its own ladder, which works exactly like the ladder of the main queue. Two ways to
+        share one ladder were rejected:
+
+        - Each wait queue sends a message back with the message's own routing key. Each wait queue then needs an
+          exchange.
+        - All messages come back to the main queue, and its consumers forward the standalone messages. Standalone
+          retries then wait if no consumer of the main queue runs.
+
+        The second ladder costs 34 idle queues, which take about 2 MB. Up to RabbitMQ 3.13, each queue also reserves
+        three file handles, and a broker started with `ulimit -n 1024` has 927 handles. To save handles, only the
+        consumers of a work queue declare its ladder. No other process publishes to this ladder.
         """
         return f"{_key(queue)}.{seconds}"
 
@@ -132,19 +142,19 @@ class Topology:
 
     def _rung(self, queue: str, seconds: int) -> Queue:
         # The name contains the delay, so a changed setting never conflicts with an existing queue.
-        # With at-least-once, the broker keeps a message here until the work queue has confirmed it.
+        # With at-least-once, the wait queue keeps a message until the work queue has confirmed it.
         arguments = {
             "x-queue-type": "quorum",
             "x-message-ttl": seconds * 1000,
             "x-dead-letter-exchange": "",
             "x-dead-letter-routing-key": self.work(queue),
             "x-dead-letter-strategy": "at-least-once",
-            "x-overflow": "reject-publish",  # at-least-once requires it
+            "x-overflow": "reject-publish",  # at-least-once requires this
         }
         return Queue(f"{self.work(queue)}_retry.{seconds}", arguments, self.rung_key(queue, seconds))
 
     def is_nacked(self, name: str) -> bool:
-        """Whether `name` is one of the two queues in which nacked messages wait for CRON_RETRY_DELAY_MS."""
+        """Whether `name` is a queue in which nacked messages wait. There is one for `main` and one for `standalone`."""
         return name in {f"{self.work(queue)}_retry" for queue in ("main", "standalone")}
 
 
@@ -163,9 +173,9 @@ def rung_for(delay_ms: int, rungs: Iterable[int], spread: Callable[[], float] | 
     Args:
         delay_ms: the wanted delay.
         rungs: the delays, in seconds, of the existing wait queues.
-        spread: None if the delay must not be shortened. For a delay that was drawn at random, a function that returns a
-            random number in [0, 1). Such a delay is rounded up or down at random, so that the mean stays the same.
-            Always rounding up would make many retries due at the same time.
+        spread: None rounds the delay up. For a delay that was drawn at random, a function that returns a random number
+            in [0, 1). The delay is then rounded up or down at random, so that the mean stays the same. Rounding all
+            such delays up would make many retries due at the same time.
     """
     if delay_ms <= 0:
         return 0
@@ -188,7 +198,7 @@ _MISMATCH = re.compile(
 
 @dataclass(frozen=True)
 class Mismatch:
-    """A queue or exchange that exists, with an argument that differs from the argument that we declare."""
+    """An existing queue or exchange with an argument that differs from our declaration."""
 
     kind: str
     name: str
@@ -198,7 +208,7 @@ class Mismatch:
     vhost: str
 
     def sentence(self) -> str:
-        """Say what is wrong and name the two ways to solve it."""
+        """A text for operators: what is wrong, and two ways to solve it."""
         command = f"rabbitmqctl delete_queue {self.name} --vhost {self.vhost}"
         if self.kind == "exchange":
             command = f"rabbitmqadmin --vhost={self.vhost} delete exchange name={self.name}"
@@ -210,7 +220,7 @@ class Mismatch:
 
 
 def mismatch(text: str) -> Mismatch | None:
-    """Read the broker's refusal (406) of a declaration; None if the text has another form."""
+    """Parse the text with which the broker refuses a declaration (406); None if the text has another form."""
     found = _MISMATCH.search(text)
     if found is None:
         return None
@@ -222,11 +232,14 @@ def mismatch(text: str) -> Mismatch | None:
 
 
 def earlier_retries(headers: dict[str, Any], work_queue: str) -> int:
-    """How often a foreign message was retried before this project received it.
+    """How often a foreign message was retried before this project received it; never more than MAX_RETRIES allows.
 
-    Entries of RabbitMQ's `x-death` are found by queue and reason, never by position: after the message has waited in
-    another queue, the first entry is not the newest rejection. The header `x-retry-count` is read too, because
-    RabbitMQ 4 restarts its own counts when a client sends a message back.
+    The result is the larger of two counts:
+
+    - RabbitMQ's count of rejections in the header `x-death`. The entry is found by queue and reason, not by position:
+      if the message has waited in another queue, the first entry is not the newest rejection.
+    - The header `x-retry-count`. It is needed because RabbitMQ 4 restarts its own counts when a client sends a message
+      back.
     """
     own = headers.get("x-retry-count")
     counts = [own if isinstance(own, int) and not isinstance(own, bool) else 0]
@@ -235,7 +248,7 @@ def earlier_retries(headers: dict[str, Any], work_queue: str) -> int:
 
 
 def deaths(headers: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """The counts of `x-death`, by queue and reason. Entries that do not have RabbitMQ's form are left out."""
+    """The counts in the header `x-death`, as a dict with the keys (queue, reason). Malformed entries are left out."""
     found: dict[tuple[str, str], int] = {}
     entries = headers.get("x-death")
     for entry in entries if isinstance(entries, list) else []:

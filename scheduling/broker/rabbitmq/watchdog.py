@@ -14,10 +14,10 @@ from scheduling.logs import get_logger
 log = get_logger(__name__)
 
 HOLD_SECONDS = 2.0
-"""How long a message may wait in this process for a free slot, before it goes back to the queue for other consumers."""
+"""How long a message may wait in this process for a free slot. After this time, the message goes back to the queue."""
 
 DOUBT_TURNS = 5
-"""The number of checks between two questions to the broker. A question asks how many messages the queue still holds."""
+"""Once in this many checks, the watchdog asks the broker how many messages the queue still holds."""
 
 
 class Watchdog:
@@ -29,7 +29,7 @@ class Watchdog:
         self._subscription = subscription
         self._turns = 0
         self._doubted: int | None = None
-        """The number of messages delivered until the last check found messages held back; None if it found none."""
+        """The value of `subscription.brought` at the last answer, if messages waited and none came; otherwise None."""
         subscription.loop.later(self.look_seconds, self._look)
 
     def _look(self) -> None:
@@ -38,7 +38,7 @@ class Watchdog:
             return
         subscription.loop.later(self.look_seconds, self._look)
         if subscription.buffer.age() > HOLD_SECONDS and not subscription.paused:
-            # All slots are busy with runs that did not come through this channel.
+            # All slots are busy with runs whose messages did not come through this channel.
             log.debug("Messages wait for a slot here; they go back to the queue")
             subscription.pause()
         self._turns += 1
@@ -55,7 +55,8 @@ class Watchdog:
 
         def opened(channel: Any) -> None:
             channel.queue_declare(subscription.name, passive=True, callback=lambda frame: counted(channel, frame))
-            # A missing queue closes this channel; the subscription handles that when its consumer is cancelled.
+            # If the queue is missing, the broker closes this channel. This counts as an answer, because the broker also
+            # cancels the subscription's consumer, and the subscription then reconnects.
             channel.add_on_close_callback(lambda _channel, _reason: answers.append(True))
 
         def counted(channel: Any, frame: Any) -> None:
@@ -71,7 +72,7 @@ class Watchdog:
         subscription.loop.later(self.look_seconds * (DOUBT_TURNS - 0.5), judge)
 
     def _compare(self, connection: Any, brought: int, held: int) -> None:
-        """Drop the connection if the queue held messages at two checks and delivered no message in between."""
+        """Drop the connection if two answers in a row show waiting messages and none was delivered in between."""
         subscription, reconnecting = self._subscription, self._subscription.reconnecting
         if held == 0 or not subscription.hungry or brought != subscription.brought:
             self._doubted = None
