@@ -1,25 +1,29 @@
-"""When a schedule fires: the instants of a cron expression in a time zone.
+"""Computes the instants at which a cron expression fires in a time zone.
 
-The policy is that of Debian's cron(8), because it is the only one under which a job neither gets lost nor runs twice
-when the clocks change. A schedule whose minute or hour field begins with ``*`` is an *interval* job; any other is
-a *fixed* job. (Aliases are expanded first, so ``@hourly`` is interval and ``@daily`` is fixed.) A *reading*
-is the time that a wall clock shows at an instant. Let W be the wall-clock minutes that match the five fields.
+A schedule whose minute or hour field begins with ``*`` is an *interval* job. Every other schedule is a *fixed* job.
+Aliases are expanded first, so ``@hourly`` is an interval job and ``@daily`` is a fixed job. The rules are those of
+Debian's cron(8). When the clocks change, a fixed job is neither lost nor run twice.
 
-1. Interval jobs follow real time. (cron(8) calls them "jobs which are specified with wildcards".) They fire at every
-   instant whose local reading is in W. A skipped reading does not fire. A repeated reading fires twice.
-2. Fixed jobs fire exactly once for each wall-clock minute in W, at the first instant with that reading. If a gap skips
-   the reading, they fire at the first instant after the gap, however long the gap is. If several readings lead to the
-   same instant, they are one run.
-3. Day rule: if the day-of-month or weekday field begins with ``*``, both fields must match. Otherwise one match is
-   enough. Weekday 7 is Sunday. The range ``a-a`` means the single value a.
-4. All fields are read in the schedule's own zone. "Next" means strictly later. The finest step is one minute.
+A *reading* is the local time that a clock shows, to the minute. When the clocks go back (a *fold*), some readings are
+repeated. When the clocks go forward (a *gap*), some readings are skipped. A reading *matches* if the five fields of
+the expression match it.
 
-So ``0 0-23 * * *`` is fixed and fires once in a repeated hour, but ``0 * * * *`` fires twice. ``* 2 * * *`` does not
-fire on a day that has no 02:00.
+1. An interval job follows real time: it fires whenever a clock shows a reading that matches. For a repeated reading,
+   the job fires twice. For a skipped reading, the job does not fire. (cron(8) calls interval jobs "jobs which are
+   specified with wildcards".)
+2. A fixed job fires once for each reading that matches. For a repeated reading, the job fires only the first time. For
+   a skipped reading, the job fires at the first instant after the gap, however long the gap is. If several readings
+   lead to the same instant, the job fires once.
+3. Day rule: if the day-of-month or weekday field begins with ``*``, both fields must match. Otherwise a match of one
+   field is enough. Weekday 7 is Sunday. The range ``a-a`` means the single value a.
+4. All fields are read in the schedule's own zone.
+
+So ``0 0-23 * * *`` is a fixed job and fires once in a repeated hour, but ``0 * * * *`` fires twice. ``* 2 * * *`` is
+an interval job, so it does not fire on a day that skips 02:00 to 02:59.
 
 The functions take aware instants and return instants in UTC. A naive instant raises ValueError. CronError means that
-the schedule does not fire within the next 50 years, or does not fire before year 10000. For example, an interval job
-never fires if all its readings fall into gaps. All functions are pure and safe to call from several threads.
+the schedule does not fire within the next 50 years or before year 10000. For example, an interval job never fires if
+all its readings fall into gaps. All functions are pure and safe to call from several threads.
 """
 
 from __future__ import annotations
@@ -49,7 +53,7 @@ _SECOND = timedelta(seconds=1)
 _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 _YEARS_AHEAD = 50
-# The largest clock change on record is 24 hours, when Samoa crossed the date line. This limit is one hour more.
+# The largest clock change on record is 24 hours: Samoa crossed the date line. This limit is one hour more.
 _LARGEST_CHANGE = timedelta(hours=25)
 
 
@@ -76,9 +80,9 @@ def upcoming(cron: Cron, tz: str, after: datetime, count: int) -> list[datetime]
 def last_between(cron: Cron, tz: str, after: datetime, until: datetime) -> datetime | None:
     """The latest instant in (after, until] at which ``cron`` fires, in UTC, or None.
 
-    The search looks back from ``until`` in windows that grow fourfold, and then bisects the first window with a match.
-    A search over years takes some tens of steps. Raises ValueError for naive arguments and ZoneError for an unknown
-    zone.
+    The search tries windows that end at ``until``. Each window is four times as long as the previous one. The search
+    then bisects the first window in which ``cron`` fires. So a search over years takes only some tens of steps.
+    Raises ValueError for naive arguments and ZoneError for an unknown zone.
     """
     after, until = require_aware(after), require_aware(until)
     window = _MINUTE
@@ -96,9 +100,9 @@ def last_between(cron: Cron, tz: str, after: datetime, until: datetime) -> datet
 def count_between(cron: Cron, tz: str, after: datetime, until: datetime) -> int:
     """The number of instants in (after, until] at which ``cron`` fires.
 
-    The function does not list the instants. Far from a clock change, each reading is one instant, so the count is
-    days x hours x minutes. Just after a clock change, readings may be repeated or moved, so the instants are counted
-    one by one. The slow count covers only a time that is as long as the clock change.
+    Listing all instants would be slow. Far from a clock change, each reading is one instant, so the count is
+    days x hours x minutes. Just after a clock change, readings may be repeated or skipped. So the instants in that
+    time, which is as long as the clock change, are counted one by one.
     Raises ValueError for naive arguments and ZoneError for an unknown zone.
     """
     info, after, until = zone(tz), require_aware(after), require_aware(until)
@@ -117,7 +121,7 @@ def _next_fixed(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
     now = wall = _wall(after, info)
     while True:
         wall = _next_reading(cron, wall, now, info)
-        # In the second pass of a fold, the next readings have already fired in the first pass, so they do not count.
+        # If a repeated reading has already fired the first time, `resolve` gives an instant in the past.
         if (instant := resolve(wall, info)) > after:
             return instant
 
@@ -126,7 +130,8 @@ def _next_interval(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
     now = wall = _wall(after, info)
     first, second = instants(now, info)
     if first <= after < second:
-        # In the first pass of a fold, readings that have fired come again before the readings that follow the fold.
+        # `after` is in the first half of a fold. The readings of this half will come again, so the search begins
+        # before them.
         wall -= second - first
     best: datetime | None = None
     while True:
@@ -141,7 +146,7 @@ def _next_interval(cron: Cron, info: ZoneInfo, after: datetime) -> datetime:
 
 
 def _next_reading(cron: Cron, wall: datetime, now: datetime, info: ZoneInfo) -> datetime:
-    """The first wall-clock minute later than ``wall`` that matches the five fields of the expression."""
+    """The first reading later than ``wall`` that matches. Raises CronError if none matches within 50 years."""
     wall = wall.replace(second=0, microsecond=0) + _MINUTE
     today = wall.date()
     day = first_day(cron.calendar, today)
@@ -169,9 +174,9 @@ def _next_until(cron: Cron, tz: str, after: datetime, until: datetime) -> dateti
 
 
 def _latest(cron: Cron, tz: str, found: datetime, until: datetime) -> datetime:
-    """The latest instant in [found, until] at which ``cron`` fires. ``found`` must be such an instant."""
+    """The latest instant in [found, until] at which ``cron`` fires. ``cron`` must fire at ``found``."""
     end = until
-    # The search is exact to the second: before 1972 zones had offsets with seconds, so a gap may end at any second.
+    # The search is exact to the second. Before 1972, zones had offsets with seconds, so a gap may end at any second.
     while end - found > _SECOND:
         middle = found + (end - found) / 2
         later = _next_until(cron, tz, middle, until)
@@ -190,13 +195,13 @@ def _walk(cron: Cron, tz: str, after: datetime, until: datetime) -> Iterator[dat
 
 
 def count_readings(cron: Cron, after: datetime, until: datetime) -> int:
-    """How many naive wall-clock minutes in (after, until] match the five fields."""
+    """How many readings in (after, until] match. Both arguments are naive local times."""
     days = count_days(cron.calendar, after.date(), until.date())
     return days * len(cron.hours) * len(cron.minutes) + _readings_to(cron, until) - _readings_to(cron, after)
 
 
 def _readings_to(cron: Cron, wall: datetime) -> int:
-    """How many wall-clock minutes match on the day of ``wall``, up to and including ``wall``."""
+    """How many readings match on the day of ``wall``, up to and including ``wall``."""
     if first_day(cron.calendar, wall.date()) != wall.date():
         return 0
     count = bisect_left(cron.hours, wall.hour) * len(cron.minutes)

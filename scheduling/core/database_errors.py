@@ -1,9 +1,12 @@
 """Decides what a database error means: the database is away, the database refuses one item, or a table is missing.
 
-Only this module holds this rule, for SQLite, PostgreSQL, MySQL and MariaDB. "Away" means that every other statement
-would fail as well, and that waiting may help: the database cannot be reached, or it is read-only, full, failing over,
-shutting down or out of connections. Any error that is neither "away" nor a missing table concerns the values of one
-item, such as a row or a message. The caller then sets this item aside and continues with the next item.
+The module knows the error codes of SQLite, PostgreSQL, MySQL and MariaDB.
+
+"Away" means that the same statement may succeed later. For example, the database cannot be reached, is read-only, full,
+failing over or shutting down, or has no free connection. A deadlock also counts as "away".
+
+Any other error, except a missing table or column, concerns the values of one item, such as a row or a message. The
+caller sets this item aside and continues with the next item.
 """
 
 from __future__ import annotations
@@ -63,7 +66,7 @@ def sqlite_verdict(code: int | None, text: str) -> Verdict:
     """The verdict for SQLite.
 
     Args:
-        code: the (extended) result code; None if the driver refused the statement before SQLite saw the statement.
+        code: the (extended) result code; None if the error comes from the driver, not from SQLite.
     """
     if MISSING_TABLE.search(text):
         return Verdict.NOT_MIGRATED
@@ -76,7 +79,7 @@ def postgresql_verdict(sqlstate: str | None) -> Verdict:
     """The verdict for PostgreSQL.
 
     Args:
-        sqlstate: the five-character error code; None for an error of the connection, because such an error has no code.
+        sqlstate: the five-character error code; None for a connection error, which has no code.
     """
     if sqlstate is None:
         return Verdict.AWAY

@@ -1,8 +1,9 @@
 """Finds the dates on which the day fields of a schedule match.
 
-The library croniter finds the dates (month lengths, leap years, ``L``, ``d#k``, the day rule) and does nothing else.
-croniter gets only naive midnights, because croniter fires fixed jobs twice in a repeated hour if it gets zone-aware
-datetimes. croniter gets only spellings that croniter and Debian's cron read alike.
+The library croniter finds the dates: it knows month lengths, leap years, ``L``, ``d#k`` and the day rule. croniter is
+not used for times of day, because with zone-aware datetimes croniter fires fixed jobs twice in a repeated hour.
+Therefore croniter gets only naive midnights. croniter also gets only spellings that croniter and Debian's cron read
+alike.
 """
 
 from __future__ import annotations
@@ -30,11 +31,12 @@ def format_days(
     nth: tuple[tuple[int, int], ...],
     either: bool,
 ) -> str:
-    """The calendar "day-of-month month weekday" in a spelling that croniter reads correctly.
+    """The three day fields "day-of-month month weekday", in a spelling that croniter reads correctly.
 
-    ``day`` and ``weekday`` are fields as written; the other arguments are attributes of ``dialect.Cron``. Values
-    are listed one by one, because croniter reads ``a-a`` as the whole field. A full field becomes ``*``, because
-    croniter treats a full list as a restriction. ``*/n`` is not changed, because the day rule depends on its star.
+    ``day`` and ``weekday`` are fields as written. The other arguments are attributes of ``dialect.Cron``. Values
+    are listed one by one, because croniter reads ``a-a`` as the whole field. A field that allows all values becomes
+    ``*``, because croniter treats a full list as a restriction. ``*/n`` stays, because the day rule depends on its
+    star.
     """
     month = "*" if len(months) == 12 else _list(months)
     if nth:
@@ -57,8 +59,8 @@ def _list(values: Iterable[object]) -> str:
 def first_day(calendar: str, start: date) -> date | None:
     """The first matching date on or after ``start``; None if there is none within 50 years or before year 10000.
 
-    ``calendar`` is a result of ``format_days``. Fifty years are enough for the rarest date: 29 February on
-    one weekday comes again after at most 40 years (across 2100, which is no leap year).
+    ``calendar`` is a result of ``format_days``. The rarest date is 29 February on a given weekday. It comes again after
+    at most 40 years, so 50 years are enough. (The 40 years occur around 2100, which is not a leap year.)
     """
     if calendar == EVERY_DAY:
         return start
@@ -75,7 +77,7 @@ def count_days(calendar: str, start: date, end: date) -> int:
     if calendar == EVERY_DAY:
         return max(0, (end - start).days)
     count = 0
-    # The cache is bypassed: one walk over many dates would evict the dates that are needed every minute.
+    # The cache of `first_day` is bypassed. Otherwise many dates of one count would evict dates that are needed often.
     found = first_day.__wrapped__(calendar, start)
     while found is not None and found < end:
         count += 1
@@ -85,9 +87,9 @@ def count_days(calendar: str, start: date, end: date) -> int:
 
 @lru_cache(maxsize=512)
 def _engine(calendar: str, thread: int) -> croniter[datetime]:
-    # A croniter keeps its current time between calls, so each thread has its own. The ident of a thread is reused only
-    # after the thread has ended. A shared croniter would need a lock, and a child that is forked while the lock is
-    # held would wait for ever.
-    # The option implement_cron_bug selects Debian's day rule: if one of the two day fields (day of month and weekday)
-    # begins with "*", both fields must match.
+    # A croniter object keeps its current time between calls, so each thread has its own object. (The id of a thread is
+    # reused only after the thread has ended.) A shared object would need a lock, and a child that is forked while the
+    # lock is held would wait for ever.
+    # The option implement_cron_bug selects Debian's day rule: if the day-of-month or weekday field begins with "*",
+    # both fields must match.
     return croniter(f"0 0 {calendar}", _EPOCH, ret_type=datetime, implement_cron_bug=True)

@@ -1,7 +1,7 @@
-"""Describes a cron expression in plain English, for people who do not read cron.
+"""Describes a cron expression in plain English, for readers who do not know cron.
 
 The library cron-descriptor describes the time of day and the day of month. This module itself describes months and
-weekdays, because the library takes the names of months and weekdays from the process's locale, cannot describe several
+weekdays. The library would take their names from the locale of the process. The library also cannot describe a list of
 ``d#k``, and does not know Debian's day rule.
 """
 
@@ -29,7 +29,7 @@ def describe(expression: str) -> str:
     """One sentence, such as "At 09:00, Monday through Friday". Raises CronError for an invalid expression.
 
     Times are in the 24-hour format, and the words are English in every locale. If the library fails on a valid
-    expression, the expression itself is returned: a page must not break because a sentence is missing.
+    expression, the function returns the expression itself, so that the page can still be shown.
     """
     cron = parse(expression)
     try:
@@ -46,20 +46,20 @@ def _times(cron: Cron) -> str:
         hour = ",".join(map(str, cron.hours))  # "At 09:00, 10:00 and 11:00", not "At 09:00 through 11:59"
     options = Options(locale_code="en_US", use_24hour_time_format=True)
     text = ExpressionDescriptor(f"{minute} {hour} {_days(cron, day)} * *", options).get_description()
-    # The library does not say that counting starts again every month.
+    # The library does not say that the days are counted from 1 again in every month.
     text = re.sub(r"(every \d+ days)$", r"\1, starting on day 1 of the month", text)
     return re.sub(r"\bL of the month", "the last day of the month", text)
 
 
 def _field(text: str, values: tuple[int, ...], size: int) -> str:
-    """The field in the spelling that the library describes best: a list of values, or the text without leading zeros.
+    """The field in the spelling that the library describes best: ``*``, a list, or the text without leading zeros.
 
-    The library misreads some spellings: it describes 59/15 as a repetition and 5-5 as a range, and it fails on a list
-    that contains steps.
+    The library misreads some spellings. It describes 59/15 as a repetition and 5-5 as a range. It fails on a list that
+    contains steps.
     """
     if len(values) == size:
         return "*"
-    # "Every 40 minutes" would be wrong: the count starts again at 0 in every hour.
+    # For */40, "every 40 minutes" would be wrong: the minutes are counted from 0 again in every hour.
     uneven = text.startswith("*/") and size % int(text[2:]) and len(values) <= _MOST_LISTED
     if "," in text or uneven or len(values) == 1:
         return ",".join(str(a) if a == b else f"{a}-{b}" for a, b in _stretches(values))
@@ -81,7 +81,7 @@ def _weekdays(cron: Cron) -> str:
         return f", on {which} of the month"
     if len(cron.weekdays) == 7 or (cron.either and len(cron.days) == 31):
         return ""
-    # The week begins on Monday here, so that 5-7 becomes "Friday through Sunday".
+    # Here the week begins on Monday, so that 5-7 becomes "Friday through Sunday".
     words = _runs([(d - 1) % 7 for d in cron.weekdays], _WEEKDAYS)
     if _every_day(cron):
         return f", {words}" if " through " in words and " and " not in words else f", only on {words}"
@@ -89,7 +89,10 @@ def _weekdays(cron: Cron) -> str:
 
 
 def _every_day(cron: Cron) -> bool:
-    """Whether the day fields match every date: all days of the month, or all weekdays if one match is enough."""
+    """Whether the description can omit the day of month.
+
+    This is so if all days of the month are allowed, or if all weekdays are allowed and one match is enough.
+    """
     return len(cron.days) == 31 or (cron.either and len(cron.weekdays) == 7)
 
 
@@ -100,7 +103,7 @@ def _months(cron: Cron) -> str:
 
 
 def _runs(places: list[int], names: Sequence[str]) -> str:
-    """The names at these indexes; three or more in a row become "first through last"."""
+    """The names at these indexes, as text. Three or more consecutive names become "first through last"."""
     stretches = _stretches(tuple(sorted(places)))
     return _joined([names[a] if a == b else f"{names[a]} through {names[b]}" for a, b in stretches])
 

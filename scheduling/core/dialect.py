@@ -4,7 +4,8 @@ An expression has five fields, ``minute hour day-of-month month weekday``, or is
 comma-separated list of numbers, names (``jan``, ``mon``), ranges ``a-b``, and steps ``a-b/n`` or ``a/n`` (from a to the
 end of the field). Instead of a list, a field may be ``*`` or ``*/n``. Weekdays are 0-7, and both 0 and 7 are Sunday.
 Day of month also allows ``L``, the last day of the month. Weekday also allows ``d#k``, the k-th weekday d of the month.
-Everything else is refused with a sentence that says what to write instead: a misread schedule is worse than none.
+Every other expression is refused, because a misread schedule would do more harm than a refused one. The error says what
+to write instead.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _CHOSEN_FORMS = re.compile(r"[HR](\(.*\))?(/.*)?", re.IGNORECASE)
 
 
 class CronError(ValueError):
-    """An expression that is refused. The message is a sentence for the person who wrote it.
+    """A cron expression is invalid or never fires again. The message is a sentence for the author of the expression.
 
     ``field`` is the field at fault ("minute", "hour", "day of month", "month", "weekday"), or None
     if the fault is not in one field.
@@ -55,7 +56,7 @@ class Cron:
     expression: str
     """The expression with its alias expanded and single spaces between the fields."""
     interval: bool = field(compare=False)
-    """Whether the minute or hour field begins with ``*``: an interval job. Other jobs are fixed (see ``cron``)."""
+    """True for an interval job, False for a fixed job. The module ``cron`` explains the two kinds of jobs."""
     minutes: tuple[int, ...] = field(compare=False, repr=False)
     """Minutes of the hour, ascending."""
     hours: tuple[int, ...] = field(compare=False, repr=False)
@@ -67,12 +68,12 @@ class Cron:
     months: tuple[int, ...] = field(compare=False, repr=False)
     """Months of the year, 1-12, ascending."""
     weekdays: tuple[int, ...] = field(compare=False, repr=False)
-    """Weekdays from 0 (Sunday) to 6, ascending. The weekday d of an item ``d#k`` is included."""
+    """Weekdays from 0 (Sunday) to 6, ascending, including the weekday d of each item ``d#k``."""
     nth: tuple[tuple[int, int], ...] = field(compare=False, repr=False)
     """A pair (d, k) for each item ``d#k``, ascending."""
     either: bool = field(compare=False, repr=False)
-    """Whether a match of day of month or weekday is enough. False if one of these fields begins with ``*``:
-    then both fields must match."""
+    """Whether a date matches even if only its day of month or only its weekday matches. False if one of these fields
+    begins with ``*``: then both must match."""
     calendar: str = field(compare=False, repr=False)
     """Day of month, month and weekday, as ``days.format_days`` spells them for croniter."""
 
@@ -113,7 +114,7 @@ _WEEKDAY = _Field("weekday", 0, 7, 6, {name: number for number, name in enumerat
 
 @lru_cache(maxsize=4096)
 def parse(expression: str) -> Cron:
-    """Parse an expression. Raise CronError if the dialect refuses the expression or if it would never fire."""
+    """Parse an expression. Raises CronError if the dialect refuses the expression, or if no date ever matches."""
     minute, hour, day, month, weekday = texts = _split(expression)
     minutes, hours, months = _values(_MINUTE, minute), _values(_HOUR, hour), _values(_MONTH, month)
     days, last_day = _values(_DAY, day), "L" in day.upper().split(",")
@@ -154,8 +155,8 @@ def _values(kind: _Field, text: str) -> tuple[int, ...]:
     found: set[int] = set()
     for item in items:
         if item.startswith("*") and len(items) > 1:
-            # Other crons read such a list as the whole field, and treat the job as an interval job only if the list
-            # begins with the star. The author of the expression hardly means that.
+            # Other cron programs read such a list as the whole field, and treat the job as an interval job only if the
+            # list begins with the star. The author of the expression probably expects something else.
             raise kind.error(f"'*' cannot stand in a list; write '*' alone, or a range such as {kind.low}-{kind.last}.")
         if not (kind is _DAY and item.upper() == "L"):  # the last day has no fixed number
             found.update(_range(kind, item))
@@ -184,7 +185,8 @@ def _range(kind: _Field, item: str) -> range:
 
 
 def _step(kind: _Field, text: str) -> int:
-    # Other crons read a step longer than the field ("*/90") as its first value alone. The author hardly means that.
+    # For a step longer than the field ("*/90"), other cron programs use only the first value of the field. The author
+    # of the expression probably expects something else.
     step = int(text) if text.isdigit() else 0
     if not 1 <= step <= kind.size:
         raise kind.error(f"the step {_quote(text)} must be a number 1-{kind.size}.")
@@ -192,7 +194,7 @@ def _step(kind: _Field, text: str) -> int:
 
 
 def _forwards(kind: _Field, low: int, high: int, step: int) -> str:
-    """The spelling that the error suggests for a range across the end of the field, such as Friday to Monday."""
+    """The spelling that the error suggests for a backwards range, such as Friday to Monday."""
     if kind is _WEEKDAY and high == 0 and low < 7 and step == 1:
         return f"{low}-7"
     low = low if low <= kind.last else kind.low
@@ -203,7 +205,7 @@ def _forwards(kind: _Field, low: int, high: int, step: int) -> str:
 
 
 def _refuse_foreign(kind: _Field, item: str) -> None:
-    """Refuse the spellings of other crons, with a sentence for each spelling."""
+    """Refuse spellings that only other cron programs accept. Each spelling has its own error message."""
     if not item:
         raise kind.error("an item of the list is empty; remove the extra comma.")
     if "?" in item:
@@ -218,7 +220,8 @@ def _refuse_foreign(kind: _Field, item: str) -> None:
 
 def _nth(text: str, day: str) -> tuple[tuple[int, int], ...]:
     if day != "*":
-        # Some crons require both fields to match, other crons require one match, and croniter ignores one field.
+        # Cron programs disagree: some require both fields to match, others require one match. croniter ignores one
+        # field.
         raise _DAY.error(f"with '#' in the weekday it must be '*', not {_quote(day)}.")
     found: set[tuple[int, int]] = set()
     for item in text.split(","):

@@ -21,7 +21,7 @@ _FRAME = re.compile(r'File "([^"]+)", line \d+, in (\S+)')
 
 
 def normalise(message: str) -> str:
-    """The first line of the message, at most 500 characters. Names such as `<uuid>` replace the parts that vary."""
+    """The first line of the message, at most 500 characters. Placeholders such as `<uuid>` replace varying parts."""
     stripped = message.strip()
     text = stripped.splitlines()[0][:500] if stripped else ""
     for pattern, name in _VARIABLE:
@@ -30,9 +30,10 @@ def normalise(message: str) -> str:
 
 
 def own_frame(traceback: str) -> str:
-    """The innermost frame outside installed packages, as `file:function`.
+    """The innermost frame outside Python and the installed packages, as `file:function`.
 
-    The line number is left out, because every edit of the file would change it.
+    If there is no such frame, the result is the innermost frame; empty if the traceback has no frames. The line number
+    is left out, because every edit of the file would change it.
     """
     frames = _FRAME.findall(traceback[-20_000:])
     own = [frame for frame in frames if "site-packages" not in frame[0] and "/lib/python" not in frame[0]]
@@ -41,6 +42,6 @@ def own_frame(traceback: str) -> str:
 
 
 def fingerprint(error_class: str, message: str, traceback: str = "") -> str:
-    """Forty hexadecimal digits: a hash of the error's class, its normalised message and its own frame."""
+    """Forty hexadecimal digits: a hash of the error's class, its normalised message and the result of `own_frame`."""
     parts = "\x1f".join((error_class, normalise(message), own_frame(traceback)))
     return hashlib.sha1(parts.encode(errors="replace"), usedforsecurity=False).hexdigest()

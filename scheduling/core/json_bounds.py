@@ -1,8 +1,8 @@
-"""Checks that a JSON value can be stored on every database. Messages, forms, `save` and code use this one rule.
+"""Checks that the JSON values of messages can be stored on every database.
 
 MariaDB refuses 32 levels of nesting, and PostgreSQL refuses NUL characters. UTF-8 cannot encode half of a surrogate
-pair. JSON has no NaN and no infinity. Python's JSON parser
-accepts whole numbers that are too large for a database column.
+pair. JSON has no NaN and no infinity, but Python's JSON parser accepts them. The parser also accepts whole numbers that
+are too large for a database column.
 """
 
 from __future__ import annotations
@@ -17,11 +17,13 @@ LOW, HIGH = -(2**63), 2**63 - 1
 
 
 class NotStorable(ValueError):
-    """A value cannot be stored. The text says why, as the end of a sentence that begins with the value's name."""
+    """A value cannot be stored. The text is the second part of a sentence, such as "is not JSON"; the caller puts the
+    name of the value before the text.
+    """
 
 
 def loads(text: str | bytes) -> Any:
-    """Read JSON within the bounds.
+    """Parse JSON and check the value.
 
     Raises:
         NotStorable: the text is not JSON, or `check` refuses its value.
@@ -35,12 +37,12 @@ def loads(text: str | bytes) -> Any:
 
 
 def check(value: Any) -> None:
-    """Refuse a JSON value that one of the databases refuses.
+    """Refuse a JSON value that one of the databases refuses, or that is too long.
 
     The function is not recursive, because a deeply nested value could exhaust the stack.
 
     Raises:
-        NotStorable: the value cannot be stored on every database.
+        NotStorable: the value is refused.
     """
     level, depth = [value], 0
     while level:

@@ -31,7 +31,7 @@ class Trigger(StrEnum):
 
 
 MOVES: dict[State, frozenset[State]] = {
-    # A waiting execution fails when its message reaches the delivery limit, because the broker then stops delivering.
+    # A waiting execution moves to FAILED if the broker gives up delivering its message at the delivery limit.
     State.CLAIMED: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.FAILED}),
     State.QUEUED: frozenset({State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED}),
     State.RUNNING: frozenset(
@@ -44,16 +44,17 @@ MOVES: dict[State, frozenset[State]] = {
     State.DISCARDED: frozenset(),
     State.SKIPPED: frozenset(),
 }
-"""Maps each state to the states that an execution may move to from this state. Any other move is a defect."""
+"""Maps each state to the states that may follow it. Any other move is a defect of the software."""
 
 WAITING = frozenset({State.CLAIMED, State.QUEUED, State.RETRYING})
-"""The states in which the next attempt may start. CLAIMED is among these states, because a message can
-arrive before the broker's confirm."""
+"""The states in which the next attempt may start. CLAIMED is one of these states, because a message may reach a
+consumer before the broker's confirm reaches the producer."""
 
 CANCELLABLE = WAITING | {State.RUNNING}
 
 ENDED = frozenset({State.SUCCEEDED, State.CANCELLED, State.DISCARDED, State.SKIPPED})
-"""The final states. Retention may remove the row. FAILED is not final, because the execution waits for an operator."""
+"""The final states. Retention may remove executions in these states. FAILED is not final, because a failed execution
+waits for an operator."""
 
 
 def check_move(origins: Iterable[State], to: State) -> None:
@@ -71,11 +72,12 @@ CLAIM_GRACE = timedelta(seconds=10)
 """How long a publish may take before a sweep publishes the execution again."""
 
 RETRY_GRACE = timedelta(seconds=10)
-"""How late a retry may be before a sweep publishes it again, if its message was never confirmed."""
+"""How late a retry may be before a sweep publishes the retry again, if the broker has not confirmed the message."""
 
 CONFIRMED_GRACE = timedelta(seconds=30)
-"""How late a retry may be before a sweep publishes it again, if its message was confirmed. CONFIRMED_GRACE is longer
-than RETRY_GRACE, because the message probably waits behind other messages, and a second message would be a copy."""
+"""How late a retry may be before a sweep publishes the retry again, if the broker has confirmed the message. This time
+is longer than RETRY_GRACE, because a confirmed message probably waits behind other messages. A second message would be
+a copy."""
 
 
 _SILENT_SECONDS = 60.0

@@ -1,8 +1,8 @@
 """Encodes and decodes the messages of the broker. A message is decoded once, when it arrives, into a typed object.
 
-A message has the four fields of the original contract, which other clients follow too: `type`, `id`, `scheduler_id`,
-and `params_scheduler` as JSON text. This project adds `execution_id`, `attempt`, `execution_key`, `scheduled_at`,
-`trigger` and `version`. A message of another client needs only the first four fields.
+A message has the four fields of the original contract (docs/original-contract.md): `type`, `id`, `scheduler_id`, and
+`params_scheduler` as JSON text. A message of another client needs no other field. This project adds `execution_id`,
+`attempt`, `execution_key`, `scheduled_at`, `trigger` and `version`.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from scheduling.core.targets import TARGET_KINDS
 
 VERSION = 1
 MAX_BODY = 1_000_000
-"""The maximum size of a body in bytes. A larger body is refused unparsed. (RabbitMQ 4 itself allows 16 MiB.)"""
+"""The maximum size of a body in bytes. A larger body is refused before it is parsed. (RabbitMQ 4 allows 16 MiB.)"""
 
 FIRST_YEAR, LAST_YEAR = 1970, 9998
-"""The years that an instant may have. Such instants can be converted to every zone and stored in every database."""
+"""The first and the last year that an instant in a message may have. Every instant in these years can be converted to
+every zone and stored in every database."""
 
 LARGEST_COUNT = 2**31 - 1
-"""The maximum attempt number and retry count, because their columns hold 32-bit integers."""
+"""The maximum attempt number and the maximum retry count. Their columns hold 32-bit integers."""
 
 
 class DecodeError(ValueError):
@@ -39,9 +40,9 @@ class TaskMessage:
     """A request to start an attempt. The execution's row decides whether the attempt starts.
 
     Args:
-        attempt: the attempt to start. It starts only if the last attempt in the row is `attempt - 1`.
+        attempt: the number of the attempt to start. The attempt starts only if the row's last attempt is `attempt - 1`.
         execution_id: None for a foreign message, which gets a row when it arrives.
-        parked: the message was in the failed queue, and an operator moved it out by hand.
+        parked: whether the message was in the failed queue and an operator has moved it out by hand.
     """
 
     type: str
@@ -74,8 +75,8 @@ class TaskMessage:
 
 @dataclass(frozen=True)
 class FailedMessage:
-    """A task that is parked in the failed queue. The original contract requires the three other fields
-    too: `failed_at`, `failed_reason` and `retry_count`.
+    """A task that is parked in the failed queue. The original contract requires `failed_at`, `failed_reason` and
+    `retry_count`.
     """
 
     task: TaskMessage
@@ -84,7 +85,7 @@ class FailedMessage:
     retry_count: int
 
     def payload(self) -> dict[str, Any]:
-        """The fields that are sent to the broker. The reason is cut to 2,000 characters; the row keeps it whole."""
+        """The fields that are sent to the broker. The reason is cut to 2,000 characters."""
         return {
             **self.task.payload(),
             "failed_at": iso_utc(self.failed_at),
@@ -94,11 +95,11 @@ class FailedMessage:
 
 
 def headers_of(message: TaskMessage, error: str = "", first_failure: str = "") -> dict[str, Any]:
-    """The headers of a task: the retry count, an identity that all copies share, and the last failure (for a retry).
+    """The headers of a task: the retry count and an id that all copies share. A retry also has the last failure.
 
     Args:
-        error: class and message of the last failure, cut by the caller; empty for a first attempt.
-        first_failure: timestamp of the first failure.
+        error: the class and message of the last failure, already shortened; empty for a first attempt.
+        first_failure: the time of the first failure, as text.
     """
     headers: dict[str, Any] = {
         "x-retry-count": message.retry_count,
@@ -135,7 +136,7 @@ def decode(body: bytes) -> TaskMessage:
 
 def _decode(body: bytes) -> TaskMessage:
     data = _object(body)
-    # A tuple is searched, not a dict, because a message of another client may hold an unhashable value here.
+    # Another client may send an unhashable value, so the value is looked up in a tuple.
     if data.get("type") not in tuple(TARGET_KINDS):
         raise DecodeError(f"'type' must be one of {', '.join(TARGET_KINDS)}, not {data.get('type')!r:.100}.", body)
     version = _optional(data, "version", body)
@@ -160,7 +161,7 @@ def _decode(body: bytes) -> TaskMessage:
         attempt=_optional(data, "attempt", body, high=LARGEST_COUNT) or 1,
         execution_key=key,
         scheduled_at=_instant(data.get("scheduled_at"), body),
-        # Here too a tuple is searched, because the value may be unhashable.
+        # This value may be unhashable too.
         trigger=data["trigger"] if data.get("trigger") in ("cron", "date", "manual", "message") else "message",
         retry_count=_optional(data, "retry_count", body, low=0, high=LARGEST_COUNT) or 0,
         parked=bool(data.get("failed_at")),
@@ -171,7 +172,7 @@ def decode_failed(body: bytes) -> FailedMessage:
     """Decode the body of a parked message. The fields that this project adds may be missing.
 
     Raises:
-        DecodeError: `decode` raises it, or the message does not say when it failed.
+        DecodeError: `decode` refuses the body, or the message has no valid `failed_at`.
     """
     task = decode(body)
     data = json.loads(body)
@@ -202,7 +203,7 @@ def _optional(data: dict[str, Any], name: str, body: bytes, low: int = 1, high: 
 
 def _number(data: dict[str, Any], name: str, body: bytes, low: int = 1, high: int = json_bounds.HIGH) -> int:
     value = data.get(name)
-    # A bool is an int in Python, but it is no number in JSON.
+    # In Python a bool is an int, but in JSON it is not a number.
     if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
         raise DecodeError(f"'{name}' must be a whole number from {low} to {high}, not {value!r:.100}.", body)
     return value
@@ -212,7 +213,7 @@ def _params(value: Any, body: bytes) -> dict[str, Any]:
     if value is None or value == "":
         return {}
     try:
-        if isinstance(value, str):  # the original contract sends JSON text; people may write an object
+        if isinstance(value, str):  # the original contract requires JSON text; an object is accepted too
             value = json_bounds.loads(value)
         else:
             json_bounds.check(value)

@@ -1,8 +1,8 @@
-"""Decides which occurrences of a schedule are due, makes their execution keys, and decides what happens to missed ones.
+"""Decides which occurrences of a schedule are due and which are missed, and makes their execution keys.
 
 After a time without a producer, the latest missed occurrence runs once, if it is not older than the catch-up window.
-One record counts all the other missed occurrences and says why they did not run. After a day of downtime, a backup that
-runs every minute must not start 1,440 times (once for each minute), and the last backup must not be lost silently.
+One record counts all the other missed occurrences and says why they did not run. For example, a backup runs every
+minute, and no producer runs for a day. After this day the backup starts once, not 1,440 times.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Due:
 
 @dataclass(frozen=True, slots=True)
 class Missed:
-    """Occurrences that will not run: their number, the first and last instant (UTC), and a sentence that says why.
+    """Occurrences that will not run: their number, their first and last instant (UTC), and the reason as a sentence.
 
     ``key`` is the execution key of the first occurrence. If the same occurrences are recorded twice, the unique key
     refuses the second record.
@@ -44,7 +44,7 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a producer does with one schedule now. ``next_run_at`` (UTC) is None when nothing will be due again."""
+    """What a producer does with one schedule now. ``next_run_at`` (UTC) is None if no further occurrence follows."""
 
     run: Due | None
     missed: Missed | None
@@ -52,19 +52,19 @@ class Plan:
 
 
 def cron_key(instant: datetime) -> str:
-    """The execution key of a cron occurrence: ``cron-2025-12-12-8-0``, in UTC, without padding.
+    """The execution key of a cron occurrence, without padding: ``cron-2025-12-12-8-0``.
 
-    The key is in UTC. A local time would come twice when the clocks go back, and an edit of the zone would change it.
-    Raises ValueError for a naive instant.
+    The key contains the time in UTC. A local time would come twice when the clocks go back, and a change of the
+    schedule's zone would change the local time. Raises ValueError for a naive instant.
     """
     return f"cron-{_stamp(instant)}"
 
 
 def date_key(instant: datetime) -> str:
-    """The execution key of a one-time occurrence: ``date-2025-12-12-8-0``. Seconds are appended if they are not 0.
+    """The execution key of a one-time occurrence, in UTC: ``date-2025-12-12-8-0``.
 
-    If the date of a schedule changes, its key changes too, so the schedule may run again. Raises ValueError for a naive
-    instant.
+    Seconds are appended if they are not 0. If the date of a schedule changes, the key changes too, so the schedule may
+    run again. Raises ValueError for a naive instant.
     """
     return f"date-{_stamp(instant)}"
 
@@ -76,7 +76,7 @@ def manual_key(uuid: UUID, of: int | None = None) -> str:
     """The execution key of "run now" and of a rerun: ``manual-<uuid>`` or ``manual-<uuid>-of-<id>``.
 
     Args:
-        uuid: the caller's idempotency key, or a random one.
+        uuid: the caller's idempotency key, or a random UUID.
         of: for a rerun, the id of the execution that is run again.
     """
     # The column holds 64 characters. The id has at most 16 digits (see _RERUN), so the key has at most 63 characters.
@@ -84,7 +84,7 @@ def manual_key(uuid: UUID, of: int | None = None) -> str:
 
 
 def rerun_of(key: str) -> int | None:
-    """The id of the execution that was run again, if the key is that of a rerun; otherwise None."""
+    """The id of the execution that a rerun ran again; None if ``key`` is not the execution key of a rerun."""
     found = _RERUN.fullmatch(key)
     return int(found[1]) if found else None
 
@@ -92,8 +92,9 @@ def rerun_of(key: str) -> int | None:
 def first_run(schedule: str, date_time: datetime | None, tz: str, now: datetime) -> datetime | None:
     """The ``next_run_at`` of a schedule that was just created or edited.
 
-    A cron expression gives its first occurrence after ``now``. Otherwise the result is ``date_time``, even if it is in
-    the past or None; validation refuses a past date. Raises CronError, ZoneError, or ValueError for a naive argument.
+    For a cron expression, the result is the first occurrence after ``now``. Without a cron expression, the result is
+    ``date_time``, even if ``date_time`` is None or in the past. (Validation refuses a date in the past.) Raises
+    CronError or ZoneError for an invalid schedule, and ValueError for a naive argument.
     """
     if schedule:
         return next_after(parse(schedule), tz, now)
@@ -108,8 +109,8 @@ def plan_cron(cron: Cron, tz: str, due_from: datetime, now: datetime, catch_up: 
     The due occurrences are ``due_from`` and all later ones up to and including ``now``. The latest occurrence runs if
     it is at most ``catch_up`` old. One ``Missed`` counts all occurrences that do not run. The plan's ``next_run_at`` is
     later than ``now``. If ``due_from`` is in the future, nothing is due, and ``next_run_at`` remains ``due_from``.
-    The plan takes milliseconds, even after years of downtime. Raises ValueError for naive instants, and CronError or
-    ZoneError for a schedule that cannot be evaluated.
+    The function takes milliseconds, even after years of downtime. Raises ValueError for naive instants, and CronError
+    or ZoneError for a schedule that cannot be evaluated.
     """
     due_from, now = require_aware(due_from), require_aware(now)
     if now < due_from:
@@ -132,8 +133,8 @@ def plan_cron(cron: Cron, tz: str, due_from: datetime, now: datetime, catch_up: 
 def plan_date(date_time: datetime, now: datetime, catch_up: timedelta) -> Plan:
     """Plan a one-time schedule. Its occurrence runs if it is at most ``catch_up`` old; otherwise it is missed.
 
-    In both cases nothing will be due again. If ``date_time`` is in the future, ``next_run_at`` remains ``date_time``.
-    Raises ValueError for naive instants.
+    In both cases the plan's ``next_run_at`` is None. If ``date_time`` is in the future, nothing is due, and
+    ``next_run_at`` remains ``date_time``. Raises ValueError for naive instants.
     """
     date_time, now = require_aware(date_time), require_aware(now)
     if now < date_time:
@@ -152,5 +153,5 @@ def _missed(first: datetime, last: datetime, count: int, why: str) -> Missed:
 def _stamp(instant: datetime) -> str:
     utc = require_aware(instant)
     stamp = f"{utc.year}-{utc.month}-{utc.day}-{utc.hour}-{utc.minute}"
-    # Zero seconds are always left out, so that one instant has one key.
+    # Seconds are always left out if they are 0, so that each instant has only one key.
     return f"{stamp}-{utc.second}" if utc.second else stamp

@@ -1,4 +1,4 @@
-"""The outcomes of an attempt, one class for each outcome, and the errors with which a handler controls its retries."""
+"""Defines one class for each outcome of an attempt, and the errors with which a handler controls its retries."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class RetryableError(Exception):
     """A handler raises this error to ask for a retry.
 
     Args:
-        retry_after: the delay of the retry, as a number of seconds or a timedelta; None means the policy's delay. The
-            attribute `retry_after` is a number of seconds or None.
+        retry_after: the delay before the retry, as a number of seconds or a timedelta; None means the delay of the
+            retry policy. The attribute `retry_after` is a number of seconds or None.
 
     Raises:
         TypeError: `retry_after` has another type.
@@ -55,7 +55,12 @@ class Failed:
 
 @dataclass(frozen=True, kw_only=True)
 class ProcessEnded:
-    """Base class of the outcomes that the handler did not report. The fields say how the child ended, if known."""
+    """Base class of the outcomes that the handler does not report.
+
+    Args:
+        exit_code: the exit code of the child, if known.
+        signal: the number of the signal that ended the child, if known.
+    """
 
     exit_code: int | None = None
     signal: int | None = None
@@ -78,7 +83,7 @@ class TimedOut(ProcessEnded):
 
 @dataclass(frozen=True)
 class Crashed(ProcessEnded):
-    """The child ended without a report: it exited, a signal ended it, or the lease ran out (`lost`)."""
+    """The attempt ended without a report: the child exited, a signal ended the child, or the lease ran out (`lost`)."""
 
     name: ClassVar[str] = "crashed"
     error_class: ClassVar[str] = "Crashed"
@@ -118,7 +123,7 @@ class Cancelled(ProcessEnded):
 
 @dataclass(frozen=True)
 class Interrupted(ProcessEnded):
-    """The consumer shut down during the attempt. The execution waits again. The attempt is not counted as a retry."""
+    """The consumer shut down during the attempt. The execution waits again, and the attempt does not use up a retry."""
 
     name: ClassVar[str] = "interrupted"
     error_class: ClassVar[str] = "Interrupted"
@@ -126,4 +131,4 @@ class Interrupted(ProcessEnded):
 
 
 Outcome = Succeeded | Failed | TimedOut | Crashed | Cancelled | Interrupted
-"""Any end of an attempt."""
+"""An outcome of any kind."""

@@ -1,4 +1,4 @@
-"""The rules of a replay: whether the other executions may follow the canary, and how many may be sent now."""
+"""Decides whether the other executions of a replay may follow the canary, and how many may be sent now."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from datetime import datetime, timedelta
 from scheduling.core.lifecycle import State
 
 LATE = timedelta(minutes=1)
-"""How late a replay may be. A replay that is later gets a new timetable from now on; otherwise it would send all late
-executions at once."""
+"""How late the next execution of a replay may be. If it is later, the planned times are moved so that they start now.
+Otherwise the replay would send all late executions at once."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """The canary has not ended yet."""
+    """The canary has not ended yet, so the other executions must wait."""
 
 
 @dataclass(frozen=True)
@@ -34,8 +34,8 @@ def verdict(state: str | None, failed: str | None) -> Wait | Release | Stop:
 
     Args:
         state: the state of the canary's row; None if the row is gone.
-        failed: the error of an attempt that failed for good after the canary was sent; None if there is none.
-            The error counts in every state, because an operator may have republished the canary meanwhile.
+        failed: the error of the canary's permanent failure in this replay; None if there was no such failure. The error
+            counts in every state of the row, because an operator may have republished the canary after the failure.
     """
     if failed is not None:
         return Stop(f"The canary failed: {failed}")
@@ -59,9 +59,9 @@ def due(next_at: datetime, step: timedelta, left: int, now: datetime, most: int)
 
     Args:
         next_at: when the next execution may be sent.
-        step: the time between two executions; zero means that none has to wait.
+        step: the time between two executions; zero means that no execution has to wait.
         left: how many executions are not sent yet.
-        most: the largest number to send now.
+        most: the maximum number of executions to send now.
     """
     if not step:
         return min(left, most), next_at

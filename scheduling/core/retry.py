@@ -1,9 +1,8 @@
-"""Decides, by pure arithmetic, whether and when a failed attempt is tried again.
+"""Decides whether and when a failed attempt is tried again.
 
 The delay before retry n (from 1) is delay x multiplier^(n-1), up to a maximum. By default there are three retries,
-after 30, 60 and 120 s, and then the execution goes to the failed inbox. The bounds are 0 to 19 retries and delays of
-1 s to 1 h. Defaults and bounds come from the original contract, which other clients follow too. Only this module
-defines them.
+after 30, 60 and 120 s, and then the execution goes to the failed inbox. A policy has 0 to 19 retries and delays of 1 s
+to 1 h. The defaults and these bounds come from the original contract (docs/original-contract.md).
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ class RetryPolicy:
         delay_ms: milliseconds before the first retry.
         multiplier: each delay is the previous delay times this number; 1.0 keeps the delay constant.
         max_delay_ms: the maximum delay in milliseconds, at least `delay_ms`.
-        jitter: choose each delay at random between 50 and 100 % of its value.
+        jitter: whether each delay is chosen at random between 50 and 100 % of its value.
 
     Raises:
         RetryPolicyInvalid: a field is out of bounds; the error names the field.
@@ -92,7 +91,7 @@ def delays(policy: RetryPolicy) -> list[int]:
 
 @dataclass(frozen=True)
 class Retry:
-    """Try again after `delay_ms` milliseconds. `number` counts the retries from 1."""
+    """Try again after `delay_ms` milliseconds. `number` is the number of the retry, from 1."""
 
     number: int
     delay_ms: int
@@ -111,10 +110,10 @@ def decide(
     """Decide whether an attempt that did not succeed is tried again.
 
     Args:
-        policy: the policy in force.
-        retries: retries made so far since the last (re)publish; 0 after a first attempt.
+        policy: the retry policy of the execution.
+        retries: how many retries were already made. A republish sets this number back to 0.
         outcome: how the attempt ended.
-        random: gives a number in [0, 1) for jitter; it is called only if the policy has jitter.
+        random: returns a number in [0, 1) for jitter. The function is called only if the policy has jitter.
 
     Raises:
         ValueError: the outcome is not a failure.
@@ -129,8 +128,8 @@ def decide(
         return GiveUp(used if policy.max_retries else "It is set to no retries.")
     number = retries + 1
     if isinstance(outcome, Crashed) and outcome.lost:
-        # The execution has already waited until the lease ended, so a further delay would only slow the recovery. The
-        # new attempt counts as a retry; otherwise a run that kills its consumers would be tried for ever.
+        # The execution has already waited until the lease ran out, so a further delay would only slow the recovery. The
+        # new attempt counts as a retry. Otherwise a run that kills its consumers would be tried again for ever.
         return Retry(number, 0)
     if isinstance(outcome, Failed) and outcome.retry_after_ms is not None:
         return Retry(number, max(0, min(outcome.retry_after_ms, DELAY_MS[1])))

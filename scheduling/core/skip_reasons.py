@@ -1,4 +1,4 @@
-"""The sentences of skipped executions. A sentence says why an occurrence did not run."""
+"""Makes the sentences that say why an occurrence did not run. The rows of skipped executions store these sentences."""
 
 from __future__ import annotations
 
@@ -7,23 +7,23 @@ from datetime import datetime, timedelta
 SWITCHED_OFF = "It was switched off after it had fallen due and before a producer claimed it."
 
 NO_PRODUCER = "no producer was running"
-"""The argument `why` of `missed` when the latest occurrence runs and the earlier ones do not."""
+"""The argument `why` of `missed` if the latest occurrence runs and the earlier occurrences do not run."""
 
 
 def too_late(catch_up: timedelta) -> str:
-    """The argument `why` of `missed` when even the latest occurrence is too old to run."""
+    """The argument `why` of `missed` if even the latest occurrence is too old to run."""
     return f"no producer ran within the catch-up window of {_duration(catch_up)}"
 
 
 def missed(first: datetime, last: datetime, count: int, why: str) -> str:
-    """The sentence for `count` occurrences of a cron schedule, from `first` to `last` (UTC), that did not run."""
+    """The sentence for `count` missed occurrences of a cron schedule, from `first` to `last` (UTC)."""
     if count == 1:
         return f"Missed 1 occurrence at {_reading(first)} UTC: {why}."
     return f"Missed {count} occurrences from {_reading(first)} to {_reading(last)} UTC: {why}."
 
 
 def missed_date(date_time: datetime, catch_up: timedelta) -> str:
-    """The sentence for a one-time schedule (its date and time in UTC) that did not run."""
+    """The sentence for the missed occurrence of a one-time schedule. `date_time` is in UTC."""
     return f"Missed the run at {_reading(date_time)} UTC: {too_late(catch_up)}."
 
 
@@ -32,7 +32,7 @@ def _reading(instant: datetime) -> str:
 
 
 def _duration(length: timedelta) -> str:
-    """A length of time in its largest whole unit: "1 day", "90 minutes"."""
+    """A length of time as text, in the largest unit that gives a whole number: "1 day", "90 minutes"."""
     seconds = int(length.total_seconds())
     units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
     whole = ((unit, seconds // size) for unit, size in units if seconds >= size and not seconds % size)

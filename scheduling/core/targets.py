@@ -1,8 +1,8 @@
 """The kinds of targets that a schedule can run.
 
-A new kind needs an entry here, a Django model, an admin page, code that registers handlers of its type, and a
-migration. The name of a type is the name of its Django model in lower case. The Scheduler's foreign key to the target
-has the same name.
+A new kind needs an entry in `TARGET_KINDS`, a Django model, an admin page, code that registers its handlers, and a
+migration. The key of the entry, the type, is the name of the Django model in lower case. The Scheduler's foreign key to
+the target has the same name.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ class TargetKind:
 
     Args:
         model: `app_label.Model` of its rows.
-        name_column: the column with the row's name. If each row names its own handler, the column also holds
-            the handler's name.
-        searched: the columns of the target that the search on the schedules page looks in.
+        name_column: the column with the row's name. If each row names its own handler, this name is the name of the
+            handler.
+        searched: the columns of the target that the search on the schedules page includes.
         handler: the name of the handler that all rows share; empty if each row names its own handler.
     """
 

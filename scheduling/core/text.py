@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import re
 
-# These are control characters (except tab and line feed) and characters that reorder or hide text. Such characters can
-# make one name look like another.
+# Control characters (except tab and line feed), and characters that reorder or hide text. These characters can make one
+# name look like another.
 _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\U000e0000-\U000e007f]"
 )
 
 
 def clean(text: str, limit: int) -> str:
-    """The text with substitutes for NUL, which PostgreSQL refuses, and for lone surrogates, which UTF-8 cannot encode.
+    """The text in a form that every database can store, cut to `limit` characters.
 
-    A text of more than `limit` characters loses its middle, and a notice says so. The end is kept, because the text of
-    an error often ends with the cause.
+    PostgreSQL refuses NUL, and UTF-8 cannot encode lone surrogates, so both are replaced. If the text is too long, a
+    notice replaces its middle. The end is kept, because the text of an error often ends with the cause.
     """
     text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     if len(text) <= limit:
@@ -26,7 +26,7 @@ def clean(text: str, limit: int) -> str:
 
 
 def visible_text(text: object, limit: int | None = None) -> str:
-    """The text cut to `limit` characters, with visible codes in place of invisible and reordering characters.
+    """The text, cut to `limit` characters, with visible codes instead of invisible and reordering characters.
 
     The escape character becomes `\\x1b`, and a right-to-left override becomes `\\u202e`. Operators see that the
     text contains the character, and the character cannot disturb the page.
@@ -40,5 +40,5 @@ def visible_text(text: object, limit: int | None = None) -> str:
 
 
 def one_line(text: object) -> str:
-    """The result of `visible_text` on one line: a line feed becomes `\\n`."""
+    """The result of `visible_text` in one line: each line feed becomes `\\n`."""
     return visible_text(text).replace("\n", "\\n")

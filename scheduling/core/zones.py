@@ -1,7 +1,7 @@
-"""Finds IANA time zones by name, and turns wall-clock readings into instants.
+"""Finds IANA time zones by name, and converts wall-clock times to instants.
 
-When the clocks go back (a fold), some readings belong to two instants. When the clocks go forward (a gap), some
-readings belong to no instant. Python's zoneinfo knows the clock changes.
+When the clocks go back (a fold), some wall-clock times belong to two instants. When the clocks go forward (a gap), some
+wall-clock times belong to no instant. Python's zoneinfo knows the clock changes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
-# These files in the zone folder are no zones: the machine's own setting, a template, and a placeholder for "not set".
+# Files in the zone folder that are not zones: the machine's own setting, a template, and a placeholder for "not set".
 _NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 _LONGEST_NAME = 64
 _SECOND = timedelta(seconds=1)
@@ -20,7 +20,7 @@ _DAY = timedelta(days=1)
 
 
 class ZoneError(ValueError):
-    """A zone name that is refused. The message is a sentence for the person who wrote it."""
+    """A zone name is refused, or the data of the zone cannot be read. The message is a sentence for users."""
 
 
 @lru_cache(maxsize=1)
@@ -31,9 +31,10 @@ def zone_names() -> frozenset[str]:
 
 @lru_cache(maxsize=1024)
 def zone(name: str) -> ZoneInfo:
-    """The IANA zone of this name, such as "Europe/Madrid". Raise ZoneError, with a sentence, for any other name.
+    """The IANA zone with this name, such as "Europe/Madrid". Raises ZoneError if there is no such zone.
 
-    Only listed names are looked up: an absolute path, "../x" or "localtime" would make zoneinfo read other files.
+    Only names in ``zone_names`` are looked up. An absolute path, "../x" or "localtime" would make zoneinfo read other
+    files.
     """
     if name in zone_names():
         try:
@@ -48,8 +49,9 @@ def zone(name: str) -> ZoneInfo:
 
 
 def _nearest(name: str) -> str | None:
-    # The name is compared without case, then by its city alone ("new york"), then by similar spelling. Among equally
-    # good matches, the alphabetically first zone is taken, so that the answer is always the same.
+    # First the whole name is compared, without regard to case, and then the city alone ("new york"). After that, names
+    # with a similar spelling are tried. Among equal matches, the alphabetically first zone is taken, so that the answer
+    # is always the same.
     wanted = name.strip().replace(" ", "_").casefold()
     names = {known.casefold(): known for known in sorted(zone_names(), reverse=True)}
     cities = {folded.rpartition("/")[2]: known for folded, known in names.items()}
@@ -63,29 +65,30 @@ def _nearest(name: str) -> str | None:
 
 
 def require_aware(instant: datetime) -> datetime:
-    """The instant in UTC. Raise ValueError for a naive datetime, because it could mean many instants."""
+    """The instant in UTC. Raises ValueError for a naive datetime, because it could mean many instants."""
     if instant.utcoffset() is None:
         raise ValueError(f"An instant needs a time zone; {instant!r} has none.")
     return instant.astimezone(UTC)
 
 
 def instants(wall: datetime, info: ZoneInfo) -> tuple[datetime, datetime]:
-    """Two instants (UTC) of a naive wall-clock time: by the offset before a clock change, and by the offset after it.
+    """Two instants (UTC) of a naive wall-clock time. Near a clock change, the first instant is computed with the offset
+    before the change, and the second instant with the offset after the change.
 
-    If the time is neither repeated nor skipped, the two instants are equal. If the first instant is earlier, the time
-    is repeated, and the two instants are its two passes. If the first instant is later, the time is skipped, and the
-    change is in (second, first].
+    If the two instants are equal, the time is neither repeated nor skipped. If the first instant is earlier, the time
+    is repeated: it occurs at both instants. If the first instant is later, the time is skipped, and the clock change
+    is in (second, first].
     """
-    # This is PEP 495's definition of fold, which holds for every tzinfo of the standard library.
+    # PEP 495 defines `fold` in this way, and every tzinfo of the standard library follows it.
     aware = wall.replace(tzinfo=info, fold=0)
     return aware.astimezone(UTC), aware.replace(fold=1).astimezone(UTC)
 
 
 def resolve(wall: datetime, info: ZoneInfo) -> datetime:
-    """The instant (UTC) at which a fixed job of this naive wall-clock time runs.
+    """The instant (UTC) at which a fixed job for this naive wall-clock time runs.
 
-    For a repeated time, the result is the instant of the first pass. For a skipped time, the result is the end of the
-    gap.
+    For a repeated time, the result is the first of its two instants. For a skipped time, the result is the first
+    instant after the gap.
     """
     first, second = instants(wall, info)
     return first if first <= second else _change(info, second, first)
@@ -94,9 +97,9 @@ def resolve(wall: datetime, info: ZoneInfo) -> datetime:
 def resolve_wall(local: datetime, tz: str) -> datetime:
     """The instant, in UTC, of a naive wall-clock time in the zone named ``tz``, by the rule of fixed jobs.
 
-    For a repeated time, the result is the instant of the first pass. For a skipped time, the result is the first
-    instant after the gap. Seconds are kept. Raises ZoneError for an unknown zone, and ValueError if
-    ``local`` is aware or too near to year 1 or 9999 to convert.
+    For a repeated time, the result is the first of its two instants. For a skipped time, the result is the first
+    instant after the gap. Seconds are kept. Raises ZoneError for an unknown zone. Raises ValueError if ``local`` is
+    aware, or if the result is outside the years 1 to 9999.
     """
     if local.tzinfo is not None:
         raise ValueError(f"A wall-clock time must have no time zone; {local!r} has one.")
@@ -109,8 +112,8 @@ def resolve_wall(local: datetime, tz: str) -> datetime:
 def clock_changes(info: ZoneInfo, after: datetime, until: datetime) -> Iterator[tuple[datetime, timedelta]]:
     """The changes of the zone's offset in (after, until], as pairs (instant in UTC, size without sign), ascending.
 
-    zoneinfo does not publish its table of changes. So this function compares the offsets of successive days and finds
-    the instant of a change by bisection. The method misses no change, because no zone has changed twice
+    zoneinfo does not publish its table of changes. Therefore this function compares the offsets of successive days, and
+    finds the instant of a change by bisection. Two changes within a day could be missed, but no zone has changed twice
     within six days (tzdata 2026f, 1800-2100).
     """
     here = after
@@ -127,7 +130,7 @@ def _offset(instant: datetime, info: ZoneInfo) -> timedelta:
 
 
 def _change(info: ZoneInfo, before: datetime, after: datetime) -> datetime:
-    """The first second in (before, after] with the offset of ``after``. The offset at ``before`` must differ."""
+    """The first second in (before, after] that has the offset of ``after``. At ``before`` the offset must differ."""
     low, high = before.replace(microsecond=0), after.replace(microsecond=0)
     old = _offset(low, info)
     while high - low > _SECOND:

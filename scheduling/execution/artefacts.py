@@ -39,9 +39,9 @@ def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -
     ids = {"execution_id": run.execution_id, "attempt": run.attempt}
     content_type = CONTENT_TYPES.get(extension, UNKNOWN_TYPE)
     artefact = Artefact(**ids, filename=filename, content_type=content_type, size=size, rows=rows)
-    # The row is saved before the file. If the process dies between these steps, retention finds the row and
-    # removes it; retention would not find a file without a row. The artefact is no result until the attempt
-    # has succeeded.
+    # The row is saved before the file. If the process dies between these steps, retention finds and removes the row.
+    # Retention would never find a file without a row. The artefact does not count as a result until the attempt has
+    # succeeded.
     storage = artefact.file.storage
     artefact.file.name = artefact.file.field.generate_filename(artefact, filename)
     artefact.save(force_insert=True)
@@ -54,20 +54,21 @@ def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -
 
 
 def remove_with_executions(ids: Sequence[int]) -> None:
-    """Remove the artefacts of executions that retention is about to remove. `ids` must not be empty.
+    """Remove the artefacts of the executions in `ids`, which retention is about to remove. `ids` must not be empty.
 
-    The function also removes leftovers: artefacts whose execution an earlier pass of retention removed. Executions are
-    removed in the order of their ids, so the execution id of a leftover is below the smallest id in `ids`.
+    The function also removes leftovers: artefacts whose execution has already been removed. Retention removes
+    executions in the order of their ids, so the function searches for leftovers only below the smallest id in `ids`.
     """
     remove(Artefact.objects.of(ids))
     remove(Artefact.objects.leftovers(before=min(ids)))
 
 
 def remove(artefacts: Iterable[Artefact]) -> int:
-    """Delete the file of each artefact, and then its row. Returns how many rows were deleted.
+    """Delete the files of artefacts, and then the rows. Returns how many rows were deleted.
 
-    The file is deleted first. If the function is interrupted, the row remains, so a later pass tries again. Deleting a
-    file twice is no error. If a file cannot be deleted, its row is kept, and the next artefact follows.
+    If the function is interrupted after it has deleted a file, the row remains, and a later pass tries again. To delete
+    a file twice is not an error. If a file cannot be deleted, its row is kept, and the function continues with the next
+    artefact.
     """
     done: list[int] = []
     for artefact in artefacts:
@@ -85,7 +86,7 @@ def _delete_file(storage: Storage, name: str) -> None:
         return
     storage.delete(name)
     if isinstance(storage, FileSystemStorage):
-        # Only empty folders can be deleted. A folder that is in use or missing raises OSError.
+        # Remove the file's folder and its parent folder if they are empty. Otherwise `delete` raises OSError.
         for folder in (dirname(name), dirname(dirname(name))):
             with suppress(OSError):
                 storage.delete(folder)

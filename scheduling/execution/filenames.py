@@ -1,4 +1,4 @@
-"""Makes the file names that controllers propose safe for every disk, header and browser."""
+"""Turns the file names that controllers propose into names that are safe for every disk, header and browser."""
 
 from __future__ import annotations
 
@@ -10,23 +10,24 @@ from django.utils.text import get_valid_filename
 STEM_LIMIT = 100
 
 BYTES_LIMIT = 200
-"""The limit of the name without its extension, in bytes. Most file systems allow 255 bytes for a whole name, and
-a letter can have four bytes."""
+"""The maximum length of a name without its extension, in bytes. Most file systems allow 255 bytes for a whole name, and
+one letter can take four bytes."""
 
 FALLBACK = "report"
 
 _DEVICES = {"con", "prn", "aux", "nul", *(f"{name}{n}" for name in ("com", "lpt") for n in range(1, 10))}
-"""Names that Windows reserves for devices, with any extension."""
+"""Names that Windows reserves for devices. They are reserved with any extension."""
 
 
 def safe_filename(stem: str, extension: str) -> str:
     """`stem.extension` without characters that are special in a path, a header or a shell.
 
-    Letters and digits of any script, `-`, `_` and `.` stay; spaces become `_`; other characters are dropped.
+    Letters and digits of any script are kept, and also `-`, `_` and `.`. Spaces become `_`. Other characters are
+    dropped.
 
     Args:
-        stem: the proposed name without extension; at most 100 characters of it are kept.
-        extension: the format's extension, such as `csv`; it is not checked.
+        stem: the proposed name without extension; at most its first 100 characters are kept.
+        extension: the extension of the format, such as `csv`; it is not checked.
     """
     try:
         name = get_valid_filename(unicodedata.normalize("NFC", stem))

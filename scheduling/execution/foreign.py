@@ -1,10 +1,13 @@
-"""Gives an execution to a message that this project did not publish.
+"""Turns foreign messages, and parked messages that an operator moved by hand, into executions.
 
-There are two kinds of such messages. A message from another client has the four fields of the original contract. A
-message of the other kind was parked in the failed queue, and an operator moved it out by hand. For each message, a row
-is claimed and published like any other row, and then the message is acknowledged. So start, settle, retries and sweeps
-handle only this project's own messages. After a crash between these steps, the broker delivers the message again. A
-message with a message id is not run twice.
+A foreign message comes from another client, and has the four fields of the original contract. A parked message is
+handled in the same way if an operator has moved it out of the failed queue by hand.
+
+Each message gets an execution row, unless it already has one. Then the row is published like any other row, and the
+message is acknowledged. Therefore start, settle, retries and sweeps handle only messages that this project published.
+
+If the process crashes before the acknowledgement, the broker delivers the message again. A message that has a message
+id does not run twice.
 """
 
 from __future__ import annotations
@@ -33,13 +36,14 @@ KEY_LENGTH = 64
 
 
 def is_foreign(message: TaskMessage) -> bool:
-    """Whether a message needs `adopt` before an attempt can start."""
+    """Whether the message must go through `adopt` before an attempt can start."""
     return message.execution_id is None or message.parked
 
 
 def message_key(message_id: str) -> str:
-    """The execution key of a foreign message, at most 64 characters. Copies of a message have the same message id,
-    and so the same key.
+    """The execution key of a foreign message, at most 64 characters.
+
+    Copies of a message have the same message id, and therefore the same key. Without a message id, the key is random.
     """
     if not message_id:
         return manual_key(uuid.uuid4())
@@ -50,18 +54,18 @@ def message_key(message_id: str) -> str:
 
 
 def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> SchedulerExecution | None:
-    """Give a foreign message its row, publish the row, and acknowledge the message.
+    """Make or find the row of a foreign message, publish the row, and acknowledge the message.
 
     Returns:
-        The row; None if the message is a copy of a message that was handled before.
+        The row that was published; None if the message is a copy and was ignored.
 
     Raises:
-        django.db.DatabaseError: the database failed; nothing was written.
+        django.db.DatabaseError: the database failed, and the message is not acknowledged.
     """
     message = delivery.message
     with transaction.atomic():
-        # Copies of one message may reach two consumers. A message may have no schedule, and without a schedule the
-        # unique key refuses no second row. So the target's row is locked. (On SQLite the transaction is exclusive.)
+        # Two consumers may receive copies of one message. If the message names no schedule, the unique key does not
+        # refuse a second row. So the row of the target is locked. (On SQLite the whole transaction is exclusive.)
         target = target_model(message.type)._default_manager.filter(pk=message.id)
         list(target.select_for_update().values_list("pk"))
         row = _known(message, delivery.message_id)
@@ -79,7 +83,8 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
 def _known(message: TaskMessage, message_id: str) -> SchedulerExecution | None:
     rows = SchedulerExecution.objects.select_for_update()
     if message.execution_id is not None:
-        # The execution key is compared too: if the database was set up anew, an old message may name a new row's id.
+        # The execution key is compared too. If the database was set up anew, an old message may contain the id of a new
+        # row.
         row = rows.filter(pk=message.execution_id, execution_key=message.execution_key).first()
         if row is not None:
             return row
@@ -89,7 +94,10 @@ def _known(message: TaskMessage, message_id: str) -> SchedulerExecution | None:
 
 
 def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, now: datetime) -> bool:
-    """Requeue the failed execution of a message that was moved out of the failed queue. Returns False for a copy."""
+    """Requeue the failed execution of a message that was moved out of the failed queue.
+
+    Returns False if the message is a copy, or if the execution was already requeued or has failed again.
+    """
     if not message.parked:
         return False
     if message.execution_id is not None and message.attempt != row.attempt:
@@ -124,15 +132,15 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
     row = SchedulerExecution(
         execution_key=message_key(delivery.message_id), trigger=Trigger.MESSAGE.value,
         scheduled_at=message.scheduled_at or now, executed_at=now, container_id=container_id(), queue=queue,
-        # Earlier deliveries of the message count as attempts.
+        # The retries that the message had before this project received it count as attempts.
         attempt=delivery.earlier, **columns_of(message), **initial_columns(now, broker.embedded),
     )  # fmt: skip
     try:
         with transaction.atomic():
             row.save(force_insert=True)
     except IntegrityError:
-        # If a row with this key exists, the message is on record already. If no such row exists, the database has
-        # refused a value of the message.
+        # If a row with this key exists, another copy of the message was recorded before. If no such row exists, the
+        # database has refused a value of the message.
         if not SchedulerExecution.objects.filter(execution_key=row.execution_key, scheduler=row.scheduler_id).exists():
             raise
         log.info("Message ignored: it is on record already", extra=context_of(row))

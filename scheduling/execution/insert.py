@@ -27,9 +27,10 @@ def execution_of(row: Any, now: datetime, names: Names | None = None, **columns:
     """A new execution of a schedule, not saved yet.
 
     Args:
-        row: a Scheduler, or an object with its `id`, `target_type`, `target_id`, `stay_alive` and `params`.
-        names: the names of the targets, if the caller has read them already.
-        columns: values of further columns; they also replace the values taken from the schedule.
+        row: a Scheduler, or an object that has `id`, `target_type`, `target_id`, `stay_alive` and `params`.
+        names: the names of the targets, if the caller has already read them.
+        columns: values of further columns. A value for `params`, `executed_at`, `container_id` or `queue` replaces the
+            value that the function would set.
     """
     target = (row.target_type, row.target_id)
     queue = SchedulerExecution.Queue.STANDALONE if row.stay_alive else SchedulerExecution.Queue.MAIN
@@ -46,15 +47,19 @@ def skipped(now: datetime, reason: str, missed: int = 0) -> dict[str, Any]:
 
 
 def insert(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
-    """Insert the rows and return the new ones. If a row's key is taken, the occurrence is already on record."""
+    """Insert executions. Returns the executions that were inserted.
+
+    If a row with the same key exists, the occurrence is already recorded, and its execution is left out.
+    """
     try:
         with transaction.atomic():
             SchedulerExecution.objects.bulk_create(made, batch_size=ROWS_PER_INSERT)
     except IntegrityError:
-        # This is rare: a backup was restored, or an occurrence was planned twice. Each row gets a savepoint of its own.
+        # This is rare: a backup was restored, or an occurrence was planned twice. Each row is now inserted in its own
+        # savepoint, so that one refused row does not affect the other rows.
         return [execution for execution in made if _inserted(execution)]
     if made and made[-1].pk is None:
-        # MySQL returns no ids after a bulk insert, so the ids are read.
+        # MySQL does not return the ids after a bulk insert, so a query reads them.
         ids = {
             (scheduler, key): pk
             for pk, scheduler, key in SchedulerExecution.objects.filter(

@@ -1,7 +1,8 @@
 """Records missed occurrences before a schedule is edited or paused, and plans schedules that plain SQL changed.
 
-Missed occurrences are recorded first, because they follow from the old plan, and the edit overwrites the old plan. The
-latest due occurrence stays in `next_run_at`, where a producer finds and claims it.
+Missed occurrences are computed from the old plan, and the edit overwrites the old plan. So missed occurrences are
+recorded before the edit is saved. The latest due occurrence stays in `next_run_at`, where a producer finds and claims
+it.
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ from scheduling.processes.database import is_away
 log = get_logger(__name__)
 
 NO_LIMIT = timedelta.max
-"""The catch-up window in this module. The producer decides whether the latest occurrence is too old to run."""
+"""The catch-up window that this module uses. The producer decides later whether the latest occurrence is too old to
+run."""
 
 
 def record_missed(
@@ -36,7 +38,7 @@ def record_missed(
 ) -> None:
     """`pre_save` receiver that records the missed occurrences of the old plan.
 
-    The receiver acts only if the plan changes. (`save` writes `next_run_at` only if the plan changes.)
+    If the plan does not change, the receiver does nothing. (`save` writes `next_run_at` only if the plan changes.)
     """
     if raw or instance._state.adding or (update_fields is not None and "next_run_at" not in update_fields):
         return
@@ -46,7 +48,7 @@ def record_missed(
     with transaction.atomic():
         row = Scheduler.objects.select_for_update().get(pk=instance.pk)
         if row.next_run_at != instance.next_run_at or not (row.planned_status and row.planned_schedule):
-            return  # a producer was faster, or the old plan was not an active cron schedule
+            return  # a producer has claimed the occurrence, or the old plan was not an active cron schedule
         tz = row.planned_timezone or get_conf().timezone
         try:
             missed = plan_cron(parse(row.planned_schedule), tz, row.next_run_at, now, NO_LIMIT).missed
@@ -68,8 +70,8 @@ def record_missed(
 def set_aside(scheduler_id: int, error: str) -> None:
     """Stop planning a schedule that cannot be planned or claimed, and log the error once.
 
-    The columns that determine the plan are copied to their `planned_` copies inside the database, because Python may
-    not be able to read their values. When one of these columns changes again, the sweep plans the schedule again.
+    An SQL update copies the columns in `PLAN` to their `planned_` copies, because Python may not be able to read the
+    values. When one of these columns changes again, the sweep plans the schedule again.
     """
     text = clean(error, 500)
     rows = Scheduler.objects.filter(pk=scheduler_id)
@@ -80,7 +82,10 @@ def set_aside(scheduler_id: int, error: str) -> None:
 
 
 def plan_anew(ids: Iterable[int], now: datetime) -> int:
-    """Plan schedules again after plain SQL edited them. Returns how many were planned. A sweep calls it.
+    """Plan schedules again after plain SQL edited them. A schedule that cannot be planned is set aside.
+
+    Returns:
+        How many schedules were planned.
 
     Raises:
         django.db.DatabaseError: the database is away.
@@ -103,8 +108,8 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
 
 def _plan_anew(row: Scheduler, now: datetime) -> None:
     if row.next_run_at is not None and not _fires_at(row, row.next_run_at):
-        # It is unknown whether the edit came before or after this instant. The new plan has no occurrence at this
-        # instant, so the instant is dropped.
+        # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
+        # made before or after this instant.
         row.next_run_at = None
     row.plan(now)
     Scheduler.objects.filter(pk=row.pk).update(**{name: getattr(row, name) for name in PLANNED})

@@ -22,8 +22,8 @@ log = get_logger(__name__)
 def initial_columns(now: datetime, embedded: bool) -> dict[str, Any]:
     """The columns of a new row that waits.
 
-    If the executions table is the queue (`embedded`), the row is queued at once. Otherwise the row is claimed until the
-    broker confirms its message. If no confirm comes, a sweep publishes the row again at `wake_at`.
+    If the executions table is the queue (`embedded`), the row is queued at once. Otherwise the row stays claimed until
+    the broker confirms its message. If no confirm comes, a sweep publishes the row again at `wake_at`.
     """
     if embedded:
         return {"state": State.QUEUED.value, "wake_at": now, "published_at": now}
@@ -31,10 +31,10 @@ def initial_columns(now: datetime, embedded: bool) -> dict[str, Any]:
 
 
 def publish(executions: Sequence[SchedulerExecution], broker: Broker) -> int:
-    """Publish claimed rows, and set the rows that the broker confirmed to queued. Returns the number
-    of confirmed rows.
+    """Publish claimed rows. Returns how many rows were published.
 
-    Rows without a confirm stay claimed, and a sweep publishes them again.
+    If the broker confirms the message of a row, the row becomes queued. Without a confirm the row stays claimed, and a
+    sweep publishes it again. If the executions table is the queue, all rows already count as published.
     """
     if broker.embedded or not executions:
         return len(executions)
@@ -55,13 +55,24 @@ def publish(executions: Sequence[SchedulerExecution], broker: Broker) -> int:
 
 
 def mark_published(ids: Iterable[int], now: datetime) -> int:
-    """Move the rows that the broker confirmed from claimed to queued. Rows that are no longer claimed do not change."""
+    """Set the state of confirmed rows from claimed to queued. A row that is no longer claimed does not change.
+
+    Returns:
+        How many rows changed.
+    """
     rows = SchedulerExecution.objects.filter(pk__in=list(ids))
     return rows.move([State.CLAIMED], State.QUEUED, published_at=now, wake_at=now)
 
 
 def park(execution: SchedulerExecution, broker: Broker, now: datetime, reason: str, retries: int) -> bool:
-    """Park the message of a failed row. If the broker confirms the message, record that in the row and return True."""
+    """Park the message of a failed row. If the broker confirms the message, the row records the confirm.
+
+    Args:
+        retries: the retry count of the parked message.
+
+    Returns:
+        Whether the broker confirmed the message.
+    """
     message = replace(message_of(execution), attempt=execution.attempt)
     if not broker.dead_letter(None, FailedMessage(message, execution.finished_at or now, reason, retries), reason):
         return False
@@ -70,7 +81,7 @@ def park(execution: SchedulerExecution, broker: Broker, now: datetime, reason: s
 
 
 def mark_parked(pk: int, attempt: int, now: datetime) -> None:
-    """Write to `published_at` of a failed row the time at which the broker confirmed the parked message."""
+    """Set `published_at` of a failed row to `now`, because the broker has confirmed the parked message."""
     SchedulerExecution.objects.filter(pk=pk, attempt=attempt, state=State.FAILED.value).update(published_at=now)
 
 

@@ -1,4 +1,6 @@
-"""Retention of the history: removes old rows in small batches, so that other work does not wait."""
+"""Removes old executions, processes and replays. Executions are removed in small batches, so that other work does not
+have to wait.
+"""
 
 from __future__ import annotations
 
@@ -44,8 +46,13 @@ def prune(
 ) -> Pruned:
     """Remove executions that ended more than `days` days ago, with their attempts and output.
 
-    Executions that wait, run or are in the failed inbox are kept at any age. At least one day of history is kept.
-    Otherwise an occurrence inside the catch-up window could lose its row and be claimed again.
+    Executions that wait, run or are in the failed inbox are kept at any age. Processes and replays are removed after
+    the same time. At least one day of history is kept. Otherwise an occurrence inside the catch-up window could lose
+    its row and be claimed again.
+
+    Args:
+        dry_run: only count the rows, and remove nothing.
+        max_seconds: stop after the batch in which this time runs out; None means no limit.
 
     Raises:
         ValueError: `days` is less than one.
@@ -57,8 +64,8 @@ def prune(
     done = Pruned()
     cursor = 0
     states = sorted(state.value for state in ENDED)
-    # The scan reads rows in the order of the primary key, the oldest row first. This is fast in a table of any size.
-    # Primary keys grow with time, so the scan ends at the first row that was claimed after the cutoff.
+    # The loop reads rows in the order of the primary key, which is fast in a table of any size. Primary keys grow with
+    # time, so the loop ends at the first batch whose last row was claimed after the cutoff.
     while True:
         rows = SchedulerExecution.objects.filter(pk__gt=cursor).order_by("pk")
         window = list(rows.values_list("pk", "state", "finished_at", "executed_at")[:batch])
@@ -80,7 +87,10 @@ def prune(
 
 
 def _replays(cutoff: datetime, dry_run: bool) -> int:
-    """Remove the replays that ended before the cutoff, one by one, because a replay may have hundreds of chunks."""
+    """Remove the replays that ended before the cutoff. Returns how many there were.
+
+    Each replay is removed in its own transaction, because a replay may have hundreds of chunks.
+    """
     ids = list(Replay.objects.filter(finished_at__lt=cutoff).exclude(state__in=OPEN).values_list("pk", flat=True))
     for pk in [] if dry_run else ids:
         with transaction.atomic():
@@ -102,7 +112,7 @@ def _remove(ids: list[int], dry_run: bool, done: Pruned) -> None:
         if isinstance(answer, Exception):
             log.error("A receiver of executions_pruned raised: %r: %r", receiver, answer)
     with transaction.atomic():
-        # Dependent rows are deleted first. Django's own cascade is avoided, because it would load every row.
+        # Dependent rows are deleted first, in plain SQL. Django's own cascade would load every row.
         done.outputs += outputs._raw_delete(outputs.db)
         done.attempts += attempts._raw_delete(attempts.db)
         done.executions += SchedulerExecution.objects.filter(pk__in=ids)._raw_delete(outputs.db)

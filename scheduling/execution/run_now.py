@@ -1,4 +1,4 @@
-"""Runs a schedule now, or a failed execution again."""
+"""Runs a schedule now, and requeues failed executions."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ def requeue_failed(
 ) -> bool:
     """Move a failed execution to claimed, or to queued if the executions table is the queue.
 
-    The retry count starts again at zero. The attempt number continues. The move is a compare-and-set, and the result is
-    False if another process was faster. If the result is True, the caller publishes the execution.
+    The retry count starts again at zero, but the attempt number continues. The move is a compare-and-set.
 
     Args:
-        params: new params, which replace the params of the row.
-        at: the earliest start. If the table is the queue, consumers can take the row from this instant on. With
-            RabbitMQ a sweep publishes the row at this instant, so the caller must not publish it.
-        seen: columns, and the values that the caller saw. If a column has another value now, nothing changes.
+        params: new params, which replace all params of the row.
+        at: the earliest start. If the executions table is the queue, a consumer can take the row from this instant on.
+            With RabbitMQ, a sweep publishes the row at this instant, so the caller must not publish the row.
+        seen: column values that the caller has read. If one of these columns has another value now, nothing changes.
+
+    Returns:
+        Whether the row was moved. If it was, the caller must publish the execution, unless `at` is given.
     """
     columns = initial_columns(now, broker.embedded)
     columns.setdefault("published_at", None)
@@ -60,15 +62,14 @@ def run_now(
     instead: Mapping[str, Any] | None = None,
     again: int | None = None,
 ) -> SchedulerExecution:
-    """Run a schedule once, now, whatever its own times, and even if it is paused.
+    """Run a schedule once, now, even if it is paused. The execution is published when the transaction commits.
 
     Args:
         by: the name of the user who asked; it is recorded.
-        params: params that override single params of the Scheduler, for this run only.
+        params: params that override params of the same name, for this run only; the other params stay.
         key: the caller's idempotency key. A second call with the same key returns the row of the first call.
-        instead: params that replace all params of the Scheduler, for this run only. In this way the run can also
-            do without a param of the Scheduler.
-        again: for a rerun, the id of the execution that is run again; it is recorded.
+        instead: params that replace all params of the Scheduler, for this run only.
+        again: for a rerun, the id of the execution that is run again; the execution key records the id.
 
     Raises:
         ValueError: the schedule has no target.

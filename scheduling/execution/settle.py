@@ -1,4 +1,6 @@
-"""Settles an attempt: its outcome decides the execution's next state, and is then logged and announced."""
+"""Settles an attempt: records the outcome and the execution's next state, logs the outcome, and reports a permanent
+failure to the receivers of `execution_failed`.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,8 @@ from scheduling.signals import execution_failed
 log = get_logger(__name__)
 
 Delay = Callable[[int, bool], int]
-"""Takes the wanted delay in milliseconds and whether it has jitter. Returns the delay that the transport offers."""
+"""A function that takes the wanted delay in milliseconds, and whether the delay has jitter. It returns the delay that
+the transport offers."""
 
 MESSAGE_LIMIT = 4_000
 TRACEBACK_LIMIT = 64_000
@@ -60,14 +63,15 @@ def settle_attempt(
     lease_before: datetime = DISTANT_FUTURE,
     delay: Delay = lambda wanted, _drawn: wanted,
 ) -> Settled:
-    """Write the outcome. The caller then answers the broker and calls `announce`.
+    """Write the outcome to the rows. The caller then answers the broker and calls `announce`.
 
-    The row is written before the broker gets its answer. After a crash between these steps, the broker delivers the
-    message again, and no outcome is lost.
+    The row is written before the broker gets its answer. If the process crashes between these steps, the broker
+    delivers the message again, and no outcome is lost.
 
     Args:
-        delay: `Broker.delay`, which turns a delay into the nearest delay that the broker offers. The row and the log
-            show this delay.
+        lease_before: settle only if the lease ends at or before this instant (see `transitions.settle`).
+        delay: `Broker.delay`, which returns the nearest delay that the broker offers. The row and the log show this
+            delay.
     """
     if isinstance(outcome, Succeeded):
         won = settle(ended, Next(State.SUCCEEDED, keeps_published=True), Entry(outcome.name), now, lease_before)
@@ -128,7 +132,7 @@ def _following(
 
 
 def announce(settled: Settled, message: TaskMessage, name: str) -> None:
-    """Log the outcome, and for a permanent failure send `execution_failed`. Errors of receivers are only logged."""
+    """Log the outcome. After a permanent failure, also send `execution_failed`; errors of receivers are only logged."""
     ended, outcome = settled.ended, settled.outcome
     named = {"type": message.type, "scheduler_id": message.scheduler_id}
     context = {**named, "id": message.id, "execution": ended.execution_id, "attempt": ended.attempt}

@@ -1,7 +1,7 @@
-"""Starts and settles attempts by two compare-and-sets, so that only one process can own an attempt.
+"""Starts and settles attempts. Each of the two steps is a compare-and-set, so only one process can own an attempt.
 
-Start and settle are plain SQL, the same on SQLite, MariaDB, MySQL and PostgreSQL. Each of them runs once for every
-attempt. The ORM would need more time to build such a statement than the database needs to run it.
+The statements are plain SQL that runs on SQLite, MariaDB, MySQL and PostgreSQL. The ORM is not used, because both steps
+run for every attempt, and the ORM would need more time to build a statement than the database needs to run it.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from scheduling.models import Attempt, SchedulerExecution
 DISTANT_FUTURE = datetime(9999, 12, 31, tzinfo=UTC)
 
 SETTLED = ("state", "wake_at", "finished_at", "pid", "error_class", "error_message", "fingerprint", "reason")
-"""The columns that the statement of `settle` sets first. The values of the statement have the same order."""
+"""The first columns that the SQL statement of `settle` sets. `settle` passes their values in the same order."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Next:
-    """The new column values of the execution's row when an attempt is settled."""
+    """The column values that the execution's row gets when an attempt is settled."""
 
     state: State
     wake_at: datetime | None = None
@@ -52,7 +52,7 @@ class Next:
 
 @dataclass(frozen=True)
 class Entry:
-    """The columns of the attempt's row that `Ended` does not have. The attempt's row never changes."""
+    """The columns of the attempt's row that `Ended` does not have. Once written, the attempt's row never changes."""
 
     outcome: str
     exit_code: int | None = None
@@ -65,7 +65,7 @@ class Entry:
 
 @lru_cache(maxsize=8)
 def _statements(vendor: str) -> tuple[str, str, str]:
-    """The SQL statements of start, of settle and of the attempt's insert, with names quoted for this database."""
+    """Three SQL statements, with names quoted for this database: start, settle, and insert the attempt's row."""
     quote = connection.ops.quote_name
     execution = quote(SchedulerExecution._meta.db_table)
     column = {field.name: quote(str(field.column)) for field in SchedulerExecution._meta.concrete_fields}
@@ -98,13 +98,14 @@ def _at(instant: datetime | None) -> Any:
 
 
 def start(execution_id: int, attempt: int, key: str, consumer: str, now: datetime, lease_until: datetime) -> bool:
-    """Begin attempt `attempt` if the execution waits and its last attempt is `attempt - 1`.
-
-    Returns False if the message is a copy.
+    """Start attempt `attempt` if the execution waits and its last attempt is `attempt - 1`.
 
     Args:
-        key: the execution key of the message, which the row must have too. After a database was set up anew or
+        key: the execution key of the message. The row must have the same key. If the database was set up anew or
             restored, an old message may contain the id of a new row.
+
+    Returns:
+        Whether the attempt was started. If not, the message is a copy, or the execution no longer waits.
     """
     values = [attempt, _at(now), consumer, _at(lease_until), execution_id, attempt - 1, key]
     with connection.cursor() as cursor:
@@ -113,13 +114,17 @@ def start(execution_id: int, attempt: int, key: str, consumer: str, now: datetim
 
 
 def settle(ended: Ended, following: Next, entry: Entry, now: datetime, lease_before: datetime = DISTANT_FUTURE) -> bool:
-    """Record the end of an attempt. Returns False, and writes nothing, if another process owns the execution by now.
+    """Record the end of an attempt in the rows of the execution and the attempt.
 
-    Call it in a transaction, so that the rows of the execution and the attempt are written together or not at all.
+    Call this function in a transaction, so that the database writes either both rows or none.
 
     Args:
         lease_before: settle only if the lease ends at or before this instant. With this argument, a sweep does not
-            settle an attempt whose lease was renewed meanwhile.
+            settle an attempt whose lease has just been renewed.
+
+    Returns:
+        Whether the attempt was settled. If not, another process has settled or taken over the attempt, or the lease was
+        renewed, and nothing was written.
 
     Raises:
         ValueError: a running execution may not move to the state of `following`.

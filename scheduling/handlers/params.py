@@ -1,7 +1,7 @@
 """Merges and validates params.
 
-The handler's params model validates the params when they are saved, in `manage.py check`, and before each run. Params
-come from four layers, in rising precedence: the params model's defaults, the target row, the Scheduler and the run.
+Params come from four layers, in rising precedence: the defaults of the params model, the target row, the Scheduler, and
+the run. The handler's params model validates the params when they are saved, in `manage.py check`, and before each run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from scheduling.handlers.registry import Handler
 class ParamsInvalid(ValueError):
     """Params do not fit the handler's params model.
 
-    `errors` maps a field's dotted name to a sentence. The name is '' if the error does not belong to one field.
+    `errors` maps the dotted name of a field to a sentence. The name is '' for an error that concerns no single field.
     """
 
     def __init__(self, errors: dict[str, str]) -> None:
@@ -26,7 +26,7 @@ class ParamsInvalid(ValueError):
 
 
 def merge(*layers: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Merge layers of params, in rising precedence. A later layer replaces whole values, never parts of a value."""
+    """Merge layers of params, in rising precedence. A later layer replaces the whole value of a param."""
     return {name: value for layer in layers for name, value in (layer or {}).items()}
 
 

@@ -26,10 +26,10 @@ from scheduling.handlers.run import Run
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 ParamsModel = type[BaseModel]
-"""A pydantic model class."""
+"""The type of a params model: a subclass of pydantic's `BaseModel`."""
 
 RECYCLE_AFTER = 1_000
-"""How many runs a reused child makes before it is replaced. The limit keeps a slow memory leak small."""
+"""After how many runs a reused child process is replaced, so that a slow memory leak stays small."""
 
 
 class RegistryError(ValueError):
@@ -37,7 +37,7 @@ class RegistryError(ValueError):
 
 
 class UnknownHandler(LookupError):
-    """No handler is registered under this name. The next deploy may bring the handler's code."""
+    """No handler is registered under this name in this process."""
 
 
 class NoParams(BaseModel):
@@ -53,12 +53,12 @@ class Handler:
     Args:
         type: one of `core.targets.TARGET_KINDS`.
         name: the name in the target row, unique within the type.
-        call: takes the validated params and a `Run`.
-        params: a pydantic model, which gives the validation, the defaults and the admin's form.
-        retry: the retry policy; None means the settings' policy.
-        time_limit: the limit of a run in seconds; 0 means no limit; None means that the limit of the settings applies.
+        call: the code to run; it is called with the validated params and a `Run`.
+        params: the pydantic model of the params; it provides the validation, the defaults and the form in the admin.
+        retry: the retry policy; None means the policy of the settings.
+        time_limit: the time limit of a run in seconds; 0 means no limit; None means the limit of the settings.
         fresh: whether each run gets a new child process.
-        recycle_after: how many runs a reused child process makes before it is replaced.
+        recycle_after: after how many runs a reused child process is replaced.
     """
 
     type: str
@@ -80,7 +80,8 @@ def register(handler: Handler) -> None:
     """Register a handler.
 
     Raises:
-        RegistryError: the name belongs to other code or cannot be stored, or the params or `recycle_after` are wrong.
+        RegistryError: other code is registered under this name; the name does not have 1 to 100 characters; `params` is
+            not a pydantic model class; or `recycle_after` is less than 1.
     """
     if not handler.name or len(handler.name) > 100:
         raise RegistryError(f"A {handler.type}'s name has 1 to 100 characters, not {handler.name!r}.")
@@ -130,10 +131,10 @@ def worker(
 
 
 def find(type_: str, name: str) -> Handler:
-    """The handler that is registered under a name.
+    """The handler of this type and name.
 
     Raises:
-        UnknownHandler: no handler has this name. The error's text is a sentence for operators.
+        UnknownHandler: no such handler is registered in this process. The text of the error is for operators.
     """
     try:
         return _handlers[type_, name]
@@ -145,7 +146,7 @@ def find(type_: str, name: str) -> Handler:
 
 
 def handlers(type_: str | None = None) -> Iterator[Handler]:
-    """All handlers, or the handlers of one type, ordered by type and name."""
+    """All handlers, or only the handlers of one type, ordered by type and name."""
     for key in sorted(_handlers):
         if type_ is None or key[0] == type_:
             yield _handlers[key]

@@ -1,4 +1,4 @@
-"""Collects the retry delays that are known when a process starts, so that the process can declare their wait queues."""
+"""Collects the retry delays that are known when a process starts. The process declares a wait queue for each delay."""
 
 from __future__ import annotations
 
@@ -25,9 +25,8 @@ POLICY_ROWS_LIMIT = 10_000
 def known_delays() -> set[int]:
     """The delays (milliseconds, without jitter) of the settings, the handlers and the saved schedules.
 
-    A wait queue holds the retries of one delay. If a schedule is saved after the start of this process, the consumer
-    that starts a run of the schedule declares the wait queues of the schedule. If the database cannot be reached,
-    the delays of all schedules are left out.
+    If the database cannot be reached, the delays of the schedules are left out. If a schedule is saved after this
+    process has started, the consumer that runs the schedule declares the missing wait queues.
     """
     found = set(delays(get_conf().retry))
     for handler in handlers():

@@ -1,4 +1,6 @@
-"""Decides which retry policy applies: the schedule's own values, then the handler's policy, then the settings."""
+"""Decides which retry policy applies. The schedule's own values come first, then the policy of the handler, and then
+the policy of the settings.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,14 @@ from scheduling.models import Scheduler
 
 
 def inherited_policy(handler: Handler | None) -> RetryPolicy:
-    """The policy of a schedule without its own values: the handler's policy, otherwise the settings' policy."""
+    """The policy of a schedule that sets no retry values: the handler's policy, else the policy of the settings."""
     return handler.retry if handler is not None and handler.retry is not None else get_conf().retry
 
 
 def retry_policy(handler: Handler | None, scheduler: Scheduler | None) -> RetryPolicy:
     """The policy of a run.
 
-    Plain SQL may write a value that is out of bounds. Then all values of the schedule's own policy are ignored.
+    Plain SQL may write a value that is out of bounds to a schedule. Then all retry values of the schedule are ignored.
     """
     inherited = inherited_policy(handler)
     try:

@@ -17,14 +17,14 @@ def _nowhere(_text: str) -> None:
 
 @dataclass(frozen=True)
 class Run:
-    """One attempt, seen from inside the handler.
+    """The current attempt, as its handler sees it.
 
     Args:
         execution_id: primary key of the execution's row.
-        attempt: the number of the attempt, from 1. It is never reused, so it can serve as a fencing token.
-        retry_count: how many retries were made since the last (re)publish; 0 for a first attempt. The environment
+        attempt: the number of the attempt, from 1. The number is never reused, so it can serve as a fencing token.
+        retry_count: the number of this retry, from 1; 0 for a first attempt or after a republish. The environment
             variable `RETRY_COUNT` has the same value.
-        is_last_attempt: whether a failure of this attempt goes to the failed inbox.
+        is_last_attempt: whether the execution goes to the failed inbox if this attempt fails.
         scheduled_at: the due instant in UTC.
         trigger: `cron`, `date`, `manual` or `message`.
         user_id: the Scheduler's user, if any.
@@ -49,7 +49,13 @@ class Run:
     report_progress: Callable[[str], None] = field(default=_nowhere, repr=False)
 
     def progress(self, done: float, total: float | None = None, note: str = "") -> None:
-        """Show operators how far the run is. The call is cheap, so a handler may make it often."""
+        """Show operators the progress of the run. The call is cheap, so a handler may call this method often.
+
+        Args:
+            done: how much is done, such as a number of rows.
+            total: how much there is to do, if known.
+            note: a short text; the whole progress text is cut to 64 characters.
+        """
         text = f"{done:g}" if total is None else f"{done:g}/{total:g}"
         self.report_progress(f"{text} {note}".strip()[:64])
 

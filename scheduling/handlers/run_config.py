@@ -1,8 +1,8 @@
 """Looks up the handler, time limit and retry policy of an execution, because its message does not contain them.
 
 These values are read from the current rows of the Scheduler and the target. So an operator's edit of a retry policy or
-a time limit also applies to executions that already wait. The rows are remembered for two seconds, because a thousand
-runs of one schedule must not make a thousand queries.
+a time limit also applies to executions that already wait. Rows are remembered for two seconds. Otherwise a thousand
+runs of one schedule would make a thousand queries.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ log = get_logger(__name__)
 
 KEEP_SECONDS = 2.0
 SCHEDULER = "scheduler"
-"""The kind of row that a Scheduler is. All other kinds of rows in this module are the target types."""
+"""The kind of Scheduler rows. The kind of a target row is its target type."""
 
 MOST_SCHEDULERS = 20_000
-"""If more Scheduler rows are remembered, all of them are forgotten, because a million rows would fill the memory."""
+"""If more Scheduler rows than this are remembered, all of them are forgotten, so that they do not fill the memory."""
 
 
 @dataclass(frozen=True)
@@ -53,10 +53,10 @@ class RunConfigs:
     def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
         self._monotonic = monotonic
         self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
-        """Maps kind and primary key to a pair: when the row was read, and the row (None if the row does not exist)."""
+        """Maps kind and primary key to a pair: when the row was read, and the row (None if it could not be read)."""
 
     def get(self, message: TaskMessage) -> RunConfig:
-        """The run configuration of one message. If the target's row or its handler is missing, the run will fail."""
+        """The run configuration of one message. If the target's row or handler is missing, the run will fail."""
         self.load([message])
         target = self._rows[message.type][message.id][1]
         scheduler = self._rows[SCHEDULER][message.scheduler_id][1] if message.scheduler_id else None
@@ -75,7 +75,7 @@ class RunConfigs:
         )
 
     def load(self, messages: Iterable[TaskMessage]) -> None:
-        """Fetch the rows that are not remembered, with one query for each kind of row."""
+        """Read and remember the rows for these messages, with one query for each kind of row."""
         if len(self._rows[SCHEDULER]) > MOST_SCHEDULERS:
             self._rows[SCHEDULER].clear()
         now, wanted = self._monotonic(), defaultdict[str, set[int]](set)
@@ -95,7 +95,7 @@ class RunConfigs:
 
 
 def _rows_of(kind: str, keys: list[int]) -> dict[int, Any]:
-    """The rows by primary key. A row that cannot be read counts as missing, so its runs fail with that reason."""
+    """The rows by primary key. A row that does not exist or cannot be read is left out, so its runs fail."""
     try:
         model = Scheduler if kind == SCHEDULER else target_model(kind)
         return model._default_manager.in_bulk(keys)

@@ -35,11 +35,11 @@ def find_target(type_: str, target_id: int | None) -> models.Model | None:
 
 
 NAME_FIELD = {type_: kind.name_column for type_, kind in TARGET_KINDS.items() if not kind.handler}
-"""Maps a target type to the column that names the handler. Types whose rows share one handler are left out."""
+"""Maps a target type to the column that names the handler. A type whose rows all share one handler is left out."""
 
 
 def target_names(targets: Iterable[tuple[str, int | None]]) -> dict[tuple[str, int | None], str]:
-    """Map (type, id) to the target's name. For a worker or report, the name is also the name of its handler."""
+    """Map (type, id) to the name of the target. For a worker or a report, this is also the name of the handler."""
     wanted: dict[str, set[int]] = defaultdict(set)
     for type_, target_id in targets:
         if type_ and target_id is not None:
@@ -79,10 +79,10 @@ def handler_of_execution(row: SchedulerExecution) -> Handler | None:
 
 
 def sync_targets(using: str = DEFAULT_DB_ALIAS) -> int:
-    """Create a target row for each registered handler that has none. Returns how many rows were missing.
+    """Create a target row for each registered handler that has no row. Returns how many rows were missing.
 
-    Existing rows do not change, because operators may have edited them. A row whose handler is gone stays, because the
-    next deploy may bring the handler back.
+    Existing rows do not change, because operators may have edited them. If a handler is gone, its row stays, because
+    the next deploy may bring the handler back.
     """
     made = 0
     for type_, column in NAME_FIELD.items():
@@ -94,7 +94,7 @@ def sync_targets(using: str = DEFAULT_DB_ALIAS) -> int:
             for handler in handlers(type_)
             if handler.name not in known
         ]
-        # Two processes may start at once. The unique name refuses the rows of the second process.
+        # Two processes may do this at once. Then the unique name refuses the rows of the second process.
         rows.bulk_create(missing, ignore_conflicts=True)
         made += len(missing)
     return made

@@ -17,13 +17,18 @@ from scheduling.models import Scheduler
 def params_error(scheduler: Scheduler) -> str:
     """The reason why the schedule's params do not fit the params model of its handler; empty if they fit.
 
-    If the handler is not registered in this process, the params are accepted: a rolling deploy may bring the handler.
+    If the handler is not registered in this process, the params are accepted, because a rolling deploy may bring the
+    handler later.
     """
     return run_params_error(scheduler.target_type, scheduler.target, scheduler.params)
 
 
 def run_params_error(type_: str, target: Model | None, params: Any) -> str:
-    """The reason why the params of a run, merged with those of the target's row, do not fit; empty if they fit."""
+    """The reason why the params of a run do not fit the params model; empty if they fit.
+
+    Args:
+        params: the params of the run. They are merged with the params of the target's row before the check.
+    """
     handler = handler_behind(type_, target)
     if handler is None:
         return ""
@@ -45,9 +50,7 @@ def mark_checked(scheduler: Scheduler) -> None:
 
 
 def _subject(scheduler: Scheduler) -> tuple[Any, ...]:
-    """The values on which the result of the check depends. They are compared to see whether a value has changed since
-    `mark_checked`.
-    """
+    """The values on which the result of the check depends. If none has changed, the check need not be repeated."""
     return scheduler.target_type, scheduler.target_id, json.dumps(scheduler.params, default=str)
 
 

@@ -1,7 +1,7 @@
-"""The actions on the failed inbox. Only an operator's action takes a row out of the inbox.
+"""The actions of operators on the failed inbox. Only an operator can take a row out of the inbox.
 
-Republish and discard change the row first, by a compare-and-set, so that a second click does nothing. Then they
-change the broker's queues.
+Republish and discard first change the row by a compare-and-set, so that a second click does nothing. Then they change
+the broker's queues.
 """
 
 from __future__ import annotations
@@ -36,21 +36,22 @@ def republish(
     first: datetime | None = None,
     step: timedelta = timedelta(0),
 ) -> list[int]:
-    """Run failed executions again. The retry count starts again at zero. The attempt number continues.
+    """Run failed executions again. The retry count starts again at zero, but the attempt number continues.
 
     Args:
         by: the name of the user who asked; it is recorded.
         params: new params of the execution; allowed only with a single id.
-        attempt: republish only if this is still the execution's last attempt; allowed only with a single id.
-        first: when the first execution may start; None means now. Each further execution may start `step` after the
-            previous one.
+        attempt: the number that the caller expects as the execution's last attempt. An execution with a later attempt
+            is left out. Allowed only with a single id.
+        first: when the first execution may start; None means now.
+        step: the time between the starts of two executions, if `first` is given.
 
     Returns:
-        The ids that were republished. An id is missing if its execution has left the inbox, has failed again, or has
-        a message that cannot be read.
+        The ids that were republished. An id is missing if its execution has left the inbox or has failed again, or if
+        its message cannot be read.
 
     Raises:
-        ValueError: params or an attempt are given, but not exactly one id.
+        ValueError: `params` or `attempt` is given, and the number of ids is not one.
     """
     ids = list(ids)
     if len(ids) != 1 and not (params is None and attempt is None):
@@ -63,7 +64,7 @@ def republish(
         if attempt is not None and row.attempt != attempt:
             continue  # the execution has failed again since the operator opened its page
         if not row.type and (params is not None or not decode_again(row)):
-            continue  # a message that cannot be read cannot be run
+            continue  # the execution comes from a message that cannot be read, so it cannot run
         said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
         with transaction.atomic():
             if requeue_failed(row.pk, broker, said, now, params, at, attempt=row.attempt):
@@ -73,8 +74,8 @@ def republish(
         if first is None:  # with `first`, a sweep publishes each execution when it may start
             publish_requeued(done, broker)
         log.info("Republished %s failed executions", len(done), extra={"by": by})
-        # The parked message is removed last: until the broker confirms the new message, the broker has no other message
-        # of the execution.
+        # The parked message is removed last, because it is the broker's only message of the execution until the broker
+        # confirms the new message.
         take_out_parked(broker, done)
     return [row.pk for row in done]
 
@@ -84,11 +85,12 @@ def requeue_in_transaction(
 ) -> list[SchedulerExecution]:
     """Requeue executions in the caller's transaction. Returns the executions that were requeued.
 
-    After the commit the caller passes these executions to `publish_requeued`. If the caller crashes before this call,
+    After the commit, the caller passes these executions to `publish_requeued`. If the caller crashes before this call,
     a sweep publishes the executions.
 
     Args:
-        attempts: the expected last attempt of each execution id. An execution with a later attempt is left out.
+        attempts: maps the id of each execution to its expected last attempt. An execution with a later attempt is left
+            out.
     """
     return [
         row
@@ -100,7 +102,10 @@ def requeue_in_transaction(
 
 
 def publish_requeued(rows: Iterable[SchedulerExecution], broker: Broker) -> None:
-    """Publish the rows that `requeue_in_transaction` returned. A later sync pass removes their parked messages."""
+    """Publish requeued rows that are still claimed.
+
+    The parked messages of these rows stay in the failed queue until the caller or a sync pass removes them.
+    """
     pks = [row.pk for row in rows]
     publish(list(SchedulerExecution.objects.filter(pk__in=pks, state=State.CLAIMED.value)), broker)
 
@@ -111,7 +116,7 @@ def discard(
     """Drop failed executions from the inbox. The rows stay, with the reason, until retention removes them.
 
     Args:
-        broker: the broker that holds the parked messages; with None, the next sync pass removes the messages.
+        broker: the broker that holds the parked messages; if None, the next sync pass removes the messages.
 
     Raises:
         ValueError: no reason is given.
