@@ -1,10 +1,10 @@
-"""Measures rates, times and memory, and prints a table.
+"""Measures rates, times and memory, and prints the results as a table.
 
 Start it with `make bench` or with `python -m benchmarks [--database URL] [--broker URL]`.
 
-A consumer's rate is the number of runs divided by the seconds from the first start to the last end. Both times are
-read from the attempts' rows. Results vary by tens of percent on a busy machine. The table therefore shows the median,
-the minimum and the maximum of `--repeat` measurements.
+A consumer's rate is the number of runs divided by the seconds from the first start to the last end. The rows of the
+attempts hold both times. On a busy machine, results vary by tens of percent. The table therefore shows the median, the
+minimum and the maximum of `--repeat` measurements.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from benchmarks.site import ROOT, enter
 Row = tuple[str, str, str]
 
 BROKER_ONLY = "RabbitMQ"
-"""A measurement with this word in its title runs only on RabbitMQ, because the database transport sends no messages."""
+"""A measurement with this word in its title needs RabbitMQ. The database transport sends no messages."""
 
 
 def main() -> int:
@@ -71,7 +71,7 @@ def rate(handler: str, concurrency: int, runs: int) -> float:
 
 
 def claim_seconds(count: int) -> float:
-    """Measure the seconds from the first claim to the last publish if `count` schedules are due at the same minute."""
+    """Measure how many seconds it takes to claim and publish `count` schedules that are due in the same minute."""
     from scheduling.broker import get_broker
     from scheduling.execution.claim import claim_due
     from scheduling.execution.publish import publish
@@ -94,7 +94,7 @@ def claim_seconds(count: int) -> float:
 def published_a_second(count: int) -> float:
     """Measure how many messages per second one process publishes with confirms.
 
-    The messages are published in batches of 1,000, because a producer publishes claims in such batches.
+    A batch has 1,000 messages, as in a producer.
     """
     from scheduling.broker import get_broker
     from scheduling.core.messages import TaskMessage
@@ -113,7 +113,7 @@ def published_a_second(count: int) -> float:
     taken = time.perf_counter() - begin
     broker.close()
     assert confirmed == count
-    # The messages stay in the queue. They have no rows, so the next consumer acknowledges and ignores them.
+    # The messages stay in the queue. The next consumer acknowledges and ignores them, because they have no rows.
     return count / taken
 
 
@@ -140,7 +140,7 @@ def fill(count: int) -> None:
 
 
 def idle_tick_ms(count: int) -> float:
-    """Measure one pass of a producer's loop in milliseconds. There are `count` schedules, and no schedule is due."""
+    """Measure one pass of a producer's loop, in milliseconds. None of the `count` schedules is due."""
     from django.utils import timezone as clock
 
     from scheduling.broker import get_broker
@@ -159,7 +159,7 @@ def idle_tick_ms(count: int) -> float:
 
 
 def idle_megabytes(*arguments: str) -> float:
-    """Measure the resident memory in MB of one idle command, without the memory of the command's children."""
+    """Measure the resident memory of one idle command, in MB. The memory of child processes does not count."""
     process = subprocess.Popen([sys.executable, "manage.py", *arguments], cwd=ROOT, stderr=subprocess.DEVNULL)
     try:
         time.sleep(6)
@@ -173,7 +173,10 @@ def idle_megabytes(*arguments: str) -> float:
 
 
 def next_after_us() -> float:
-    """Measure one call of `next_after` in microseconds, as the mean over ten usual expressions in two time zones."""
+    """Measure the mean time of a call of `next_after`, in microseconds.
+
+    The calls use ten ordinary cron expressions in two time zones.
+    """
     from scheduling.core.cron import next_after, parse
 
     expressions = (

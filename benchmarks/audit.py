@@ -1,4 +1,4 @@
-"""Audits a chaos trial. The executions, their attempts and the marks must agree.
+"""Checks the result of a chaos trial (`benchmarks.chaos`): the executions, their attempts and the marks must agree.
 
 A mark is a line that a handler writes to a file outside the database when a run starts or ends.
 """
@@ -27,7 +27,7 @@ def audit(
     killed_at: dict[int, datetime],
     finished: bool,
 ) -> int:
-    """Print the counts and the faults. Returns 0 if there is no fault, otherwise 1."""
+    """Print the counts and the faults. Returns the exit code: 0 if there is no fault, otherwise 1."""
     from scheduling.models import Attempt, SchedulerExecution
 
     rows = list(SchedulerExecution.objects.order_by("pk"))
@@ -60,9 +60,10 @@ def audit(
 
 
 def occurrence_faults(rows: list[SchedulerExecution], begin: datetime, end: datetime) -> Iterator[str]:
-    """Find occurrences that have no row or several rows, and print the counts. Every schedule runs once a minute.
+    """Yield the faults of the occurrences, and print the counts. An occurrence must have exactly one row.
 
-    Occurrences from `begin` until just before `end` are checked.
+    Every schedule of the trial runs once a minute. The function checks the minutes from `begin` until just before
+    `end`.
     """
     from scheduling.models import Scheduler
 
@@ -83,12 +84,12 @@ def occurrence_faults(rows: list[SchedulerExecution], begin: datetime, end: date
 
 
 def marked_starts(path: Path) -> list[str]:
-    """The lines that a handler wrote at each start of one execution: `start`, the attempt's number and more."""
+    """The lines that the handler wrote at the starts of one execution: `start`, the attempt's number and more words."""
     return [line for line in path.read_text().splitlines() if line.startswith("start")] if path.exists() else []
 
 
 def execution_faults(row: SchedulerExecution, ended: list[Attempt], starts: list[str]) -> Iterator[str]:
-    """Find contradictions between an execution's row, its attempts and the marks of its handler."""
+    """Yield the contradictions between an execution's row, its attempts and the marks of its handler."""
     successes = sum(1 for attempt in ended if attempt.outcome == "succeeded")
     if row.state != "succeeded" or successes != 1:
         yield f"execution {row.pk} is {row.state} with {successes} successes: {row.reason}"
@@ -104,10 +105,10 @@ def execution_faults(row: SchedulerExecution, ended: list[Attempt], starts: list
 
 
 def recovery_seconds(ended: list[Attempt], killed_at: dict[int, datetime]) -> Iterator[float]:
-    """Seconds from the kill of an attempt's process to the start of the next attempt."""
+    """Yield the seconds from the kill of an attempt's process to the start of the next attempt."""
     for former, following in itertools.pairwise(ended):
         pids = (int(former.consumer.rsplit("-", 2)[1]), former.pid)
-        # A kill counts only if it happened during this attempt: the consumer may have been killed in a later run.
+        # A process can run many attempts. Only a kill between the starts of these two attempts counts.
         kills = [killed_at[pid] for pid in pids if pid in killed_at]
         if killed := [at for at in kills if former.started_at <= at <= following.started_at]:
             yield (following.started_at - max(killed)).total_seconds()

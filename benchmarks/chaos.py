@@ -5,8 +5,8 @@
     python -m benchmarks.chaos --tasks 4000 --kills 0 --wipe         # deletes all queues of RabbitMQ
 
 DATABASE_URL and BROKER_URL choose the database and the broker. The default is SQLite in a temporary folder and the
-database transport. At its start and end, each handler writes a line (a mark) to a file outside the database. The
-program prints its seed. The same seed gives the same plan of faults.
+database transport. When a handler starts and when it ends, it writes a line (a mark) to a file outside the database.
+The program prints its seed. The same seed gives the same plan of faults.
 
 Exit code 0 means that no run was lost and that every repeated run has a recorded cause.
 """
@@ -32,7 +32,7 @@ from benchmarks.wipe import tell, wipe
 
 @dataclass
 class Fleet:
-    """The running commands, which are restarted after a kill."""
+    """The producers and consumers of a trial. A killed command is restarted at once."""
 
     directory: Path
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -176,7 +176,10 @@ def prepare(options: argparse.Namespace, worker: object, params: dict[str, objec
 
 
 def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: datetime) -> None:
-    """Cause the faults, spread over the chosen minutes or, for a backlog, over the seconds that it should take."""
+    """Cause the faults at random times within the trial.
+
+    `--minutes` is the length of a trial with schedules. The length of a trial with a backlog is estimated.
+    """
     from scheduling.models import SchedulerExecution
 
     slots = options.consumers * options.concurrency
@@ -209,7 +212,7 @@ def strike(options: argparse.Namespace, fleet: Fleet, pick: random.Random, kind:
 
     Args:
         kind: `p` for a producer, `c` for a consumer, `k` for a consumer's child.
-        which: chooses the producer or the consumer, as a number from 0 to below 1.
+        which: a number from 0 to below 1 that chooses the producer or the consumer.
     """
     if kind == "p":
         fleet.kill(f"producer-{int(which * options.producers)}")
@@ -220,7 +223,7 @@ def strike(options: argparse.Namespace, fleet: Fleet, pick: random.Random, kind:
 
 
 def drain(options: argparse.Namespace) -> bool:
-    """Wait until no execution waits or runs. Returns False if that takes too long."""
+    """Wait until no execution waits or runs. Returns False if an execution still waits or runs at the deadline."""
     from scheduling.models import SchedulerExecution
 
     deadline = time.monotonic() + (120 if options.minutes else 60 + options.tasks * options.task_seconds)

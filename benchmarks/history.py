@@ -1,4 +1,4 @@
-"""Fills a database with the history of 90 days: schedules, executions, attempts and output."""
+"""Fills a database with 90 days of history: schedules, executions, attempts and output."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def make(executions: int, seed: int = 1) -> None:
     """Fill empty tables.
 
     Args:
-        executions: how many executions to create. The latest execution has just ended.
+        executions: how many executions to create. Their starts are spread evenly over the last 90 days.
         seed: seed of the random numbers.
     """
     from django.db import connection
@@ -49,7 +49,7 @@ def make(executions: int, seed: int = 1) -> None:
         batch_size=500,
     )
     for row in Scheduler.objects.filter(description__startswith="season "):
-        row.save()  # `save` plans the schedule
+        row.save()  # `bulk_create` does not plan the schedule, but `save` does
     ids = list(Scheduler.objects.filter(description__startswith="season ").values_list("pk", flat=True))
     rows: list[SchedulerExecution] = []
     for columns in _executions(executions, ids, worker.pk, pick):
@@ -59,7 +59,7 @@ def make(executions: int, seed: int = 1) -> None:
             rows = []
     SchedulerExecution.objects.bulk_create(rows)
     with connection.cursor() as cursor:
-        # Every execution that ran gets one attempt. The latest 100,000 get one line of output.
+        # Every execution that ran gets one attempt. The latest 100,000 of them get one line of output each.
         cursor.execute(
             "INSERT INTO scheduling_attempt (execution_id, number, started_at, finished_at, consumer, pid, outcome,"
             " error_class, error_message, traceback) SELECT id, 1, started_at, finished_at, consumer, pid, state,"

@@ -2,9 +2,9 @@
 
 Start it with `python -m benchmarks.inbox [--database URL] [--executions N] [--failed N]`.
 
-Django's test client requests each page in this process. The table shows the median server time of `--repeat` requests
-after a first request that does not count. Then a replay of all failures is measured: the time to start the replay, and
-the time to send all its messages.
+Django's test client requests each page in this process. The first request of each page is not timed. The table shows
+the median server time of the following `--repeat` requests. The last two lines show how long a replay of all failures
+takes: the time to start the replay, and the time to send all its messages.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def groups_seconds(count: int = 5_000) -> float:
-    """Measure the seconds of a request for the page that shows `count` failures of three causes as three groups."""
+    """Measure how many seconds the failed inbox takes to show `count` failures in three groups, by error."""
     clear()
     failures(count)
     client = visitor()
@@ -87,7 +87,13 @@ def history(count: int) -> None:
 
 
 def insert(count: int, columns: Callable[[int], dict[str, Any]]) -> None:
-    """Create executions of twenty schedules of four workers, evenly spread over the last three weeks."""
+    """Create executions that are evenly spread over the last three weeks.
+
+    The executions belong to twenty schedules, and the schedules to four workers.
+
+    Args:
+        columns: takes the number of an execution and returns its further columns.
+    """
     from django.utils import timezone as clock
 
     from scheduling.models import Scheduler, SchedulerExecution, Worker
@@ -117,7 +123,7 @@ def insert(count: int, columns: Callable[[int], dict[str, Any]]) -> None:
 
 
 def analyze() -> None:
-    """Update the statistics of the query planner. A database in use does this regularly."""
+    """Update the statistics of the query planner, as a database in use does regularly."""
     from django.db import connection
 
     table = "scheduling_schedulerexecution"
@@ -181,7 +187,7 @@ def ask(client: Any) -> None:
 
 
 def milliseconds(do: Callable[[], object], repeat: int) -> float:
-    """The median time of `repeat` calls in milliseconds. A first call before them does not count."""
+    """The median time of `repeat` calls, in milliseconds. One call before these calls is not timed."""
     do()
     taken = []
     for _ in range(repeat):
@@ -192,10 +198,10 @@ def milliseconds(do: Callable[[], object], repeat: int) -> float:
 
 
 def replay_seconds(count: int) -> tuple[float, float]:
-    """Measure the seconds to start a replay of all failures, and the seconds to send it.
+    """Replay all failures, and return two times in seconds.
 
-    The first number is the time of the request that starts the replay. The second is the time of all sweeps until the
-    last message is sent.
+    The first is the time of the request that starts the replay. The second is the time that the sweeps need to send all
+    messages.
     """
     from django.utils import timezone as clock
 

@@ -2,9 +2,9 @@
 
 Start it with `python -m benchmarks.pages [--database URL] [--broker URL]`.
 
-A superuser requests each page `--repeat` times in one process. The table shows the median, the minimum and the
-maximum time in milliseconds from the request to the rendered answer. With RabbitMQ, `--parked` messages are put into
-the failed queue. The pages must not change the number and the order of these messages.
+A superuser requests each page `--repeat` times in one process. The time of a request includes the rendering of the
+answer. The table shows the median, the minimum and the maximum in milliseconds. With RabbitMQ, `--parked` messages are
+put into the failed queue. The pages must not change the number or the order of these messages.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LIMIT_MS = 300
 
 
 def main() -> int:
-    """Fill an empty database, request every page and print the table. Returns the exit code of `measure`."""
+    """Set up a site and measure the pages. Returns the exit code of `measure`."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.pages")
     parser.add_argument("--database", default="", help="default: SQLite in a folder of its own")
     parser.add_argument("--broker", default="database://")
@@ -39,7 +39,10 @@ def main() -> int:
 
 
 def measure(options: argparse.Namespace) -> int:
-    """Print the table. Returns 1 if a page takes longer than LIMIT_MS or the failed queue has changed, otherwise 0."""
+    """Fill the database if it is empty, request every page and print the table.
+
+    Returns 1 if a median exceeds LIMIT_MS or if the failed queue has changed, otherwise 0.
+    """
     from django.contrib.auth.models import User
     from django.test import Client
 
@@ -140,7 +143,7 @@ def pages() -> list[tuple[str, str]]:
 
 
 def talk(pk: int) -> int:
-    """Give an execution half a megabyte of output in each of twenty attempts. Returns the execution's id."""
+    """Store half a megabyte of output for each of an execution's twenty attempts. Returns the execution's id."""
     from django.utils import timezone as clock
 
     from scheduling.models import Output

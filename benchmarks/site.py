@@ -1,4 +1,4 @@
-"""Sets up a site for one benchmark. This process and the processes that it starts use one database and one broker."""
+"""Sets up a site for one benchmark. The benchmark and its child processes use the same database and broker."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ ROOT = Path(__file__).resolve().parent.parent
 
 
 def enter(directory: Path, database: str = "", broker: str = "database://", **environment: str) -> None:
-    """Set the environment variables, migrate the database and set up Django. Call this once in a process.
+    """Set the environment variables, migrate the database and set up Django. Call this function once per process.
 
     Args:
         directory: the data folder.
-        database: the value of DATABASE_URL. If it is empty, the database is SQLite in the directory.
+        database: the value of DATABASE_URL. An empty value means an SQLite file in `directory`.
         broker: the value of BROKER_URL.
         environment: further environment variables.
     """

@@ -1,4 +1,4 @@
-"""Deletes every queue of the broker under load, and prints how long executions then had to wait for their start."""
+"""Deletes the RabbitMQ queues during a chaos trial, and prints how long waiting executions then took to start."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ def wipe() -> int:
 
 
 def tell(wiped_at: datetime) -> None:
-    """Print how long executions had to wait that were claimed before the wipe and started after it."""
+    """Print how many seconds after the wipe the first and the last execution started.
+
+    Only executions that were claimed before the wipe count.
+    """
     from scheduling.models import Attempt
 
     started = (

@@ -4,7 +4,7 @@ import os
 import sys
 
 SITE_MODULES = frozenset({"csp", "environ", "whitenoise"})
-"""The packages that this site's settings import. The extra `site` installs them."""
+"""Packages that this site's settings import. `pip install 'cronsite[site]'` installs them."""
 
 
 def main() -> int:
@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _explain(text: str) -> str:
-    """A text that says how to fix the error, if the fix is known; otherwise the error's own text."""
+    """A text that says how to fix the error. If no fix is known, the error's own text."""
     if "MySQLdb" in text:
         return "DATABASE_URL names MySQL or MariaDB, but its driver is missing: pip install 'cronsite[site,mysql]'."
     if "psycopg" in text:

@@ -1,7 +1,7 @@
-"""Reads the Django settings from the environment. docs/configuration.md describes every name.
+"""Reads the Django settings from the environment. docs/configuration.md describes every variable.
 
-This module does not check the CRON_ values. Their bounds are in `scheduling.conf`, and `manage.py check` tells which
-value is wrong and how to fix it.
+This module does not check the values of the CRON_ variables. `scheduling.conf` has the bounds. `manage.py check` says
+which value is wrong and how to fix it.
 """
 
 from __future__ import annotations
@@ -37,14 +37,14 @@ SECURE_SSL_REDIRECT = _https
 SESSION_COOKIE_SECURE = _https
 CSRF_COOKIE_SECURE = _https
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31536000 if _https else 0)
-# Both settings are off by default, because they also affect subdomains, which may belong to other sites.
+# These two settings are off by default. They also affect subdomains, and a subdomain may belong to another site.
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("HSTS_INCLUDE_SUBDOMAINS", False)
 SECURE_HSTS_PRELOAD = env.bool("HSTS_PRELOAD", False)
 if env.bool("BEHIND_PROXY", False):
     SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https")
 X_FRAME_OPTIONS = "DENY"
-# The browser runs no inline script and applies no inline style. So even text that a page fails to escape cannot run
-# code.
+# With this policy, the browser runs no inline script and applies no inline style. If a page fails to escape a text, the
+# text still cannot run code.
 CONTENT_SECURITY_POLICY = {
     "DIRECTIVES": {
         "default-src": [NONE],
@@ -119,10 +119,10 @@ ENGINE_OPTIONS: dict[str, dict[str, Any]] = {
 
 
 def database(url: str) -> dict[str, Any]:
-    """One DATABASES entry from a database URL, with the options that each engine needs.
+    """Return the DATABASES entry for a database URL, with the options that the database engine needs.
 
-    SQLite: WAL lets readers and the one writer work side by side. IMMEDIATE takes the write lock at BEGIN. Without it,
-    a transaction that reads and then writes can fail with "database is locked".
+    SQLite: with WAL, readers and one writer can work at the same time. With IMMEDIATE, a transaction takes the write
+    lock at BEGIN. Otherwise a transaction that reads and then writes can fail with "database is locked".
 
     MySQL and MariaDB: with READ COMMITTED, claims do not lock the gaps between rows.
 
@@ -157,22 +157,22 @@ USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
-# An image sets STATIC_ROOT and runs `collectstatic`. Without STATIC_ROOT (on a laptop), static files are served from
-# the folders of the apps.
+# The container image sets STATIC_ROOT and runs `collectstatic`. Without STATIC_ROOT (on a laptop), static files are
+# served from the folders of the apps.
 STATIC_ROOT = env.str("STATIC_ROOT", "") or None
 WHITENOISE_USE_FINDERS = STATIC_ROOT is None
 MEDIA_ROOT = Path(env.str("MEDIA_ROOT", str(DATA_DIR / "media")))
-FILE_UPLOAD_PERMISSIONS = None  # the umask decides; Django's own 0644 would show report files to every user of the host
+FILE_UPLOAD_PERMISSIONS = None  # the umask applies; with Django's 0644, every user of the host could read reports
 
 EMAIL_CONFIG = env.email_url("EMAIL_URL", default="consolemail://")
 vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "cron@localhost")
 
 # --- scheduling ---------------------------------------------------------------------------
-# Only CRON_ variables that are set become settings. scheduling.conf has their defaults and bounds.
+# A CRON_ variable becomes a setting only if it is set. scheduling.conf has the defaults and bounds.
 BROKER_URL = env.str("BROKER_URL", "database://")
 LOG_FORMAT = env.str("LOG_FORMAT", "text")
 LOG_LEVEL = env.str("LOG_LEVEL", "INFO")
 vars().update({name: env.str(name) for name in NAMES if name in env.ENVIRON})
 
-LOGGING_CONFIG = None  # scheduling.logs configures logging once, in every process
+LOGGING_CONFIG = None  # `scheduling.logs.configure` configures logging instead

@@ -7,7 +7,7 @@ from django.views.generic import RedirectView
 
 
 def no_icon(_request: HttpRequest) -> HttpResponse:
-    """An empty answer for the favicon. Browsers request it on every page, and a 404 would fill the log."""
+    """An empty answer for the favicon, which browsers request with every page. A 404 answer would fill the log."""
     return HttpResponse(status=204)
 
 

@@ -1,4 +1,4 @@
-"""Registers Report in the admin. Reports have the same pages as every target."""
+"""Registers Report in the admin. Reports have the same pages as the other targets."""
 
 from django.contrib import admin
 

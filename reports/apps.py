@@ -11,7 +11,7 @@ class ReportsConfig(AppConfig):
     """Creates a Report row for each registered controller after `migrate`."""
 
     name = "reports"
-    label = "cron_reports"  # projects often have an app called reports; a label cannot be changed later
+    label = "cron_reports"  # many projects have an app with the label "reports"; a label cannot be changed later
     verbose_name = _("Reports")
     default_auto_field = "django.db.models.BigAutoField"
 

@@ -24,7 +24,7 @@ Row = Sequence[Any] | Mapping[str, Any]
 
 
 class ReportError(NonRetryableError):
-    """The report's code is wrong, so a retry would fail too."""
+    """The report's code is wrong. The attempt is not retried, because a retry would fail too."""
 
 
 class ReportController:
@@ -57,7 +57,7 @@ class ReportController:
     def filename(self, params: Any, run: Run) -> str:
         """The file's name without extension: the report's name and the due instant in UTC.
 
-        A subclass may override this method. `filenames.safe_filename` makes the result safe.
+        A subclass may override this method. `filenames.safe_filename` later removes unsafe characters.
         """
         return f"{run.name or type(self).__name__}-{run.scheduled_at:%Y-%m-%d-%H%M}Z"
 
@@ -65,7 +65,8 @@ class ReportController:
         """The checked rows, as tuples in the order of `columns`.
 
         Raises:
-            ReportError: when a row does not fit the columns. The text names the row's number (from 1) and the problem.
+            ReportError: when `rows` returns None, or when a row does not fit the columns. The error's text names the
+                row's number (from 1) and the problem.
         """
         rows: Iterable[Row] | None = self.rows(params, run)
         if rows is None:

@@ -13,20 +13,20 @@ from scheduling.handlers import Run
 from scheduling.models import Artefact
 
 PROGRESS_EVERY = 500
-"""The progress of the run is reported each time this many rows are written."""
+"""The run reports its progress after each block of this many rows."""
 
 
 def deliver(controller: ReportController, params: Any, run: Run) -> list[Artefact]:
-    """Render the rows once into every format of the controller, then store the files.
+    """Read the rows once, write them in each format of the controller, and store the files.
 
-    Rows are written one by one to unnamed temporary files. The operating system removes these files even if the
+    Rows are written one by one to temporary files without names. The operating system removes these files even if the
     process is killed. Only complete files are stored.
 
     Returns:
         the artefacts, in the order of the controller's formats.
 
     Raises:
-        ReportError: when a row does not fit the columns.
+        ReportError: when `rows` returns None, or when a row does not fit the columns.
         Exception: any error of the controller, the disk, the storage or the database.
     """
     stem = controller.filename(params, run)

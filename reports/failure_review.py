@@ -1,4 +1,4 @@
-"""Defines the failure review: a report that lists the failures of the last days by execution or by error group."""
+"""Defines the failure review: a report on the last days' failures, with a row per execution or per error group."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class FailureReviewParams(BaseModel):
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed execution, its schedule's description, and when its attempts failed first and last."""
+    """One failed execution, with its schedule's description and the times of its first and last failed attempts."""
 
     execution: SchedulerExecution
     schedule: str
@@ -81,7 +81,7 @@ class Cause:
 
 
 class FailureReview(ReportController):
-    """Lists the executions that failed for good in the last days, to see what to mend first."""
+    """Lists the permanent failures of the last days. By default, the most frequent cause comes first."""
 
     title = "Failure review"
     formats = ("csv", "jsonl")
@@ -104,10 +104,10 @@ class FailureReview(ReportController):
     )
 
     def rows(self, params: FailureReviewParams, run: Run) -> Iterator[Row]:
-        """The failures of the `days` before the due instant.
+        """Yield the rows for the failures of the last `days` days before the due instant.
 
         The result depends on the due instant, not on the time at which the report runs. If the schedule runs every
-        `days` days, each instant belongs to the period of exactly one review.
+        `days` days, the periods of its reviews do not overlap and leave no gap.
         """
         until = run.scheduled_at
         found = failures(until - timedelta(days=params.days), until, include_discarded=params.include_discarded)
@@ -115,11 +115,11 @@ class FailureReview(ReportController):
 
 
 def failures(since: datetime, until: datetime, *, include_discarded: bool = False) -> Iterator[Failure]:
-    """Executions that failed for good from `since` until just before `until`.
+    """Yield the permanent failures from `since` until just before `until`.
 
-    Failures in the inbox come first, discarded failures second. The rows are read in pages, in the order of their
-    ids. One cursor for all rows would be worse: on SQLite, it would delay checkpoints; on MySQL, the driver would load
-    all rows at once. The query has no join, because MariaDB would sort the whole join.
+    Failures in the inbox come first, discarded failures second. The rows are read in pages, and the highest id comes
+    first. One cursor for all rows would be worse: on SQLite, an open cursor delays checkpoints; on MySQL, the driver
+    loads all rows at once. The query has no join, because MariaDB would sort the whole joined result.
     """
     for state in (State.FAILED, State.DISCARDED) if include_discarded else (State.FAILED,):
         below: int | None = None
@@ -128,7 +128,7 @@ def failures(since: datetime, until: datetime, *, include_discarded: bool = Fals
             if below is not None:
                 rows = rows.filter(pk__lt=below)
             chunk = list(rows.defer("params", "reason")[: FailureReview.executions_per_query])
-            # The end of the last attempt is the time of the failure, because discarding changes `finished_at`.
+            # A failure's time is the end of the last attempt, because a discard changes the execution's `finished_at`.
             yield from (failure for failure in _described(chunk) if since <= failure.last_seen < until)
             if len(chunk) < FailureReview.executions_per_query:
                 break
@@ -147,7 +147,7 @@ def _described(chunk: list[SchedulerExecution]) -> Iterator[Failure]:
 def _ends(chunk: list[SchedulerExecution]) -> dict[int, tuple[datetime, datetime]]:
     """The times of the first and the last failed attempt of each execution, by the execution's id.
 
-    Executions without attempts are left out.
+    Interrupted attempts do not count. An execution that has no other attempts is left out.
     """
     rows = (
         Attempt.objects.filter(execution__in=[row.pk for row in chunk])
@@ -193,7 +193,7 @@ def each_row(failure: Failure) -> dict[str, Any]:
 
 
 def cause_row(cause: Cause) -> dict[str, Any]:
-    """The row of one error group. Values that differ within the group are counted or joined."""
+    """The row of one error group. Attempts and retries are totals. Several targets or schedules appear as a number."""
     row = each_row(cause.latest) | {
         "attempts": cause.attempts,
         "retries": cause.retries,

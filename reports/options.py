@@ -1,8 +1,10 @@
 """Accepts `options_interface`, the delivery options in the params of the original contract (docs/original-contract.md).
 
-A scheduled report always runs in the foreground of its attempt, because its errors must reach the retry policy.
-`options_interface.delivery.instant` is therefore always set to true. The options concern the delivery, not the report.
-A params model therefore receives the options only if the model has a field `options_interface`.
+The retry policy must see the errors of a report. A scheduled report is therefore always made within its attempt, and
+`options_interface.delivery.instant` is always set to true.
+
+The options concern the delivery and not the report. A params model therefore receives the options only if the model has
+a field `options_interface`.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ EXAMPLE = '{"delivery": {"instant": true}}'
 
 
 def instant(options: Any) -> dict[str, Any] | None:
-    """A copy of the options. If the options have a delivery, its `instant` is true in the copy. None gives None.
+    """Return a copy of the options. If the copy has a `delivery`, its `instant` is set to true. None gives None.
 
     Raises:
         PydanticCustomError: when the options do not have the shape {"delivery": {...}}.
@@ -35,8 +37,8 @@ def instant(options: Any) -> dict[str, Any] | None:
 def accepting(model: type[BaseModel]) -> type[BaseModel]:
     """A subclass of the params model that accepts `options_interface` beside the model's own fields.
 
-    A model with a field `options_interface` receives the options with `delivery.instant` true. For other models the
-    options are removed, because a model with `extra="forbid"` would refuse them.
+    A model with a field `options_interface` receives the options, with `delivery.instant` set to true. For other
+    models, the options are removed, because a model with `extra="forbid"` would refuse the options.
     """
     declared = any(OPTIONS in {name, field.alias, field.validation_alias} for name, field in model.model_fields.items())
 

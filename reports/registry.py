@@ -38,7 +38,8 @@ def report(
         description: the description of that Report row. The default is the class's docstring.
 
     Raises:
-        RegistryError: when the name is taken or the class cannot make a report.
+        RegistryError: when the name is taken or has a wrong length, when `params` is not a pydantic model, or when the
+            class is not a complete report.
     """
 
     def decorate(controller: Controller) -> Controller:
@@ -53,7 +54,7 @@ def report(
                 params=accepting(params),
                 retry=retry,
                 time_limit=time_limit,
-                fresh=True,  # a report may use much memory; the memory is freed when the report's process ends
+                fresh=True,  # a report may use much memory, and the end of its process frees this memory
                 title=title or controller.title,
                 description=description or inspect.cleandoc(controller.__doc__ or ""),
             )
@@ -68,7 +69,7 @@ def _call(controller: type[ReportController]) -> Callable[[Any, Run], Any]:
         artefacts = deliver(controller(), params, run)
         return {"rows": artefacts[0].rows, "files": [artefact.filename for artefact in artefacts]}
 
-    # The registry compares module and qualified name to detect two different handlers with the same name.
+    # The registry compares module and qualified name, and so detects two classes that are registered under one name.
     call.__module__, call.__qualname__ = controller.__module__, controller.__qualname__
     return call
 

@@ -17,10 +17,10 @@ forms of the first four."""
 
 
 def plain(value: Any) -> Any:
-    """A cell's value as text, int, finite float, bool or None, or as a list or dict of such values.
+    """Return a cell's value as text, int, finite float, bool or None, or as a list or dict of such values.
 
-    Datetimes with a time zone become ISO 8601 in UTC with a Z. Other dates and times become ISO 8601. Decimals become
-    text with all their digits (`guarded` writes them as numbers). Other values become `str(value)`.
+    Datetimes with a time zone become text in ISO 8601, in UTC and with a Z. Other dates and times become text in ISO
+    8601. Other values become `str(value)`. This includes Decimals, but `guarded` writes a finite Decimal as a number.
     """
     match value:
         case None | bool() | int():
@@ -42,10 +42,10 @@ def plain(value: Any) -> Any:
 
 
 def guarded(value: Any) -> str:
-    """The text of a cell in a CSV file. No spreadsheet treats it as a formula.
+    """Return the text of a cell in a CSV file. No spreadsheet treats the text as a formula.
 
-    Text that begins like a formula gets a leading apostrophe; this includes the text "-5". Values of a number type
-    stay numbers, even if they are negative.
+    Text that begins like a formula, for example the text "-5", gets a leading apostrophe. Numbers get no apostrophe,
+    even if they are negative.
     """
     if isinstance(value, Decimal) and value.is_finite():
         return f"{value:f}"
@@ -68,17 +68,17 @@ class Renderer:
     extension: ClassVar[str]
 
     def __init__(self, file: IO[bytes], columns: Sequence[str], encoding: str = "utf-8") -> None:
-        # A lone surrogate cannot be encoded and becomes "?", because one broken character must not make the report
-        # fail. With newline="", the format decides how a line ends.
+        # With errors="replace", a lone surrogate becomes "?", because UTF-8 cannot encode it. One broken character must
+        # not make the report fail. With newline="", Python does not change the line ends that the renderer writes.
         self.text = TextIOWrapper(file, encoding=encoding, errors="replace", newline="")
         self.columns = tuple(columns)
 
     def write(self, row: Sequence[Any]) -> None:
-        """Append one row. Its values are in the order of the columns."""
+        """Append one row. The values are in the order of the columns."""
         raise NotImplementedError
 
     def finish(self) -> None:
-        """Flush and detach the binary file."""
+        """Write all buffered text to the binary file, and detach the file."""
         self.text.flush()
         self.text.detach()
 
@@ -86,9 +86,9 @@ class Renderer:
 class CsvRenderer(Renderer):
     """Writes CSV (RFC 4180) in UTF-8 with a heading line. The file is safe to open in a spreadsheet.
 
-    The file begins with a byte order mark. Without the mark, Excel reads a CSV file in the local code page and breaks
-    every letter beyond ASCII. pandas, LibreOffice and Python's `utf-8-sig` skip the mark. For programs that do not skip
-    it, use `jsonl` or set `byte_order_mark = False` in the controller.
+    By default, the file begins with a byte order mark. Without the mark, Excel reads a CSV file in the local code page
+    and shows wrong characters for all letters that are not ASCII. pandas, LibreOffice and Python's `utf-8-sig` skip the
+    mark. If a program does not skip the mark, use `jsonl` or set `byte_order_mark = False` in the controller.
     """
 
     extension = "csv"
@@ -115,11 +115,11 @@ class JsonLinesRenderer(Renderer):
 
 
 RENDERERS: dict[str, type[Renderer]] = {"csv": CsvRenderer, "jsonl": JsonLinesRenderer}
-"""The renderers by the format names that a controller can use."""
+"""Maps each format name that a controller can use to a renderer."""
 
 
 def renderer_for(format_: str, file: IO[bytes], columns: Sequence[str], byte_order_mark: bool) -> Renderer:
-    """A renderer that writes the format `format_` to `file`. The format must be one of RENDERERS."""
+    """Return a renderer that writes the format `format_` to `file`. The format must be a key of RENDERERS."""
     if format_ == "csv":
         return CsvRenderer(file, columns, byte_order_mark)
     return RENDERERS[format_](file, columns)

@@ -1,4 +1,4 @@
-"""Registers the built-in reports. They are registered in the same way as the reports of any app."""
+"""Registers the built-in reports, in the same way as an app registers its own reports."""
 
 from __future__ import annotations
 

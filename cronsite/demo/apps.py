@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class DemoConfig(AppConfig):
-    """Names the app. The scheduling app finds `workers.py` here as in any installed app."""
+    """Names the demo app. The scheduling app imports `workers.py` from every installed app, so also from this app."""
 
     name = "cronsite.demo"
     label = "cronsite_demo"

@@ -1,4 +1,4 @@
-"""Demo handlers. They show the different ends of a run, and how to write a handler."""
+"""Demo handlers. They show how to write a handler, and how runs succeed, fail and are retried."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class GreetParams(BaseModel):
 
 @worker("demo.greet", params=GreetParams, retry=SOON, time_limit=30, title="Greet (always works)")
 def greet(params: GreetParams, run: Run) -> None:
-    """Says hello in the run's log and on standard output."""
+    """Writes a greeting to the run's log and to standard output."""
     run.log.info("Greeting %s, due at %s", params.name, run.scheduled_at)
     print(f"{_GREETINGS[params.language]}, {params.name}!")  # noqa: T201 (plain print is captured too)
     run.log.success("Greeted")
@@ -38,7 +38,7 @@ class FlakyParams(BaseModel):
 
 @worker("demo.flaky", params=FlakyParams, retry=SOON, time_limit=30, title="Fetch rates (fails twice, then works)")
 def fetch_rates(params: FlakyParams, run: Run) -> None:
-    """A service that does not answer at first: the retries make up for it."""
+    """Asks a service that fails at first. A retry succeeds."""
     run.log.info("Asking for today's exchange rates, attempt %d, retry %d", run.attempt, run.retry_count)
     if run.retry_count < params.failures:
         raise ConnectionError("rates.example.com: 503 Service Unavailable")
@@ -51,7 +51,7 @@ class InvoiceError(Exception):
 
 @worker("demo.broken", retry=SOON, time_limit=30, title="Send invoices (always fails)")
 def send_invoices(params: BaseModel, run: Run) -> None:
-    """A mistake that no retry mends: it ends in the failed inbox, where an operator decides."""
+    """Fails in every attempt, because an order has no currency. The execution then waits in the failed inbox."""
     orders: list[dict[str, Any]] = [{"id": 4711, "total": 99.5, "currency": "EUR"}, {"id": 4712, "total": 12.0}]
     for done, order in enumerate(orders):
         run.progress(done, len(orders), "invoices")
@@ -72,7 +72,7 @@ class SlowParams(BaseModel):
 
 @worker("demo.slow", params=SlowParams, retry=SOON, time_limit=900, title="Rebuild index (takes a minute)")
 def rebuild_index(params: SlowParams, run: Run) -> None:
-    """Writes a line each second, to watch output and progress while it runs; try Ctrl-C meanwhile."""
+    """Writes a line each second. While it runs, watch its output and progress, or press Ctrl-C."""
     for second in range(1, params.seconds + 1):
         time.sleep(1)
         run.progress(second, params.seconds, "parts")

@@ -1,4 +1,4 @@
-"""List every address (URL path) of an admin site. The URLconf gives the list, so tests cover a new address at once."""
+"""List every address (URL path) of an admin site. The list comes from the URLconf, so it includes each new URL."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from scheduling.admin.dashboard.view import PARTS
 from scheduling.admin.schedulers.preview import FIELDS
 
 OWN = ("scheduling", "cron_reports")
-"""Labels of this project's own apps. All other apps of the site are Django's."""
+"""Labels of this project's own apps. All other apps of the site belong to Django."""
 
 VALUES: dict[tuple[str, str], Sequence[str]] = {
     ("scheduling_dashboard_part", "name"): tuple(PARTS),
@@ -22,7 +22,7 @@ VALUES: dict[tuple[str, str], Sequence[str]] = {
     ("view_on_site", "content_type_id"): ("1",),
     ("view_on_site", "object_id"): ("1",),
 }
-"""Values for those URL parameters that are not primary keys. Each key is (name of the URL, name of the parameter)."""
+"""Values for URL parameters that are not primary keys. Each key is (name of the URL, name of the parameter)."""
 
 KEYS = ("object_id", "key", "id", "pk")
 _PART = re.compile(r"<(?:\w+:)?(\w+)>")

@@ -1,4 +1,4 @@
-"""Helpers for browser tests. They find Chromium and do common steps on a page."""
+"""Helpers for browser tests: they find Chromium and do common steps on a page."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ expect.set_options(timeout=20_000)  # milliseconds: long enough for a busy machi
 
 
 def chromium_path() -> str | None:
-    """Return the path of Chromium: the value of the environment variable CHROMIUM, else the system's Chromium."""
+    """Return the path of Chromium, or None. The environment variable CHROMIUM overrides the search for the program."""
     names = ("chromium", "chromium-browser", "google-chrome")
     return os.environ.get("CHROMIUM") or next(filter(None, map(shutil.which, names)), None)
 
@@ -31,7 +31,7 @@ def overflow(page: Page) -> int:
 
 
 def choose(page: Page, text: str, action: str) -> None:
-    """Tick the row with this text in a list, and choose an action for the row."""
+    """Select the row that contains this text in an admin list, and run an action on the row."""
     page.get_by_role("row").filter(has_text=text).get_by_role("checkbox").check()
     page.get_by_label("Action:").select_option(label=action)
     page.get_by_role("button", name="Go").click()

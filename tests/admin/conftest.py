@@ -69,7 +69,7 @@ def said(response: Any) -> list[str]:
 
 @pytest.fixture(scope="module")
 def async_unsafe() -> Iterator[None]:
-    """Allow the ORM in this thread. Playwright's event loop runs in the same thread, so Django would refuse the ORM."""
+    """Allow the ORM in this thread. Django would refuse it, because Playwright runs an event loop in the thread."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
         yield
@@ -91,7 +91,7 @@ def browser(async_unsafe: None) -> Iterator[Browser]:
 
 @pytest.fixture(scope="module")
 def site(django_db_setup: None) -> Iterator[str]:
-    """A server that runs as long as the browser. The server sends the site's Content-Security-Policy."""
+    """The URL of a server that runs during all tests of a module, with the site's Content-Security-Policy."""
     with override_settings(ALLOWED_HOSTS=["localhost"]):
         server = LiveServer("localhost")
         yield server.url
@@ -100,7 +100,7 @@ def site(django_db_setup: None) -> Iterator[str]:
 
 @pytest.fixture
 def visit(browser: Browser, site: str) -> Iterator[Visit]:
-    """Return a function that opens a page and logs in. The test fails at its end if a page wrote to its console."""
+    """A function that opens a page and logs in. The test fails if a page has an error or writes to the console."""
     said: list[str] = []
     contexts = []
 

@@ -1,4 +1,4 @@
-"""Helpers for tests of the failed inbox. They choose an action, confirm the action and read the rows."""
+"""Helpers for tests of the failed inbox: they choose an action, confirm the action and read the rows."""
 
 from __future__ import annotations
 
@@ -14,7 +14,11 @@ LIST = reverse("admin:scheduling_failedexecution_changelist")
 
 
 def ask(client: Client, action: str, rows: list[Any], address: str = LIST, across: bool = False) -> Any:
-    """Post an action as the list's form does. Return the confirmation page."""
+    """Post an action as the list's form does. Return the confirmation page.
+
+    Args:
+        across: whether the action applies to all rows that match the filter.
+    """
     data = {
         "action": action,
         "_selected_action": [row.pk for row in rows],
@@ -25,7 +29,7 @@ def ask(client: Client, action: str, rows: list[Any], address: str = LIST, acros
 
 
 def confirm(client: Client, page: Any, address: str = LIST, **more: Any) -> Any:
-    """Press the button of the confirmation page."""
+    """Post the form of the confirmation page. `more` holds the values that the user types."""
     data: dict[str, Any] = {}
     for name, value in page.context["c"].hidden:
         data.setdefault(name, []).append(value)
@@ -44,7 +48,11 @@ def shown_rows(client: Client, query: str = "") -> set[int]:
 
 
 def fill(count: int, **columns: Any) -> list[int]:
-    """Store many failed executions of one schedule with one bulk insert. Return their primary keys."""
+    """Store `count` failed executions of one schedule.
+
+    Returns:
+        the primary keys of all executions with the same target, including the new executions.
+    """
     first = FailedExecutionFactory(**columns)
     rows = [
         SchedulerExecution(

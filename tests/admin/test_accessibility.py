@@ -1,6 +1,6 @@
 """axe-core checks every page against WCAG 2 in a real browser, with light and dark colours and two window widths.
 
-The package `axe-playwright-python` contains axe-core. We chose it because it is maintained, needs only
+The package `axe-playwright-python` contains axe-core. We chose this package because it is maintained, needs only
 Playwright and has no fixtures of its own. The tests open the pages without a Content-Security-Policy, because the
 site's policy would block axe-core.
 """
@@ -31,11 +31,11 @@ COLOUR_RULES = {"type": "rule", "values": ["color-contrast", "link-in-text-block
 
 LOOKS = [("light", 1280), ("light", 420), ("dark", 420), ("dark", 1280)]
 
-STOCK = {
+DJANGO_FAULTS = {
     # Django's list of an app's models does not load our style sheet, so links in its breadcrumbs are not underlined.
     ("app_list", "link-in-text-block", '.breadcrumbs > a[href$="admin/"]'),
-    # Django's Select2 puts a text box without an accessible name into its combo box. The combo box itself has
-    # such a name.
+    # Django's Select2 puts a text box without an accessible name into its combo box. The combo box itself has an
+    # accessible name.
     *(
         (page, "aria-input-field-name", f"#select2-{box}-container")
         for page, box in (
@@ -48,24 +48,25 @@ STOCK = {
 }
 """Faults of Django's own pages, as (page, rule, element). This project cannot mend these faults."""
 
-GRAVE_FAULTS = """async rules => (await axe.run({runOnly: rules, resultTypes: ["violations"]})).violations
+SERIOUS_FAULTS = """async rules => (await axe.run({runOnly: rules, resultTypes: ["violations"]})).violations
     .filter(fault => ["serious", "critical"].includes(fault.impact))
     .flatMap(fault => fault.nodes.map(
         node => [fault.id, node.target.join(" "), node.html, node.failureSummary || ""]))"""
 """JavaScript that runs axe-core and returns the rule, the element, its HTML and a summary of each serious fault."""
 
-SETTLED = "() => document.getAnimations().every(animation => !(animation instanceof CSSTransition))"
+NO_TRANSITIONS = "*, *::before, *::after { transition: none !important }"
+"""A style. Without it, axe-core could measure a colour during its transition."""
 
 COLOUR_ALONE = """() => [...document.querySelectorAll(".sch-chip")]
     .filter(chip => !chip.querySelector("svg") || !chip.textContent.trim()).map(chip => chip.outerHTML)"""
 """JavaScript that finds chips without an icon or without a word."""
 
 FRAGMENTS = ("part", "preview", "params", "follow", "output", "download")
-"""If an address's name ends with one of these words, the address returns a file or only a part of a page."""
+"""An address whose name ends with one of these words returns a file or only a part of a page."""
 
 
 def pages(user: User) -> list[Address]:
-    """Return all pages that this user can open, without duplicates. The execution page is returned once per state."""
+    """Return the pages that this user can open. The page of an execution is returned once for each execution."""
     client = logged_in(user)
     found: dict[tuple[str, Any], Address] = {}
     for address in every_address(one_of_each()):
@@ -77,23 +78,23 @@ def pages(user: User) -> list[Address]:
     return list(found.values())
 
 
-def found_on(page: Page, name: str, rules: dict[str, Any]) -> Iterator[str]:
+def axe_faults(page: Page, name: str, rules: dict[str, Any]) -> Iterator[str]:
     """Yield the serious faults that axe-core finds. Faults of Django's own pages are left out."""
-    for rule, where, html, summary in page.evaluate(GRAVE_FAULTS, rules):
-        if (name.partition("-")[0], rule, where) not in STOCK:
+    for rule, where, html, summary in page.evaluate(SERIOUS_FAULTS, rules):
+        if (name.partition("-")[0], rule, where) not in DJANGO_FAULTS:
             yield f"{rule}: {where}: {html[:200]} {summary[:300]}"
 
 
-def looked_at(page: Page, name: str) -> Sequence[str]:
+def page_faults(page: Page, name: str) -> Sequence[str]:
     """Check the page in each colour scheme and width. Return the page's faults."""
     wrong = [f"{name}: by colour alone: {chip}" for chip in page.evaluate(COLOUR_ALONE)]
     page.evaluate(AXE_SCRIPT)
+    page.add_style_tag(content=NO_TRANSITIONS)
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.set_viewport_size({"width": width, "height": 900})
         rules = EVERY_RULE if scheme == "light" else COLOUR_RULES
-        page.wait_for_function(SETTLED)  # axe-core must not measure a colour during its transition
-        wrong += [f"{name} {scheme} {width}: {fault}" for fault in found_on(page, name, rules)]
+        wrong += [f"{name} {scheme} {width}: {fault}" for fault in axe_faults(page, name, rules)]
         if overflow(page) > 0:
             wrong.append(f"{name} {scheme} {width}: {overflow(page)} pixels wider than the window")
         if directory := os.environ.get("SCREENSHOTS"):
@@ -101,7 +102,7 @@ def looked_at(page: Page, name: str) -> Sequence[str]:
     return wrong
 
 
-def test_every_page_can_be_used_by_everybody(visit: Visit, settings: Any, tmp_path: Path) -> None:
+def test_no_page_has_accessibility_faults(visit: Visit, settings: Any, tmp_path: Path) -> None:
     settings.MEDIA_ROOT = tmp_path
     root = UserFactory(username="ada", superuser=True)
     addresses = pages(root)
@@ -111,5 +112,5 @@ def test_every_page_can_be_used_by_everybody(visit: Visit, settings: Any, tmp_pa
     for address in addresses:
         page.goto(address.path)
         row = f"-{address.row.pk}" if address.row is not None else ""
-        wrong += looked_at(page, f"{address.name or 'root'}{row}")
+        wrong += page_faults(page, f"{address.name or 'root'}{row}")
     assert not wrong, "\n".join(wrong)

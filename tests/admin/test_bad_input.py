@@ -22,7 +22,7 @@ LISTS = [
 
 @pytest.mark.parametrize("autocomplete", [True, False])
 @pytest.mark.parametrize("text", ["abc", "1.5", "9" * 40, "-1", "0", "\x00", "1 OR 1"])
-def test_a_user_that_is_no_key_is_an_error_of_the_form(
+def test_an_invalid_user_key_is_an_error_of_the_form(
     editor: Client, text: str, autocomplete: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if not autocomplete:  # the field then becomes a text input for the primary key

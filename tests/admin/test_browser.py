@@ -29,8 +29,8 @@ from tests.factories import (
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
-def test_the_policy_is_in_force_and_seen_here(browser: Browser, site: str) -> None:
-    """The browser must report a page that violates the policy. Otherwise the other tests in this file prove nothing."""
+def test_the_browser_reports_a_violation_of_the_policy(browser: Browser, site: str) -> None:
+    """The other tests in this file rely on the browser, which must report each violation of the policy."""
     said: list[str] = []
     context = browser.new_context(base_url=site)
     page = context.new_page()
@@ -106,7 +106,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     assert (second.state, second.reason) == ("discarded", "Discarded by ada: known, and fixed in release 7")
 
 
-def test_all_that_match_is_chosen_across_pages(visit: Visit) -> None:
+def test_all_matching_failures_are_selected_across_pages(visit: Visit) -> None:
     UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
     scheduler = SchedulerFactory()
     FailedExecutionFactory.create_batch(60, scheduler=scheduler)
@@ -121,7 +121,7 @@ def test_all_that_match_is_chosen_across_pages(visit: Visit) -> None:
     expect(page.locator(".messagelist .success")).to_have_text("60 were republished.")
 
 
-def test_a_group_of_failures_is_republished_as_one(visit: Visit) -> None:
+def test_a_group_of_failures_is_republished(visit: Visit) -> None:
     UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
     scheduler = SchedulerFactory()
     FailedExecutionFactory.create_batch(60, scheduler=scheduler, error_class="KeyError", fingerprint="a" * 40)
@@ -140,7 +140,7 @@ def test_a_group_of_failures_is_republished_as_one(visit: Visit) -> None:
     expect(page.locator("#result_list tbody tr")).to_have_count(3)
 
 
-def test_a_parameter_is_mended_and_the_run_sent_again(visit: Visit) -> None:
+def test_a_parameter_is_corrected_and_the_execution_republished(visit: Visit) -> None:
     UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
     worker = WorkerFactory(name="tests.mark")
     row = FailedExecutionFactory(scheduler=SchedulerFactory(worker=worker, params={"seconds": 500}))
@@ -182,7 +182,7 @@ def test_executions_are_found_by_their_schedule(visit: Visit) -> None:
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [1280, 420])
-def test_every_page_fits_its_window_and_breaks_no_rule(visit: Visit, scheme: str, width: int) -> None:
+def test_every_page_fits_its_window(visit: Visit, scheme: str, width: int) -> None:
     UserFactory(username="ada", superuser=True)
     hostile = "<script>alert(1)</script>" + "wide" * 40
     scheduler = SchedulerFactory(description=hostile)

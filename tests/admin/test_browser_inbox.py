@@ -32,14 +32,14 @@ def picture(page: Page, name: str) -> None:
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
 
 
-def turn(outcome: Outcome) -> None:
-    """End the canary with this outcome, as a consumer does. Then sweep, as a producer does."""
+def end_canary(outcome: Outcome) -> None:
+    """Let the canary end with this outcome, as in a consumer. Then sweep, as a producer does."""
     broker = DatabaseBroker()
     Desk(broker).run(outcome, RetryPolicy(max_retries=0))
     sweep(broker, clock.now())
 
 
-def release(page: Page, group: str) -> None:
+def republish_group(page: Page, group: str) -> None:
     """Republish a whole error group with a canary first."""
     page.get_by_role("button", name=f"Republish the group {group}").click()
     page.get_by_label("Canary first").check()
@@ -52,7 +52,7 @@ def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
     other = FailedExecutionFactory(error_class="OSError", error_message="disk is full")
     page = visit("olga")
     page.goto(GROUPED)
-    release(page, "KeyError")
+    republish_group(page, "KeyError")
     expect(page.locator(".messagelist .success")).to_have_text(
         f"Execution {rows[0].pk} goes first. 5 others follow when it has succeeded."
     )
@@ -63,10 +63,9 @@ def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
     picture(page, "canary-runs")
     assert SchedulerExecution.objects.filter(state="failed").count() == 6
     # The page updates itself after the canary has succeeded.
-    turn(Succeeded())
+    end_canary(Succeeded())
     expect(replays).to_contain_text("6 of 6 sent.")
-    # The list of error groups is now out of date. The page shows a note about that, with a link
-    # to the new list.
+    # The list of error groups is now out of date. The page says so and links to the current list.
     expect(page.locator(".sch-groups tbody tr")).to_have_count(2)
     replays.get_by_role("link", name="Show it as it is now").click()
     expect(page.locator(".sch-groups tbody tr")).to_have_count(1)
@@ -83,11 +82,11 @@ def test_no_other_follows_a_canary_that_fails(visit: Visit) -> None:
     rows = FailedExecutionFactory.create_batch(6, scheduler=SchedulerFactory(), error_class="KeyError")
     page = visit("olga")
     page.goto(GROUPED)
-    release(page, "KeyError")
+    republish_group(page, "KeyError")
     replays = page.locator(".sch-replays")
     expect(replays).to_contain_text("canary runs")
     before = list(SchedulerExecution.objects.exclude(pk=rows[0].pk).order_by("pk").values())
-    turn(Failed("builtins.KeyError", "<img src=x onerror=alert(1)>"))
+    end_canary(Failed("builtins.KeyError", "<img src=x onerror=alert(1)>"))
     expect(replays).to_contain_text("The canary failed: builtins.KeyError: <img src=x onerror=alert(1)>")
     expect(replays).to_contain_text("1 of 6 sent.")
     picture(page, "canary-failed")
@@ -99,7 +98,7 @@ def test_a_replay_is_stopped_from_the_inbox(visit: Visit) -> None:
     FailedExecutionFactory.create_batch(3, scheduler=SchedulerFactory(), error_class="KeyError")
     page = visit("olga", "dark", 420)
     page.goto(GROUPED)
-    release(page, "KeyError")
+    republish_group(page, "KeyError")
     button = page.get_by_role("button", name="Stop replay")
     button.focus()
     # The page's script replaces the button and focuses the new button, so a keyboard user does not lose the focus.
@@ -110,11 +109,11 @@ def test_a_replay_is_stopped_from_the_inbox(visit: Visit) -> None:
     page.keyboard.press("Enter")
     expect(page.locator(".messagelist .success")).to_contain_text("It is stopped. 1 of 3 sent.")
     expect(page.locator(".sch-replays")).to_contain_text("Stopped by olga.")
-    turn(Succeeded())
+    end_canary(Succeeded())
     assert SchedulerExecution.objects.filter(state="failed").count() == 2
 
 
-def test_many_at_once_are_confirmed_by_their_number(visit: Visit) -> None:
+def test_many_failures_are_confirmed_by_typing_their_number(visit: Visit) -> None:
     UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
     fill(120)
     page = visit("olga")
@@ -138,7 +137,7 @@ def test_many_at_once_are_confirmed_by_their_number(visit: Visit) -> None:
 
 
 @pytest.mark.parametrize("canary", [False, True])
-def test_a_double_click_sends_once(visit: Visit, canary: bool) -> None:
+def test_a_double_click_republishes_once(visit: Visit, canary: bool) -> None:
     UserFactory(username="olga", permissions=[*VIEW, *OPERATE])
     schedule = SchedulerFactory()
     rows = FailedExecutionFactory.create_batch(4, scheduler=schedule)

@@ -41,15 +41,15 @@ def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     return made
 
 
-def copy(row: Scheduler) -> str:
+def copy_address(row: Scheduler) -> str:
     """Return the address of the form for a duplicate of this schedule."""
     return f"{ADD}?copy={row.pk}"
 
 
-def test_the_form_is_filled_in_and_off_and_stores_nothing_yet(editor: Client, row: Scheduler) -> None:
+def test_the_form_is_filled_in_and_stores_nothing_yet(editor: Client, row: Scheduler) -> None:
     before = Scheduler.objects.count()
-    assert copy(row) in editor.get(change(row)).content.decode()
-    response = editor.get(copy(row))
+    assert copy_address(row) in editor.get(change(row)).content.decode()
+    response = editor.get(copy_address(row))
     page = response.content.decode()
     made = response.context["adminform"].form
     assert made["description"].value() == "Invoices (copy)"
@@ -66,7 +66,7 @@ def test_saved_duplicate_keeps_the_hidden_secret(editor: Client, row: Scheduler)
     values = form(worker=row.worker.pk, description="Other", schedule="0 9 * * *")
     del values["status"]
     typed = {"params.for": "worker/tests.orders", "params.field.region": "de", "params.field.token": "••••••"}
-    assert editor.post(copy(row), {**values, **typed}).status_code == 302
+    assert editor.post(copy_address(row), {**values, **typed}).status_code == 302
     made = Scheduler.objects.get(description="Other")
     assert (made.status, made.params) == (False, {"region": "de", "token": "hunter2"})
     said = entry_line()
@@ -76,26 +76,26 @@ def test_saved_duplicate_keeps_the_hidden_secret(editor: Client, row: Scheduler)
     assert row.params == {"region": "us", "token": "hunter2"}
 
 
-def test_a_secret_does_not_follow_to_other_code(editor: Client, row: Scheduler) -> None:
+def test_a_secret_is_not_copied_to_another_target(editor: Client, row: Scheduler) -> None:
     other = WorkerFactory(name="tests.noop")
-    response = editor.post(copy(row), form(worker=other.pk, description="Other", params='{"token": "••••••"}'))
+    response = editor.post(copy_address(row), form(worker=other.pk, description="Other", params='{"token": "••••••"}'))
     assert response.status_code == 200
     assert "It was hidden" in response.content.decode()
     assert not Scheduler.objects.filter(description="Other").exists()
 
 
 @pytest.mark.parametrize("key", ["999999", "abc", "", "9" * 40, "1' OR 1=1"])
-def test_a_copy_of_nothing_is_an_empty_form(editor: Client, row: Scheduler, key: str) -> None:
+def test_an_unknown_key_gives_an_empty_form(editor: Client, row: Scheduler, key: str) -> None:
     response = editor.get(f"{ADD}?copy={key}")
     assert response.status_code == 200
     assert "A copy of" not in response.content.decode()
 
 
-def test_only_who_may_look_and_add_copies(operator: Client, row: Scheduler) -> None:
-    assert copy(row) not in operator.get(change(row)).content.decode()
-    assert operator.get(copy(row)).status_code == 403
+def test_a_copy_needs_the_permissions_to_view_and_to_add(operator: Client, row: Scheduler) -> None:
+    assert copy_address(row) not in operator.get(change(row)).content.decode()
+    assert operator.get(copy_address(row)).status_code == 403
     blind = logged_in(UserFactory(permissions=["scheduling.add_scheduler"]))
-    response = blind.get(copy(row))
+    response = blind.get(copy_address(row))
     assert response.status_code == 200
     assert "Invoices" not in response.content.decode()
 
@@ -125,7 +125,7 @@ def test_recent_runs_with_their_durations(viewer: Client) -> None:
     assert f"?scheduler={row.pk}" in page
 
 
-def test_recent_runs_cost_the_same_whatever_the_history(viewer: Client) -> None:
+def test_queries_for_recent_runs_do_not_grow_with_the_history(viewer: Client) -> None:
     row = SchedulerFactory()
 
     def queries() -> int:
@@ -139,7 +139,7 @@ def test_recent_runs_cost_the_same_whatever_the_history(viewer: Client) -> None:
     assert queries() == few
 
 
-def test_who_may_not_see_executions_sees_none(db: None) -> None:
+def test_recent_runs_need_the_permission_to_view_executions(db: None) -> None:
     row: Any = SchedulerExecutionFactory(succeeded=True).scheduler
     client = logged_in(UserFactory(permissions=["scheduling.view_scheduler"]))
     assert "sch-recent" not in client.get(change(row)).content.decode()

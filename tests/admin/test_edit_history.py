@@ -1,4 +1,7 @@
-"""Audit entries are read exactly as written. Their size is limited, and a value's text never counts as an edit."""
+"""Tests of audit entries: reading an entry returns what was written, and the size of an entry is limited.
+
+Text inside a value is never read as an edit.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,7 @@ def test_an_entry_is_read_as_it_was_written(db: None, text: str, edits: list[Cha
     assert read(edited(edits, text)) == (text, edits)
 
 
-def test_entry_is_readable_where_only_django_reads_it(db: None) -> None:
+def test_django_can_read_an_entry(db: None) -> None:
     assert edited(EDITS).get_change_message() == "Changed status and pause_reason."
     assert edited(EDITS, "run now").get_change_message() == "Changed status and pause_reason (run now)."
     assert edited([], "run now").get_change_message() == "run now"
@@ -52,7 +55,7 @@ def test_entry_is_readable_where_only_django_reads_it(db: None) -> None:
         ('[{"changed": {"fields": ["Name"], "text": "", "edits": 7}}]', "Changed Name."),
     ],
 )
-def test_entry_of_other_code_is_text(stored: str, text: str) -> None:
+def test_an_entry_that_other_code_wrote_is_shown_as_text(stored: str, text: str) -> None:
     assert read(LogEntry(change_message=stored)) == (text, [])
 
 
@@ -74,7 +77,7 @@ def test_hidden_and_reordering_characters_are_made_visible(editor: Client) -> No
         assert text in page, text
 
 
-def test_a_value_cannot_pass_for_an_edit(editor: Client) -> None:
+def test_text_inside_a_value_is_not_read_as_an_edit(editor: Client) -> None:
     row = SchedulerFactory(description="Nightly", worker=WorkerFactory(name="tests.flood"))
     forged = "x; status: yes -> no; pause_reason: (empty) -> mallory -> was here"
     values = form(worker=worker("tests.flood"), description=forged, pause_reason=forged)
@@ -87,7 +90,7 @@ def test_a_value_cannot_pass_for_an_edit(editor: Client) -> None:
     assert (found[1].old, found[1].new) == (None, '"; status: no -> yes"')
 
 
-def test_the_page_shows_before_and_after(editor: Client) -> None:
+def test_the_history_page_shows_old_and_new_values(editor: Client) -> None:
     row = SchedulerFactory(description="Nightly", worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
     hostile = "<script>alert(1)</script>"
     values = form(worker=worker("tests.typed"), description=hostile, schedule="0 9 * * *", params='{"since_days": 4}')
@@ -109,7 +112,7 @@ def test_the_page_shows_before_and_after(editor: Client) -> None:
     assert hostile not in page
 
 
-def test_targets_have_it_too(editor: Client) -> None:
+def test_the_history_of_a_target_shows_old_and_new_values(editor: Client) -> None:
     target = WorkerFactory(name="tests.typed")
     address = reverse("admin:scheduling_worker_change", args=[target.pk])
     editor.post(address, {"title": "Sync", "description": "", "params": '{"since_days": 5}'})

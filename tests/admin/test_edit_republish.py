@@ -42,29 +42,29 @@ def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Any:
     )
 
 
-def edit(row: Any) -> str:
+def edit_address(row: Any) -> str:
     """Return the address of the edit page."""
     return reverse("admin:scheduling_failedexecution_edit", args=[row.pk])
 
 
-def write(client: Client, row: Any, params: Any, **more: Any) -> Any:
+def post_params(client: Client, row: Any, params: Any, **more: Any) -> Any:
     """Post the edit form with these params."""
     text = params if isinstance(params, str) else json.dumps(params)
-    return client.post(edit(row), {"params": text, "attempt": row.attempt, **more}, follow=True)
+    return client.post(edit_address(row), {"params": text, "attempt": row.attempt, **more}, follow=True)
 
 
 def confirm(client: Client, row: Any, page: Any) -> Any:
-    """Press the button of the confirmation page."""
-    return client.post(edit(row), dict(page.context["c"].hidden), follow=True)
+    """Post the form of the confirmation page."""
+    return client.post(edit_address(row), dict(page.context["c"].hidden), follow=True)
 
 
-def test_it_runs_again_with_what_was_written(operator: Client, row: Any) -> None:
+def test_the_execution_is_republished_with_the_edited_params(operator: Client, row: Any) -> None:
     detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]))
-    assert edit(row) in detail.content.decode()
-    page = operator.get(edit(row)).content.decode()
+    assert edit_address(row) in detail.content.decode()
+    page = operator.get(edit_address(row)).content.decode()
     assert "&quot;amount&quot;: 1" in page
     assert "&quot;region&quot;: &quot;eu&quot;" in page  # the region comes from the target's defaults
-    asked = write(operator, row, {"amount": 2, "token": "••••••"})
+    asked = post_params(operator, row, {"amount": 2, "token": "••••••"})
     assert [(change.name, change.old, change.new) for change in asked.context["c"].changes] == [("amount", "1", "2")]
     row.refresh_from_db()
     assert row.state == "failed"
@@ -94,9 +94,9 @@ def test_it_runs_again_with_what_was_written(operator: Client, row: Any) -> None
         ({"amount": 1, "region": "a\x00b"}, "NUL"),
     ],
 )
-def test_what_does_not_fit_is_refused_with_a_sentence(operator: Client, row: Any, params: Any, sentence: str) -> None:
+def test_invalid_params_are_refused_with_a_message(operator: Client, row: Any, params: Any, sentence: str) -> None:
     for more in ({}, {"post": "yes"}):
-        page = write(operator, row, params, **more).content.decode()
+        page = post_params(operator, row, params, **more).content.decode()
         assert sentence in page
         assert "<b>x" not in page
     assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
@@ -104,8 +104,8 @@ def test_what_does_not_fit_is_refused_with_a_sentence(operator: Client, row: Any
 
 
 def test_secrets_are_hidden_everywhere_and_can_be_replaced(operator: Client, row: Any) -> None:
-    assert "hunter" not in operator.get(edit(row)).content.decode()
-    asked = write(operator, row, {"amount": 1, "token": "hunter3"})
+    assert "hunter" not in operator.get(edit_address(row)).content.decode()
+    asked = post_params(operator, row, {"amount": 1, "token": "hunter3"})
     (change,) = asked.context["c"].changes
     assert (change.name, change.old, change.new) == ("token", '"••••••"', '"••••••"')
     confirm(operator, row, asked)
@@ -113,37 +113,41 @@ def test_secrets_are_hidden_everywhere_and_can_be_replaced(operator: Client, row
     assert "hunter" not in LogEntry.objects.get().change_message
 
 
-def test_one_that_failed_again_meanwhile_is_looked_at_anew(operator: Client, row: Any) -> None:
-    asked = write(operator, row, {"amount": 2})
+def test_an_execution_that_failed_again_meanwhile_is_not_republished(operator: Client, row: Any) -> None:
+    asked = post_params(operator, row, {"amount": 2})
     SchedulerExecution.objects.filter(pk=row.pk).update(attempt=row.attempt + 1)
     assert "It ran and failed again meanwhile" in confirm(operator, row, asked).content.decode()
     stored = SchedulerExecution.objects.get(pk=row.pk)
     assert (stored.state, stored.params["amount"]) == ("failed", 1)
 
 
-def test_nothing_changed_is_said_and_hostile_values_are_text(operator: Client, row: Any) -> None:
-    same = write(operator, row, {"amount": 1, "token": "••••••"})
+def test_unchanged_params_give_a_message_and_hostile_values_are_escaped(operator: Client, row: Any) -> None:
+    same = post_params(operator, row, {"amount": 1, "token": "••••••"})
     assert "Nothing is changed" in same.content.decode()
-    page = write(operator, row, {"amount": 1, "region": "<script>alert(1)</script>\u202e\x1b[31m"}).content.decode()
+    page = post_params(
+        operator, row, {"amount": 1, "region": "<script>alert(1)</script>\u202e\x1b[31m"}
+    ).content.decode()
     assert "<script>alert" not in page
     assert "\x1b" not in page
 
 
-def test_who_may_not_republish_does_not_get_here(viewer: Client, row: Any) -> None:
+def test_the_edit_page_needs_the_permission_to_republish(viewer: Client, row: Any) -> None:
     blind = logged_in(UserFactory(username="blind", permissions=[*VIEW[:2], "scheduling.republish_failedexecution"]))
     for client in (viewer, blind):
-        assert client.get(edit(row)).status_code == 403
-        assert write(client, row, {"amount": 2}, post="yes").status_code == 403
+        assert client.get(edit_address(row)).status_code == 403
+        assert post_params(client, row, {"amount": 2}, post="yes").status_code == 403
         detail = client.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk]))
-        assert edit(row) not in detail.content.decode()
+        assert edit_address(row) not in detail.content.decode()
     assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
 
 
-def test_unreadable_and_missing_ones(operator: Client, row: Any) -> None:
+def test_an_unreadable_or_missing_execution_cannot_be_edited(operator: Client, row: Any) -> None:
     SchedulerExecution.objects.filter(pk=row.pk).update(type="")
-    assert said(operator.get(edit(row), follow=True)) == ["Its message cannot be read, so it has no parameters."]
+    assert said(operator.get(edit_address(row), follow=True)) == [
+        "Its message cannot be read, so it has no parameters."
+    ]
     row.pk = 99_999
-    assert "It is not in the inbox any more." in said(operator.get(edit(row), follow=True))
+    assert "It is not in the inbox any more." in said(operator.get(edit_address(row), follow=True))
 
 
 def test_parameters_are_for_one_execution_only(row: Any) -> None:

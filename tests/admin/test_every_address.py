@@ -1,6 +1,6 @@
 """Test the permissions of every address. A user who has no button for a change cannot make the change by a POST.
 
-The tests find the addresses in the URLconf and the buttons on the pages, so a new address or button is tested at once.
+The tests find the addresses in the URLconf and the buttons on the pages, so they include each new address and button.
 A button that changes something must be listed in CHANGES.
 """
 
@@ -73,8 +73,8 @@ CHANGES = {
     "cron_reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
     "cron_reports_report_delete": Change(EDITOR, r"controller: .+ -> \(empty\)"),
 }  # fmt: skip
-"""Every POST that changes something. The key is the name of the address. For an action of a list,
-the action's name follows."""
+"""Every POST that changes something. Each key is the name of the address. If the POST is an action of a list, the key
+also has the name of the action."""
 
 OPEN = {"login", "logout", "jsi18n", "password_change", "password_change_done"}
 """Names of Django's own addresses that change only the user's own account, or change no stored row."""
@@ -95,7 +95,7 @@ def addresses(rows: Rows) -> list[Address]:
 
 @pytest.fixture
 def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[str, Any]]]:
-    """Every POST by which a superuser changes something."""
+    """Every POST by which a superuser changes rows, with the changed rows."""
     typed = {
         **TYPED,
         "scheduling_scheduler_add": {"worker": str(WorkerFactory().pk), "schedule": "0 9 * * *"},
@@ -113,7 +113,7 @@ def member(role: str) -> Client:
     return logged_in(user)
 
 
-def test_all_that_changes_something_is_known_and_leaves_an_entry(
+def test_every_post_that_changes_rows_is_listed_and_logged(
     pressed: dict[str, tuple[Post, dict[str, Any]]],
 ) -> None:
     assert sorted(pressed) == sorted(CHANGES)
@@ -129,7 +129,7 @@ def test_all_that_changes_something_is_known_and_leaves_an_entry(
             assert re.search(CHANGES[key].trail, said := entry_line(LogEntry(change_message=entry[7]))), (key, said)
 
 
-def test_a_role_may_do_its_own_and_nothing_else(pressed: dict[str, tuple[Post, Any]]) -> None:
+def test_a_role_can_make_only_its_own_changes(pressed: dict[str, tuple[Post, Any]]) -> None:
     members = {role: member(role) for role in ROLES}
     for role, (key, (post, _changes)) in product(ROLES, pressed.items()):
         client = members[role]
@@ -154,7 +154,7 @@ def test_no_address_lets_unauthorised_users_change_anything(pressed: dict[str, A
             assert world() == before, (address, method)
 
 
-def test_looking_changes_nothing(pressed: dict[str, tuple[Post, Any]], addresses: list[Address]) -> None:
+def test_a_get_request_changes_nothing(pressed: dict[str, tuple[Post, Any]], addresses: list[Address]) -> None:
     root = logged_in(User.objects.get(username="root"))
     before = world()
     for path, data in [
@@ -166,7 +166,7 @@ def test_looking_changes_nothing(pressed: dict[str, tuple[Post, Any]], addresses
             assert world() == before, path
 
 
-def test_staff_without_a_right_sees_nothing(addresses: list[Address]) -> None:
+def test_staff_without_permissions_see_nothing(addresses: list[Address]) -> None:
     client = logged_in(UserFactory(username="no-rights"))
     for address in addresses:
         if address.name in OPEN:
@@ -180,7 +180,7 @@ def test_staff_without_a_right_sees_nothing(addresses: list[Address]) -> None:
             assert response.status_code in (403, 404), address
 
 
-def test_a_stranger_is_sent_to_the_login(addresses: list[Address]) -> None:
+def test_an_anonymous_user_is_sent_to_the_login_page(addresses: list[Address]) -> None:
     for address in addresses:
         if address.name in OPEN or not address.path.startswith("/admin/"):
             continue
@@ -190,7 +190,7 @@ def test_a_stranger_is_sent_to_the_login(addresses: list[Address]) -> None:
             assert response["Location"].startswith("/admin/login/"), address
 
 
-def test_a_viewer_opens_every_page_that_only_shows(addresses: list[Address]) -> None:
+def test_a_viewer_can_open_every_page_that_only_shows_rows(addresses: list[Address]) -> None:
     client = member(VIEWER)
     shows = ("changelist", "change", "history", "part", "output", "follow", "download")
     for address in addresses:

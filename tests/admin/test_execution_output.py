@@ -20,8 +20,8 @@ from tests.factories import AttemptFactory, OutputFactory, SchedulerExecutionFac
 AT = "2026-03-10T12:00:00.000Z"
 
 
-def printed(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
-    """Store the texts as the next chunk of the attempt's output. The chunk has the same form as a consumer's."""
+def store_output(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
+    """Store the texts as lines of the attempt's output. Each line has a time and a level, as a consumer stores it."""
     sequence = Output.objects.filter(execution=row, attempt=attempt).count()
     text = "".join(f"{AT} {level} {text_line}\n" for text_line in texts)
     OutputFactory(execution=row, attempt=attempt, sequence=sequence, text=text)
@@ -49,7 +49,7 @@ def test_each_line_comes_once_and_in_order(db: None, monkeypatch: pytest.MonkeyP
     row = SchedulerExecutionFactory(succeeded=True)
     for attempt in (1, 2, 4):
         for chunk in range(12):
-            printed(row, *(f"<{attempt}-{chunk}-{n}>" for n in range(3)), attempt=attempt)
+            store_output(row, *(f"<{attempt}-{chunk}-{n}>" for n in range(3)), attempt=attempt)
     cursor, seen = Cursor(), ""
     for _turn in range(200):
         found = after(row.pk, cursor)
@@ -63,32 +63,32 @@ def test_each_line_comes_once_and_in_order(db: None, monkeypatch: pytest.MonkeyP
     assert after(row.pk, cursor).groups == []
 
 
-def test_a_page_and_what_follows_it_leave_nothing_out(db: None) -> None:
+def test_no_line_is_lost_between_the_page_and_the_next_answer(db: None) -> None:
     row = SchedulerExecutionFactory(running=True)
-    printed(row, "one")
+    store_output(row, "one")
     page = tail(row.pk)
     assert page.cursor == Cursor(1, 1)
-    printed(row, "two")
-    printed(row, "three", attempt=2)
+    store_output(row, "two")
+    store_output(row, "three", attempt=2)
     found = after(row.pk, page.cursor)
     assert [number for number, _html in found.groups] == [1, 2]
     assert "one" not in text_of(found)
     assert found.cursor == Cursor(2, 1)
 
 
-def test_the_price_does_not_grow_with_what_was_read(db: None) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_lines_already_read(db: None) -> None:
     row = SchedulerExecutionFactory(running=True)
 
     def cost() -> list[str]:
         cursor = tail(row.pk).cursor
-        printed(row, "news")
+        store_output(row, "news")
         with CaptureQueriesContext(connection) as captured:
             assert after(row.pk, cursor).lines == 1
         return [query["sql"] for query in captured.captured_queries]
 
     few = cost()
     for _number in range(300):
-        printed(row, "old")
+        store_output(row, "old")
     many = cost()
     assert len(many) == len(few) == 2
     if connection.vendor == "sqlite":
@@ -100,14 +100,14 @@ def test_the_price_does_not_grow_with_what_was_read(db: None) -> None:
 
 
 @pytest.mark.parametrize("nonsense", ["", "x", "1.2", "-1.0.0", "1.2.3.4", "9" * 40, "\u0661.\u0662.\u0663", "1.0.0\n"])
-def test_a_cursor_that_makes_no_sense_is_the_beginning(nonsense: str) -> None:
+def test_an_invalid_cursor_means_the_beginning(nonsense: str) -> None:
     assert Cursor.of(nonsense) == Cursor()
 
 
-def test_a_position_inside_a_chunk_goes_on_there(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_cursor_can_point_inside_a_chunk(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OutputLimits, "shown_characters", 60)
     row = SchedulerExecutionFactory(running=True)
-    printed(row, "a" * 20, "b" * 20, "c" * 20)
+    store_output(row, "a" * 20, "b" * 20, "c" * 20)
     first = after(row.pk, Cursor())
     assert (first.lines, first.cut) == (1, True)
     second = after(row.pk, first.cursor)
@@ -120,12 +120,15 @@ def test_a_position_inside_a_chunk_goes_on_there(db: None, monkeypatch: pytest.M
 
 
 @pytest.fixture
-def talkative(db: None) -> SchedulerExecution:
-    """An execution with two attempts that each printed one line of every level."""
+def two_attempts(db: None) -> SchedulerExecution:
+    """An execution with two attempts. Each attempt printed one line of every level.
+
+    The second attempt also printed a line without a time and a level.
+    """
     row: SchedulerExecution = SchedulerExecutionFactory(failed=True, attempt=2)
     for attempt in (1, 2):
         for level in ("DEBUG", "OUT", "INFO", "SUCCESS", "WARN", "ERROR", "NOTE"):
-            printed(row, f"Said {level} {attempt}", attempt=attempt, level=level)
+            store_output(row, f"Said {level} {attempt}", attempt=attempt, level=level)
     OutputFactory(execution=row, attempt=2, sequence=99, text="without a stamp\n")
     return row
 
@@ -140,9 +143,9 @@ def talkative(db: None) -> SchedulerExecution:
         ("nonsense", "DEBUG OUT INFO SUCCESS WARN ERROR NOTE"),
     ],
 )
-def test_levels(talkative: SchedulerExecution, viewer: Client, level: str, kept: str) -> None:
-    page = viewer.get(page_of(talkative), {"level": level}).content.decode()
-    followed = answer(viewer, talkative, level=level)
+def test_the_level_filters_the_lines(two_attempts: SchedulerExecution, viewer: Client, level: str, kept: str) -> None:
+    page = viewer.get(page_of(two_attempts), {"level": level}).content.decode()
+    followed = answer(viewer, two_attempts, level=level)
     for name in ("DEBUG", "OUT", "INFO", "SUCCESS", "WARN", "ERROR", "NOTE"):
         for attempt in (1, 2):
             assert (f"Said {name} {attempt}" in page) == (name in kept.split()), name
@@ -150,43 +153,43 @@ def test_levels(talkative: SchedulerExecution, viewer: Client, level: str, kept:
     assert ("without a stamp" in page) == (level not in ("warn", "error"))
 
 
-def test_search_marks_what_it_finds_whatever_its_case(talkative: SchedulerExecution, viewer: Client) -> None:
-    page = viewer.get(page_of(talkative), {"q": "said warn"}).content.decode()
+def test_search_ignores_case_and_marks_the_found_text(two_attempts: SchedulerExecution, viewer: Client) -> None:
+    page = viewer.get(page_of(two_attempts), {"q": "said warn"}).content.decode()
     assert page.count("<mark>Said WARN</mark>") == 2
     assert "Said ERROR" not in page
-    only = viewer.get(page_of(talkative), {"q": "said warn", "attempt": "2"}).content.decode()
+    only = viewer.get(page_of(two_attempts), {"q": "said warn", "attempt": "2"}).content.decode()
     assert only.count("<mark>Said WARN</mark>") == 1
-    none = viewer.get(page_of(talkative), {"q": ".*"}).content.decode()
+    none = viewer.get(page_of(two_attempts), {"q": ".*"}).content.decode()
     assert "No line is like that." in none
     assert 'value=".*"' in none
 
 
-def test_a_search_is_bounded_and_says_so(
-    talkative: SchedulerExecution, viewer: Client, monkeypatch: pytest.MonkeyPatch
+def test_a_search_has_a_limit_and_the_page_says_so(
+    two_attempts: SchedulerExecution, viewer: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(OutputLimits, "page_search_characters", 300)
-    page = viewer.get(page_of(talkative), {"q": "Said DEBUG 1"}).content.decode()
+    page = viewer.get(page_of(two_attempts), {"q": "Said DEBUG 1"}).content.decode()
     assert "were looked through: choose an attempt, or download all." in page
     assert "<mark>" not in page
 
 
-def test_what_follows_is_bounded_too(talkative: SchedulerExecution, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_search_in_new_output_has_a_limit(two_attempts: SchedulerExecution, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OutputLimits, "answer_search_characters", 100)
     wanted, cursor, seen = Wanted(term="said note 2"), Cursor(), 0
     turns = 0
     while turns < 100:
         turns += 1
-        found = after(talkative.pk, cursor, wanted)
+        found = after(two_attempts.pk, cursor, wanted)
         cursor, seen = found.cursor, seen + found.lines
         if not found.cut:
             break
     assert (seen, turns > 3) == (1, True)
 
 
-def test_the_cut_is_marked(viewer: Client) -> None:
+def test_a_note_about_omitted_output_is_marked(viewer: Client) -> None:
     row = SchedulerExecutionFactory(succeeded=True)
-    printed(row, "... 500 bytes (3 lines) left out here: the output is longer than is kept ...", level="NOTE")
-    printed(row, "I was left out here")
+    store_output(row, "... 500 bytes (3 lines) left out here: the output is longer than is kept ...", level="NOTE")
+    store_output(row, "I was left out here")
     page = viewer.get(page_of(row)).content.decode()
     assert page.count("sch-cut") == 1
 
@@ -198,7 +201,7 @@ def test_a_run_is_followed_to_its_end(viewer: Client) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = viewer.get(page_of(row))
     assert (page.context["over"], page.context["output"].cursor) == (False, Cursor())
-    printed(row, "first")
+    store_output(row, "first")
     found = answer(viewer, row, after="0.0.0", version="old")
     assert "first" in found["groups"][0][1]
     assert (found["cursor"], found["over"], found["more"], found["said"]) == ("1.1.0", False, False, "running")
@@ -214,7 +217,7 @@ def test_a_run_is_followed_to_its_end(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize("change", [{"progress": "4/10"}, {"cancel_requested_by": "maria"}, {"attempt": 2}])
-def test_a_change_of_the_row_brings_the_state_anew(viewer: Client, change: dict[str, Any]) -> None:
+def test_a_change_of_the_row_changes_the_version(viewer: Client, change: dict[str, Any]) -> None:
     row = SchedulerExecutionFactory(running=True)
     versions = set()
     # The version changes every few seconds even if the row does not change, because the page shows relative times.
@@ -225,9 +228,9 @@ def test_a_change_of_the_row_brings_the_state_anew(viewer: Client, change: dict[
     assert answer(viewer, row)["version"] not in versions
 
 
-def test_who_may_not_look_is_told_nothing(no_rights: Client, client: Client, editor: Client) -> None:
+def test_output_needs_the_permission_to_view_the_execution(no_rights: Client, client: Client, editor: Client) -> None:
     row = SchedulerExecutionFactory(running=True)
-    printed(row, "secret")
+    store_output(row, "secret")
     for name in ("follow", "output"):
         assert no_rights.get(page_of(row, name)).status_code == 403
         assert client.get(page_of(row, name)).status_code == 302
@@ -237,9 +240,9 @@ def test_who_may_not_look_is_told_nothing(no_rights: Client, client: Client, edi
     assert editor.get(page_of(row, "follow").replace(str(row.pk), "x")).status_code == 404
 
 
-def test_hostile_output_is_text_in_each_way_that_it_is_shown(viewer: Client) -> None:
+def test_hostile_output_is_escaped_on_the_page_and_in_the_answer(viewer: Client) -> None:
     row = SchedulerExecutionFactory(running=True)
-    printed(row, HOSTILE)
+    store_output(row, HOSTILE)
     OutputFactory(execution=row, attempt=1, sequence=7, text=f"{HOSTILE}\n")
     page = viewer.get(page_of(row), {"q": "script"}).content.decode().split('id="output"')[1]
     followed = answer(viewer, row, q="<script>")["groups"][0][1]
@@ -256,12 +259,12 @@ def test_hostile_output_is_text_in_each_way_that_it_is_shown(viewer: Client) -> 
 # --- the download -----------------------------------------------------------------------------------
 
 
-def test_the_download_reads_few_chunks_at_once(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_download_reads_a_limited_number_of_chunks_per_query(db: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(OutputLimits, "chunks_per_query", 3)
     row = SchedulerExecutionFactory(succeeded=True)
     for attempt in (1, 2):
         for number in range(7):
-            printed(row, f"line {attempt}-{number}", attempt=attempt)
+            store_output(row, f"line {attempt}-{number}", attempt=attempt)
     with CaptureQueriesContext(connection) as captured:
         parts = list(download(row.pk))
     assert all("LIMIT" in query["sql"] for query in captured.captured_queries)

@@ -40,7 +40,7 @@ def at(seconds: float) -> datetime:
     return NOON + timedelta(seconds=seconds)
 
 
-def words(row: SchedulerExecution, now: datetime) -> list[str]:
+def timeline_lines(row: SchedulerExecution, now: datetime) -> list[str]:
     """Return the lines of the page's timeline as plain text."""
     steps, _bar = timeline(row, ended_attempts(row)[::-1], now)
     lines = (f"{step.at} {step.gap} {step.what} {step.about}" for step in steps)
@@ -62,8 +62,8 @@ def retried(db: None) -> SchedulerExecution:
     return row
 
 
-def test_the_timeline_tells_each_step_and_each_wait(retried: SchedulerExecution) -> None:
-    assert words(retried, at(50)) == [
+def test_the_timeline_shows_each_step_and_each_wait(retried: SchedulerExecution) -> None:
+    assert timeline_lines(retried, at(50)) == [
         "2026-03-10 12:00:00 UTC due cron",
         "2026-03-10 12:00:02 UTC +2 s claimed by producer-1",
         "2026-03-10 12:00:03 UTC +1 s published into the queue “main”",
@@ -77,16 +77,16 @@ def test_the_timeline_tells_each_step_and_each_wait(retried: SchedulerExecution)
     ]
 
 
-def test_a_running_attempt_and_an_end_without_any(db: None) -> None:
+def test_the_timeline_of_a_running_and_of_a_skipped_execution(db: None) -> None:
     running = SchedulerExecutionFactory(
         running=True, scheduled_at=NOON, executed_at=NOON, published_at=NOON, started_at=at(1), progress="3/10"
     )
-    assert words(running, at(9))[-2:] == [
+    assert timeline_lines(running, at(9))[-2:] == [
         "2026-03-10 12:00:01 UTC +1 s attempt 1 started in host-1-aaaa, process 4242",
         "running for 8 s so far",
     ]
     skipped = SchedulerExecutionFactory(skipped=True, scheduled_at=NOON, executed_at=at(60), finished_at=at(60))
-    assert words(skipped, at(90))[-1] == "2026-03-10 12:01:00 UTC skipped 1 min after it was due"
+    assert timeline_lines(skipped, at(90))[-1] == "2026-03-10 12:01:00 UTC skipped 1 min after it was due"
 
 
 def test_a_republish_comes_after_the_attempts_before_it(db: None) -> None:
@@ -94,12 +94,12 @@ def test_a_republish_comes_after_the_attempts_before_it(db: None) -> None:
         scheduled_at=NOON, executed_at=NOON, published_at=at(500), attempt=1, retry_base=1, requested_by="ada"
     )
     AttemptFactory(execution=row, number=1, started_at=at(1), finished_at=at(2))
-    found = words(row, at(501))
+    found = timeline_lines(row, at(501))
     assert found[0].endswith("due cron (ada)")
     assert found[-2].startswith("2026-03-10 12:08:20 UTC +8 min 18 s published")
 
 
-def test_the_bar_is_drawn_to_scale_and_says_what_it_shows(retried: SchedulerExecution) -> None:
+def test_the_bar_is_drawn_to_scale_and_has_titles(retried: SchedulerExecution) -> None:
     found = spans(retried, ended_attempts(retried)[::-1], at(50))
     assert [(span.tone, span.seconds) for span in found] == [
         ("wait", 2), ("wait", 2), ("bad", 10), ("wait", 20), ("bad", 6), ("wait", 10),
@@ -113,14 +113,14 @@ def test_the_bar_is_drawn_to_scale_and_says_what_it_shows(retried: SchedulerExec
     assert widths[2] == pytest.approx(WIDTH / 5, rel=0.02)
 
 
-def test_a_short_attempt_after_a_long_wait_is_still_seen(db: None) -> None:
+def test_a_short_attempt_after_a_long_wait_stays_visible(db: None) -> None:
     row = SchedulerExecutionFactory(succeeded=True, scheduled_at=NOON, executed_at=at(80_000), attempt=1)
     AttemptFactory(execution=row, number=1, outcome="succeeded", started_at=at(80_000), finished_at=at(80_000.01))
     _steps, bar = timeline(row, ended_attempts(row), at(90_000))
     assert float(re.findall(r'<rect[^>]* width="([\d.]+)"', bar)[-1]) >= 3
 
 
-def test_many_attempts_are_cut_in_the_list(viewer: Client) -> None:
+def test_the_timeline_shows_only_the_last_twenty_attempts(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True, attempt=30)
     for number in range(1, 31):
         AttemptFactory(execution=row, number=number)
@@ -133,7 +133,7 @@ def test_many_attempts_are_cut_in_the_list(viewer: Client) -> None:
 # --- similar failures -------------------------------------------------------------------------------
 
 
-def test_others_with_the_same_error_are_counted_for_a_day(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_failures_with_the_same_error_are_counted_for_a_day(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     now = clock.now()
     row = SchedulerExecutionFactory(failed=True)
     AttemptFactory(execution=row, number=1)
@@ -151,7 +151,7 @@ def test_others_with_the_same_error_are_counted_for_a_day(viewer: Client, monkey
     assert re.search(r">\d\+ others alike in 24 h</a>", viewer.get(page_of(row)).content.decode())
 
 
-def test_a_cancel_is_no_error(viewer: Client) -> None:
+def test_a_cancelled_attempt_is_not_shown_as_an_error(viewer: Client) -> None:
     row = SchedulerExecutionFactory(cancelled=True, attempt=1, error_class="Cancelled", error_message="By olga.")
     AttemptFactory(execution=row, number=1, outcome="cancelled", error_class="Cancelled")
     assert viewer.get(page_of(row)).context["error"] is None
@@ -163,7 +163,7 @@ def test_a_cancel_is_no_error(viewer: Client) -> None:
 # --- parameters -------------------------------------------------------------------------------------
 
 
-def test_what_differs_from_the_schedule_by_now_is_told(viewer: Client) -> None:
+def test_the_page_shows_how_the_params_differ_from_the_schedule(viewer: Client) -> None:
     scheduler = SchedulerFactory()
     Scheduler.objects.filter(pk=scheduler.pk).update(params={"a": 1, "b": [2], "kept": "x"})
     row = SchedulerExecutionFactory(succeeded=True, scheduler=scheduler, params={"a": 1, "b": [3], "gone": True})
@@ -185,7 +185,7 @@ def test_what_differs_from_the_schedule_by_now_is_told(viewer: Client) -> None:
 # --- the message ------------------------------------------------------------------------------------
 
 
-def test_the_message_of_a_retry_carries_what_failed(viewer: Client, retried: SchedulerExecution) -> None:
+def test_the_message_of_a_retry_contains_the_last_error(viewer: Client, retried: SchedulerExecution) -> None:
     panel = viewer.get(page_of(retried)).context["message"]
     assert "It asks for attempt 3." in panel["about"]
     for text in ("&quot;attempt&quot;: 3", f"&quot;execution_id&quot;: {retried.pk}", "&quot;params_scheduler&quot;"):
@@ -194,14 +194,14 @@ def test_the_message_of_a_retry_carries_what_failed(viewer: Client, retried: Sch
         assert text in panel["headers"], text
 
 
-def test_the_message_of_a_failure_is_as_it_is_parked(viewer: Client) -> None:
+def test_the_message_of_a_failure_has_the_failed_queue_fields(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True)
     panel = viewer.get(page_of(row)).context["message"]
     assert "&quot;failed_reason&quot;: &quot;ValueError: the invoice has no total&quot;" in panel["body"]
     assert "&quot;attempt&quot;: 4" in panel["body"]
 
 
-def test_no_message_is_made_up(viewer: Client) -> None:
+def test_an_execution_without_a_message_shows_none(viewer: Client) -> None:
     assert viewer.get(page_of(SchedulerExecutionFactory(skipped=True))).context["message"] is None
     unreadable = SchedulerExecutionFactory(failed=True, type="", scheduler=None, target_id=None)
     assert viewer.get(page_of(unreadable)).context["message"] is None
@@ -220,7 +220,7 @@ def test_secrets_are_hidden_in_message_and_difference(viewer: Client, monkeypatc
 # --- lineage and reruns -----------------------------------------------------------------------------
 
 
-def test_a_rerun_and_its_source_lead_to_each_other(operator: Client) -> None:
+def test_a_rerun_and_its_source_link_to_each_other(operator: Client) -> None:
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
     row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 30})
     other = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True)
@@ -247,7 +247,7 @@ def test_keys_of_reruns() -> None:
         assert rerun_of(other) is None
 
 
-def test_a_rerun_takes_nothing_from_what_the_schedule_has_by_now(operator: Client) -> None:
+def test_a_rerun_does_not_use_the_current_params_of_the_schedule(operator: Client) -> None:
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.mark"), params={"seconds": 5})
     row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={})
     operator.post(page_of(row, "rerun"), dict(operator.get(page_of(row, "rerun")).context["c"].hidden))
@@ -289,14 +289,14 @@ def test_edit_and_run_again_says_when_nothing_changes(operator: Client, typed: S
     assert "Nothing is changed" in asked.content.decode()
 
 
-def test_without_its_schedule_there_is_nothing_to_edit(operator: Client) -> None:
+def test_an_execution_without_schedule_cannot_be_edited_and_rerun(operator: Client) -> None:
     row = SchedulerExecutionFactory(scheduler=None, succeeded=True)
     assert "Its schedule is deleted" in operator.get(page_of(row, "edit_rerun"), follow=True).content.decode()
     operator.post(page_of(row, "edit_rerun"), {"params": "{}", "post": "yes"})
     assert SchedulerExecution.objects.count() == 1
 
 
-def test_edit_and_run_again_wants_the_permission(
+def test_edit_and_run_again_needs_the_permission(
     viewer: Client, no_rights: Client, typed: SchedulerExecution, operator: Client
 ) -> None:
     for client in (viewer, no_rights):
@@ -308,7 +308,7 @@ def test_edit_and_run_again_wants_the_permission(
     assert "exist" in said(missing)[0]
 
 
-def test_secrets_survive_an_edit_unseen(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_edit_keeps_hidden_secrets(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     handler = registry.Handler("worker", "tests.secret", noop, params=Secretive)
     monkeypatch.setitem(registry._handlers, ("worker", "tests.secret"), handler)
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.secret"), params={"token": "hunter2"})
@@ -323,9 +323,7 @@ def test_secrets_survive_an_edit_unseen(operator: Client, monkeypatch: pytest.Mo
     assert not any("hunter" in entry.change_message for entry in LogEntry.objects.all())
 
 
-def test_a_secret_does_not_follow_a_schedule_to_its_new_target(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_secret_is_not_copied_to_the_schedules_new_target(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("tests.secret", "tests.other"):
         handler = registry.Handler("worker", name, noop, params=Secretive)
         monkeypatch.setitem(registry._handlers, ("worker", name), handler)
@@ -349,7 +347,7 @@ def test_edit_and_run_again_by_fields(operator: Client, typed: SchedulerExecutio
     assert SchedulerExecution.objects.exclude(pk=typed.pk).get().params == {"since_days": 7}
 
 
-def test_the_cancel_page_says_that_a_running_one_is_killed(operator: Client) -> None:
+def test_the_cancel_page_says_that_a_running_execution_is_killed(operator: Client) -> None:
     running: Any = SchedulerExecutionFactory(running=True)
     assert "killed with all that it started 5 s later" in operator.get(page_of(running, "cancel")).content.decode()
     waiting: Any = SchedulerExecutionFactory()

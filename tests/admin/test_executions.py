@@ -90,7 +90,7 @@ def test_filters(viewer: Client) -> None:
     assert found(viewer, "state=failed") == set()
 
 
-def test_filters_of_choices_show_labels_and_what_is_chosen(viewer: Client) -> None:
+def test_filters_show_labels_and_the_selected_choice(viewer: Client) -> None:
     row = SchedulerExecutionFactory(trigger="manual")
     SchedulerExecutionFactory()
     page = BeautifulSoup(viewer.get(f"{LIST}?trigger=manual&within=1h").content, "html.parser")
@@ -105,7 +105,7 @@ def test_filters_of_choices_show_labels_and_what_is_chosen(viewer: Client) -> No
     assert found(viewer, "trigger__exact=manual") == {row.pk}
 
 
-def test_the_term_decides_which_column_is_searched(viewer: Client) -> None:
+def test_the_search_term_decides_which_column_is_searched(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True, execution_key="cron-2026-3-10-8-0", target_name="sync tokens")
     other = SchedulerExecutionFactory(execution_key="manual-77", target_name=f"{row.pk} bottles")
     for term in (row.pk, "cron-2026-3", "sync", "SYNC TOK", row.fingerprint, row.fingerprint.upper()):
@@ -116,10 +116,8 @@ def test_the_term_decides_which_column_is_searched(viewer: Client) -> None:
     assert found(viewer, "q=%20") == {row.pk, other.pk}
 
 
-def test_a_search_looks_through_the_newest_or_through_one_schedule(
-    viewer: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """A search reads only the newest rows or only one schedule's rows, because no index serves keys or target names."""
+def test_a_search_reads_the_newest_rows_or_one_schedules_rows(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A search by key or target name uses no index, so it reads only the newest rows or the rows of one schedule."""
     old, *_, new = SchedulerExecutionFactory.create_batch(4, execution_key="cron-2026-3-10-8-0", target_name="sync")
     monkeypatch.setattr(ExecutionAdmin, "search_limit", 2)
     for term in ("cron-2026", "sync"):
@@ -131,7 +129,7 @@ def test_a_search_looks_through_the_newest_or_through_one_schedule(
     assert "newest 100,000" in viewer.get(LIST).content.decode()
 
 
-def test_first_keys_finds_the_place_without_an_index(db: None) -> None:
+def test_first_keys_finds_the_first_row_since_an_instant(db: None) -> None:
     now = clock.now()
     assert first_keys([now]) == [0]
     rows = [SchedulerExecutionFactory(executed_at=now - timedelta(hours=20 - number)) for number in range(20)]
@@ -146,7 +144,7 @@ def test_first_keys_finds_the_place_without_an_index(db: None) -> None:
         assert kept is None or kept.executed_at >= since
 
 
-def test_the_list_asks_little_and_joins_nothing(viewer: Client) -> None:
+def test_the_list_makes_few_queries_without_joins(viewer: Client) -> None:
     def queries() -> list[str]:
         with CaptureQueriesContext(connection) as captured:
             assert viewer.get(LIST).status_code == 200
@@ -180,7 +178,7 @@ def test_the_count_stops_at_its_cap(viewer: Client, monkeypatch: pytest.MonkeyPa
     assert "60 executions" in viewer.get(LIST).content.decode()
 
 
-def test_the_list_offers_no_action_and_no_way_to_add(editor: Client) -> None:
+def test_executions_cannot_be_added_or_deleted(editor: Client) -> None:
     row = SchedulerExecutionFactory()
     page = editor.get(LIST).content.decode()
     assert "action-select" not in page
@@ -196,7 +194,7 @@ def test_the_list_offers_no_action_and_no_way_to_add(editor: Client) -> None:
 # --- the page ---------------------------------------------------------------------------------------
 
 
-def test_the_page_of_a_failure_tells_all_of_it(viewer: Client) -> None:
+def test_the_page_shows_all_facts_of_a_failure(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True, params={"order": 4712}, trigger="manual", requested_by="maria")
     now = clock.now()
     AttemptFactory(
@@ -240,7 +238,7 @@ def test_the_running_attempt_stands_first(viewer: Client) -> None:
     assert "Attempt 2 runs in box-7-ffff; its lease ends in " in response.content.decode()
 
 
-def test_why_names_what_is_missing(viewer: Client) -> None:
+def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
     row = SchedulerExecutionFactory()
     page = viewer.get(page_of(row)).content.decode()
     assert "It waits in the queue “main” for a free consumer since" in page
@@ -282,7 +280,7 @@ def test_why_names_what_is_missing(viewer: Client) -> None:
         ({"running": True, "wake_at": "past"}, "its lease ended 1 min 40 s ago, and a producer will end it."),
     ],
 )
-def test_why(viewer: Client, columns: dict[str, Any], sentence: str) -> None:
+def test_the_page_explains_the_state(viewer: Client, columns: dict[str, Any], sentence: str) -> None:
     if columns.get("wake_at") == "past":
         columns = {**columns, "wake_at": clock.now() - timedelta(seconds=100)}
     if columns.get("wake_at") == "future":
@@ -290,7 +288,7 @@ def test_why(viewer: Client, columns: dict[str, Any], sentence: str) -> None:
     assert sentence in viewer.get(page_of(SchedulerExecutionFactory(**columns))).content.decode()
 
 
-def test_hostile_text_is_only_ever_text(editor: Client) -> None:
+def test_hostile_text_is_escaped_on_every_page(editor: Client) -> None:
     row = SchedulerExecutionFactory(
         failed=True, target_name=HOSTILE, requested_by=HOSTILE, container_id=HOSTILE[:60], consumer=HOSTILE[:60],
         error_class=HOSTILE, error_message=HOSTILE * 20, reason=HOSTILE, execution_key=HOSTILE[:64],
@@ -318,15 +316,15 @@ def test_hostile_text_is_only_ever_text(editor: Client) -> None:
         page = response.content.decode()
         assert "<script>alert" not in page, address
         assert "<img src=x" not in page, address
-        # HTML escaping does not change the characters \x1b and \u202e. This project's pages replace these characters
-        # by their codes. Django's checkbox puts the row's name unchanged into its label, so the labels are removed.
+        # HTML escaping does not change the characters \x1b and \u202e, so this project's pages show their codes. But
+        # Django writes the row's name unchanged into the label of a checkbox. The test removes these labels.
         body = re.sub(r'aria-label="[^"]*"', "", page.split('id="content-main"')[1])
         if "/scheduler/" not in address or address.endswith("/run/"):
             assert "\x1b" not in body, address
             assert "\u202e" not in body, address
 
 
-def test_megabytes_are_cut(viewer: Client) -> None:
+def test_long_texts_are_cut(viewer: Client) -> None:
     row = SchedulerExecutionFactory(failed=True, params={"a": "x" * 900_000}, error_message="y" * 900_000)
     AttemptFactory(execution=row, traceback="z" * 900_000, error_message="y" * 900_000)
     OutputFactory(execution=row, attempt=1, text="o" * 1_000_000 + "\n")
@@ -335,14 +333,14 @@ def test_megabytes_are_cut(viewer: Client) -> None:
     assert len(page.content) < 400_000
 
 
-def test_files_that_a_run_left_behind_are_linked(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_links_to_the_files_of_a_run(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(artefacts, "_providers", [lambda pk: [("<b>.csv", f"/files/{pk}")]])
     row = SchedulerExecutionFactory(succeeded=True)
     page = viewer.get(page_of(row)).content.decode()
     assert f'<a href="/files/{row.pk}">&lt;b&gt;.csv</a>' in page
 
 
-def test_secret_parameters_are_hidden_from_who_may_only_look(
+def test_secret_parameters_are_hidden_from_viewers_and_editors(
     viewer: Client, editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     handler = registry.Handler("worker", "tests.secret", noop, params=Secretive)
@@ -365,7 +363,7 @@ def test_secret_parameters_are_hidden_from_who_may_only_look(
     assert "hunter" not in LogEntry.objects.latest("id").change_message
 
 
-def test_the_page_takes_no_post_and_survives_wrong_keys(editor: Client) -> None:
+def test_the_page_accepts_no_post_and_unknown_keys_give_a_message(editor: Client) -> None:
     row = SchedulerExecutionFactory()
     assert editor.post(page_of(row), {"state": "succeeded"}).status_code == 405
     row.refresh_from_db()
@@ -376,7 +374,7 @@ def test_the_page_takes_no_post_and_survives_wrong_keys(editor: Client) -> None:
             assert "exist" in said(editor.get(address, follow=True))[0]
 
 
-def test_the_page_asks_a_bounded_number_of_queries(viewer: Client, django_assert_max_num_queries: Any) -> None:
+def test_the_page_makes_a_limited_number_of_queries(viewer: Client, django_assert_max_num_queries: Any) -> None:
     row = SchedulerExecutionFactory(failed=True)
     for number in range(1, 15):
         AttemptFactory(execution=row, number=number)
@@ -388,7 +386,7 @@ def test_the_page_asks_a_bounded_number_of_queries(viewer: Client, django_assert
 # --- output -----------------------------------------------------------------------------------------
 
 
-def test_the_page_shows_the_last_lines_and_the_download_all(viewer: Client) -> None:
+def test_the_page_shows_the_last_lines_and_the_download_has_all_lines(viewer: Client) -> None:
     row = SchedulerExecutionFactory(succeeded=True)
     for chunk in range(5):
         lines = "".join(f"2026-03-10T12:00:00.000Z OUT line {chunk * 600 + n}.\n" for n in range(600))
@@ -417,7 +415,7 @@ def test_the_download_of_one_attempt(viewer: Client) -> None:
     assert f"execution-{row.pk}-1.txt" in response["Content-Disposition"]
 
 
-def test_lines_are_split_where_they_were_printed_and_nowhere_else(db: None) -> None:
+def test_only_a_newline_ends_a_line_of_output(db: None) -> None:
     row = SchedulerExecutionFactory(succeeded=True)
     OutputFactory(execution=row, attempt=1, text="2026-03-10T12:00:00.000Z INFO a\x0cb\u2028c\rd\n")
     found = tail(row.pk)
@@ -455,7 +453,7 @@ def test_cancel(operator: Client, columns: dict[str, Any], state: str, word: str
 # --- run again --------------------------------------------------------------------------------------
 
 
-def test_run_again_takes_the_executions_own_params(operator: Client) -> None:
+def test_run_again_uses_the_params_of_the_execution(operator: Client) -> None:
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
     row = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 30})
     page = operator.get(page_of(row, "rerun"))
@@ -470,7 +468,7 @@ def test_run_again_takes_the_executions_own_params(operator: Client) -> None:
     assert messages == [f"run again: execution {made.pk}", f"run now: execution {made.pk}, again as {row.pk}"]
 
 
-def test_run_again_is_refused_where_it_cannot_work(operator: Client) -> None:
+def test_run_again_is_refused_without_schedule_or_with_invalid_params(operator: Client) -> None:
     gone = SchedulerExecutionFactory(scheduler=None, succeeded=True)
     assert "Its schedule is deleted" in operator.get(page_of(gone, "rerun")).content.decode()
     assert "/rerun/" not in operator.get(page_of(gone)).content.decode()
@@ -482,13 +480,13 @@ def test_run_again_is_refused_where_it_cannot_work(operator: Client) -> None:
     assert SchedulerExecution.objects.count() == 2
 
 
-def test_run_again_says_that_the_target_is_another_one_by_now(operator: Client) -> None:
+def test_run_again_says_that_the_schedule_has_another_target(operator: Client) -> None:
     row = SchedulerExecutionFactory(succeeded=True)
     Scheduler.objects.filter(pk=row.scheduler.pk).update(worker=WorkerFactory(name="tests.fail"))
     assert "has another target by now: tests.fail" in operator.get(page_of(row, "rerun")).content.decode()
 
 
-def test_an_attempt_of_an_unknown_kind_is_shown(viewer: Client) -> None:
+def test_an_attempt_with_an_unknown_outcome_is_shown(viewer: Client) -> None:
     attempt = AttemptFactory(signal=99, exit_code=None)
     Attempt.objects.filter(pk=attempt.pk).update(outcome="melted")
     page = viewer.get(page_of(attempt.execution)).content.decode()

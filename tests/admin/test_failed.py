@@ -41,7 +41,7 @@ from tests.support import at_once
 # --- the list ---------------------------------------------------------------------------------------
 
 
-def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
+def test_the_list_shows_only_failed_executions_with_their_errors(viewer: Client) -> None:
     row = FailedExecutionFactory(error_message="first <line>\nsecond line", scheduler__description="Invoices")
     for state in ("succeeded", "discarded", "cancelled", "running", "retrying"):
         SchedulerExecutionFactory(**{state: True})
@@ -55,7 +55,7 @@ def test_only_what_failed_is_shown_with_its_error(viewer: Client) -> None:
     assert detail.headers["Location"] == reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
 
 
-def test_a_search_looks_through_the_newest_that_the_filters_leave(
+def test_a_search_reads_the_newest_rows_that_match_the_filters(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(page_module.FailedAdmin, "search_limit", 2)
@@ -66,8 +66,8 @@ def test_a_search_looks_through_the_newest_that_the_filters_leave(
     assert shown_rows(operator, f"q={keys[0]}") == {keys[0]}
     page = ask(operator, "republish_selected", rows[4:], f"{LIST}?q=route", across=True)
     assert said(confirm(operator, page, f"{LIST}?q=route")) == ["2 were republished."]
-    # The search reads only the two newest rows of the inbox. The two newest rows were republished and have left the
-    # inbox, so the search now reads two older rows.
+    # The search reads only the two newest rows of the inbox. The former two newest rows were republished and have left
+    # the inbox, so the search now reads the next two rows.
     assert shown_rows(operator, "q=route") == set(keys[1:3])
     assert "newest 10,000" in operator.get(LIST).content.decode()
 
@@ -121,7 +121,7 @@ def test_filters_and_search(viewer: Client) -> None:
     assert "ValueError (2)" in page
 
 
-def test_values_are_counted_among_the_newest_and_say_so(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_filter_counts_cover_only_the_newest_rows(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(inbox_filters.CommonValueFilter, "newest", 3)
     FailedExecutionFactory(error_class="KeyError")
     FailedExecutionFactory.create_batch(3, error_class="OSError")
@@ -147,7 +147,7 @@ def test_the_queries_do_not_grow_with_the_rows(operator: Client) -> None:
 # --- republish --------------------------------------------------------------------------------------
 
 
-def test_republish_asks_and_then_runs_them_again(operator: Client) -> None:
+def test_republish_asks_for_confirmation_and_then_republishes(operator: Client) -> None:
     first, second, other = FailedExecutionFactory.create_batch(3)
     page = ask(operator, "republish_selected", [first, second])
     text = page.content.decode()
@@ -163,8 +163,8 @@ def test_republish_asks_and_then_runs_them_again(operator: Client) -> None:
     entries = LogEntry.objects.all()
     assert {entry.object_id for entry in entries} == {str(first.pk), str(second.pk)}
     assert {entry.change_message for entry in entries} == {"republish"}
-    # The log entry belongs to the SchedulerExecution and not to the inbox's model. So the execution's history shows the
-    # log entry also after the execution has left the inbox.
+    # The log entry belongs to the SchedulerExecution and not to the inbox's model. So the execution's history still
+    # shows the entry after the execution has left the inbox.
     assert {entry.content_type for entry in entries} == {ContentType.objects.get_for_model(SchedulerExecution)}
 
 
@@ -211,7 +211,7 @@ def test_republish_of_all_matching_rows_runs_the_filter_again(operator: Client) 
     assert response.redirect_chain[-1][0] == address
 
 
-def test_a_request_has_only_so_much_time(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_request_stops_at_its_time_limit(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
     monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = FailedExecutionFactory.create_batch(5)
@@ -219,7 +219,7 @@ def test_a_request_has_only_so_much_time(operator: Client, monkeypatch: pytest.M
     assert said(response) == ["2 were republished. Left over: 3, as one request has only so much time. Do it again."]
 
 
-def test_a_message_that_cannot_be_read_stays_and_says_why(operator: Client) -> None:
+def test_an_unreadable_message_stays_in_the_inbox(operator: Client) -> None:
     unreadable = SchedulerExecutionFactory(
         scheduler=None, failed=True, type="", target_name="", params={"body": "<b>no json</b>"}, trigger="message"
     )
@@ -235,7 +235,7 @@ def test_a_message_that_cannot_be_read_stays_and_says_why(operator: Client) -> N
     assert "&lt;b&gt;no json" in detail.content.decode()
 
 
-def test_the_execution_page_leads_to_the_same_pages(operator: Client) -> None:
+def test_the_execution_page_has_the_republish_button(operator: Client) -> None:
     row = FailedExecutionFactory()
     detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])).content.decode()
     assert 'value="republish_selected"' in detail
@@ -268,7 +268,7 @@ def test_republish_can_be_spread_over_minutes(operator: Client, monkeypatch: pyt
 # --- discard ----------------------------------------------------------------------------------------
 
 
-def test_discard_wants_a_reason(operator: Client) -> None:
+def test_discard_needs_a_reason(operator: Client) -> None:
     row = FailedExecutionFactory()
     page = ask(operator, "discard_selected", [row])
     for reason in ("", "   \n"):
@@ -289,7 +289,7 @@ def test_discard_wants_a_reason(operator: Client) -> None:
     assert said(confirm(operator, again, reason="again")) == ["0 were discarded. Already handled: 1."]
 
 
-def test_all_that_match_are_discarded(operator: Client) -> None:
+def test_all_matching_rows_are_discarded(operator: Client) -> None:
     ids = fill(600, error_class="KeyError")
     page = ask(
         operator, "discard_selected", [SchedulerExecution(pk=ids[0])], f"{LIST}?error_class=KeyError", across=True
@@ -303,7 +303,7 @@ def test_all_that_match_are_discarded(operator: Client) -> None:
 
 
 @pytest.mark.parametrize("action", ["republish_selected", "discard_selected"])
-def test_many_at_once_want_their_number_typed(operator: Client, action: str) -> None:
+def test_more_than_a_hundred_rows_need_their_number_typed(operator: Client, action: str) -> None:
     ids = fill(101)
     page = ask(operator, action, [SchedulerExecution(pk=ids[0])], across=True)
     assert "Type 101 to confirm" in page.content.decode()
@@ -316,7 +316,7 @@ def test_many_at_once_want_their_number_typed(operator: Client, action: str) -> 
     assert said(confirm(operator, again, typed=" 101 ", reason="noise"))[0].startswith("101 were ")
 
 
-def test_every_wrong_answer_is_named_and_tied_to_its_field(operator: Client) -> None:
+def test_every_error_is_linked_to_its_field(operator: Client) -> None:
     ids = fill(101)
     page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
     soup = BeautifulSoup(confirm(operator, page, typed="7", minutes="1441").content, "html.parser")
@@ -332,7 +332,7 @@ def test_every_wrong_answer_is_named_and_tied_to_its_field(operator: Client) -> 
     assert said(confirm(operator, page, typed="1 01"))[0].startswith("101 were ")
 
 
-def test_a_reason_is_cut_and_one_with_a_nul_is_refused(operator: Client) -> None:
+def test_a_long_reason_is_cut_and_a_reason_with_a_nul_is_refused(operator: Client) -> None:
     row = FailedExecutionFactory()
     page = ask(operator, "discard_selected", [row])
     again = confirm(operator, page, reason="why\x00")
@@ -342,7 +342,7 @@ def test_a_reason_is_cut_and_one_with_a_nul_is_refused(operator: Client) -> None
     assert len(SchedulerExecution.objects.get(pk=row.pk).reason) <= 1_600
 
 
-def test_a_changed_selection_is_asked_anew_with_what_was_filled_in(operator: Client) -> None:
+def test_a_changed_filter_asks_again_and_keeps_the_typed_values(operator: Client) -> None:
     ids = fill(101)
     page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
     elsewhere = f"{LIST}?type=worker"
@@ -355,7 +355,7 @@ def test_a_changed_selection_is_asked_anew_with_what_was_filled_in(operator: Cli
     assert not soup.find(id="id_typed").get("value")
 
 
-def test_a_hundred_or_chosen_ones_want_no_typing(operator: Client) -> None:
+def test_a_hundred_rows_or_selected_rows_need_no_typed_number(operator: Client) -> None:
     ids = fill(100)
     page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
     assert 'name="typed"' not in page.content.decode()
@@ -365,7 +365,7 @@ def test_a_hundred_or_chosen_ones_want_no_typing(operator: Client) -> None:
     assert 'name="typed"' not in page.content.decode()
 
 
-def test_a_post_that_leaves_the_page_out_moves_nothing(operator: Client) -> None:
+def test_a_post_without_the_confirmation_page_changes_nothing(operator: Client) -> None:
     fill(101)
     data = {"action": "republish_selected", "_selected_action": "all", "select_across": "1", "post": "yes"}
     for more in ({}, {"count": "5"}, {"count": "x"}, {"count": "101"}, {"count": "101", "typed": "5"}):
@@ -373,7 +373,7 @@ def test_a_post_that_leaves_the_page_out_moves_nothing(operator: Client) -> None
     assert not SchedulerExecution.objects.exclude(state="failed").exists()
 
 
-def test_what_came_in_between_is_said_and_asked_anew(operator: Client) -> None:
+def test_new_matching_rows_are_reported_and_confirmed_again(operator: Client) -> None:
     old, young = clock.now() - timedelta(days=40), clock.now() - timedelta(days=29)
     address = f"{LIST}?age=old"
     row, other = FailedExecutionFactory(finished_at=old), FailedExecutionFactory(finished_at=young)
@@ -389,15 +389,14 @@ def test_what_came_in_between_is_said_and_asked_anew(operator: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_clicks_at_the_same_time_send_each_once() -> None:
+def test_two_simultaneous_clicks_republish_each_row_once() -> None:
     user = UserFactory(superuser=True)
     ids = fill(120)
     first = logged_in(user)
     page = ask(first, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
     clients = [logged_in(user) for _ in range(2)]
     answers = at_once([lambda client=client: confirm(client, page, typed="120").content.decode() for client in clients])
-    # The test reads the numbers from the HTML and not from the template contexts, because the test client mixes up
-    # the contexts of two threads.
+    # The test reads the numbers from the HTML, because the test client mixes up the template contexts of two threads.
     assert sum(int(re.findall(r"(\d+) (?:was|were) republished", answer)[0]) for answer in answers) == 120
     assert LogEntry.objects.filter(change_message="republish").count() == 120
     assert set(SchedulerExecution.objects.values_list("state", "retry_base")) == {("queued", 4)}
@@ -406,7 +405,7 @@ def test_two_clicks_at_the_same_time_send_each_once() -> None:
 # --- POST only --------------------------------------------------------------------------------------
 
 
-def test_nothing_happens_on_get(operator: Client) -> None:
+def test_a_get_request_changes_nothing(operator: Client) -> None:
     row = FailedExecutionFactory()
     for action in ("republish_selected", "discard_selected"):
         operator.get(LIST, {"action": action, "_selected_action": row.pk, "post": "yes", "reason": "x"})
@@ -416,7 +415,7 @@ def test_nothing_happens_on_get(operator: Client) -> None:
 # --- the broker -------------------------------------------------------------------------------------
 
 
-class Parking(DatabaseBroker):
+class FailedQueueBroker(DatabaseBroker):
     """A broker whose failed queue holds `failed` messages. If `failed` is None, the broker is unreachable."""
 
     has_failed_queue = True
@@ -435,12 +434,12 @@ class Parking(DatabaseBroker):
     ("failed", "sentence"),
     [(0, "failed queue holds 0 messages."), (None, "cannot be asked for its failed queue: connection &lt;refused&gt;")],
 )
-def test_the_page_says_what_the_broker_holds_and_works_without_it(
+def test_the_page_shows_the_size_of_the_failed_queue_or_the_error(
     viewer: Client, monkeypatch: pytest.MonkeyPatch, failed: int | None, sentence: str
 ) -> None:
     @contextmanager
-    def transport() -> Iterator[Parking]:
-        yield Parking(failed)
+    def transport() -> Iterator[FailedQueueBroker]:
+        yield FailedQueueBroker(failed)
 
     monkeypatch.setattr(page_module, "open_broker", transport)
     row = FailedExecutionFactory()
@@ -449,7 +448,7 @@ def test_the_page_says_what_the_broker_holds_and_works_without_it(
     assert {listed.pk for listed in response.context["cl"].result_list} == {row.pk}
 
 
-def test_a_broker_that_cannot_be_used_changes_nothing(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_changes_while_the_broker_is_unavailable(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse() -> Any:
         raise BrokerUnavailable("away")
 

@@ -51,7 +51,7 @@ def test_failures_of_three_causes_are_three_groups(operator: Client) -> None:
     assert len(captured) <= 20
 
 
-def test_a_group_says_what_happened_when_and_to_what(viewer: Client) -> None:
+def test_a_group_shows_its_error_its_dates_and_its_targets(viewer: Client) -> None:
     now = clock.now()
     old = FailedExecutionFactory(fingerprint=A, finished_at=now - timedelta(days=20), error_message="old")
     new = FailedExecutionFactory(
@@ -72,7 +72,7 @@ def test_a_group_says_what_happened_when_and_to_what(viewer: Client) -> None:
     assert shown_rows(viewer, group.query[1:]) == {old.pk, new.pk}
 
 
-def test_the_switch_keeps_filters_and_search(viewer: Client) -> None:
+def test_the_grouped_list_keeps_filters_and_search(viewer: Client) -> None:
     FailedExecutionFactory(fingerprint=A, error_class="KeyError", error_message="order 7")
     FailedExecutionFactory(fingerprint=A, error_class="KeyError", error_message="other")
     FailedExecutionFactory(fingerprint=B, error_class="OSError", error_message="order 7")
@@ -87,7 +87,7 @@ def test_the_switch_keeps_filters_and_search(viewer: Client) -> None:
 
 
 @pytest.mark.parametrize("value", ["", "x", "' OR 1=1 --", "\u202e", "error&group=no"])
-def test_hostile_values_are_only_values(viewer: Client, value: str) -> None:
+def test_hostile_values_in_the_address_match_nothing(viewer: Client, value: str) -> None:
     FailedExecutionFactory(fingerprint=A)
     for name in ("group", "fingerprint"):
         assert viewer.get(LIST, {name: value}).status_code == 200
@@ -103,7 +103,7 @@ def test_only_the_largest_groups_are_shown(viewer: Client, monkeypatch: pytest.M
     assert "1 smaller groups are not shown" in page.content.decode()
 
 
-def test_a_whole_group_is_republished_and_no_other(operator: Client) -> None:
+def test_republishing_a_group_changes_only_this_group(operator: Client) -> None:
     first, second = FailedExecutionFactory.create_batch(2, fingerprint=A)
     other = FailedExecutionFactory(fingerprint=B)
     group = groups(operator)[0]
@@ -115,7 +115,7 @@ def test_a_whole_group_is_republished_and_no_other(operator: Client) -> None:
     assert LogEntry.objects.count() == 2
 
 
-def test_from_a_group_one_comes_back_to_all_of_them(operator: Client) -> None:
+def test_an_action_on_a_group_returns_to_the_list_of_groups(operator: Client) -> None:
     FailedExecutionFactory(fingerprint=A, error_class="KeyError")
     FailedExecutionFactory(fingerprint=B, error_class="KeyError")
     back = f"{LIST}?error_class=KeyError&group=error"
@@ -127,7 +127,7 @@ def test_from_a_group_one_comes_back_to_all_of_them(operator: Client) -> None:
     assert len(done.context["groups"].rows) == 1
 
 
-def test_failures_without_a_group_are_one(operator: Client) -> None:
+def test_failures_without_a_fingerprint_form_one_group(operator: Client) -> None:
     row, other = FailedExecutionFactory(fingerprint=""), FailedExecutionFactory(fingerprint=A)
     group = next(found for found in groups(operator) if not found.fingerprint)
     page = press(operator, "discard_selected", group)
@@ -143,7 +143,9 @@ def test_a_viewer_has_no_buttons_and_cannot_act(viewer: Client) -> None:
     assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
 
 
-def test_only_the_newest_are_counted_and_the_page_says_so(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_only_the_newest_rows_are_counted_and_the_page_says_so(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Groups, "newest_counted", 3)
     old, _middle, *_new = [FailedExecutionFactory(fingerprint=key) for key in (B, A, A, A)]
     page = operator.get(GROUPED)

@@ -40,8 +40,8 @@ def open_page(visit: Visit) -> Visit:
     return visit
 
 
-def printed(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
-    """Store the texts as the next chunk of the attempt's output. The chunk has the same form as a consumer's."""
+def store_output(row: SchedulerExecution, *texts: str, attempt: int = 1, level: str = "OUT") -> None:
+    """Store the texts as lines of the attempt's output. Each line has a time and a level, as a consumer stores it."""
     sequence = Output.objects.filter(execution=row, attempt=attempt).count()
     text = "".join(f"{AT} {level} {text_line}\n" for text_line in texts)
     OutputFactory(execution=row, attempt=attempt, sequence=sequence, text=text)
@@ -59,7 +59,7 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     page.goto(page_of(row))
     expect(page.locator("[data-follow-empty]")).to_have_text("Nothing was printed yet.")
     page.evaluate("window.unreloaded = true")
-    printed(row, "first words", HOSTILE)
+    store_output(row, "first words", HOSTILE)
     expect(page.locator(".sch-log")).to_contain_text("first words")
     expect(page.locator(".sch-log")).to_contain_text("<script>alert(1)</script>\\x1b[31m\\u202e")
     expect(page.locator("[data-follow-empty]")).to_have_count(0)
@@ -70,12 +70,12 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     # The second attempt adds a heading to the output and an option to the list of attempts.
     AttemptFactory(execution=row, number=1, error_class="OSError", traceback="Traceback: it broke")
     SchedulerExecution.objects.filter(pk=row.pk).update(attempt=2)
-    printed(row, "once more", attempt=2)
+    store_output(row, "once more", attempt=2)
     expect(page.locator(".sch-log .sch-group")).to_have_text(["Attempt 1", "Attempt 2"])
     expect(page.locator("select[name=attempt] option")).to_have_text(["all", "1", "2"])
     page.locator("#traceback summary").click()
 
-    printed(row, "last words", attempt=2)
+    store_output(row, "last words", attempt=2)
     AttemptFactory(execution=row, number=2, outcome="succeeded")
     SchedulerExecution.objects.filter(pk=row.pk).update(state="succeeded", finished_at=clock.now(), wake_at=None)
     expect(page.locator(".sch-log")).to_contain_text("last words")
@@ -91,21 +91,21 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     assert asked == []
 
 
-def test_who_reads_is_not_scrolled_away_and_who_follows_is(open_page: Visit) -> None:
+def test_new_output_scrolls_the_log_only_while_following(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
-    printed(row, *(f"line {number}" for number in range(300)))
+    store_output(row, *(f"line {number}" for number in range(300)))
     page = open_page("olga")
     page.goto(page_of(row))
     log, toggle = page.locator(".sch-log"), page.locator("[data-follow-toggle]")
     expect(toggle).to_have_attribute("aria-pressed", "true")
     gap = "(box) => Math.round(box.scrollHeight - box.scrollTop - box.clientHeight)"
     assert log.evaluate(gap) <= 1
-    printed(row, *(f"more {number}" for number in range(50)))
+    store_output(row, *(f"more {number}" for number in range(50)))
     expect(log).to_contain_text("more 49")
     assert log.evaluate(gap) <= 1
     log.evaluate("(box) => { box.scrollTop = 100; }")
     expect(toggle).to_have_attribute("aria-pressed", "false")
-    printed(row, "while you read")
+    store_output(row, "while you read")
     expect(log).to_contain_text("while you read")
     assert log.evaluate("(box) => box.scrollTop") == 100
     toggle.click()
@@ -116,18 +116,18 @@ def test_who_reads_is_not_scrolled_away_and_who_follows_is(open_page: Visit) -> 
     expect(toggle).to_have_attribute("aria-pressed", "false")
 
 
-def test_what_is_asked_for_holds_for_what_follows(open_page: Visit) -> None:
+def test_level_and_search_also_filter_new_output(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
-    printed(row, "quiet words")
-    printed(row, "a warning", level="WARN")
+    store_output(row, "quiet words")
+    store_output(row, "a warning", level="WARN")
     page = open_page("olga")
     page.goto(page_of(row))
     page.get_by_label("Level").select_option("warn")
     page.get_by_label("Search").fill("Warn")
     page.get_by_role("button", name="Show", exact=True).click()
     expect(page.locator(".sch-log mark")).to_have_text(["warn"])
-    printed(row, "an info of a warning", level="INFO")
-    printed(row, "another warning", level="ERROR")
+    store_output(row, "an info of a warning", level="INFO")
+    store_output(row, "another warning", level="ERROR")
     expect(page.locator(".sch-log mark")).to_have_text(["warn", "warn"])
     expect(page.locator(".sch-log")).not_to_contain_text("quiet words")
     expect(page.locator(".sch-log")).not_to_contain_text("an info")
@@ -146,14 +146,14 @@ def test_hidden_tab_sends_no_request_and_catches_up_when_shown(open_page: Visit)
     page.wait_for_load_state("networkidle")  # after this line, all earlier requests are answered
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
-    printed(row, "while no page looked")
+    store_output(row, "while no page looked")
     page.wait_for_timeout(2_500)  # in milliseconds; the page must not send a request in this time
     assert asked == []
     page.evaluate("window.away = false; document.dispatchEvent(new Event('visibilitychange'))")
     expect(page.locator(".sch-log")).to_contain_text("while no page looked")
 
 
-def test_a_session_that_ended_is_told_and_no_login_page_is_shown(open_page: Visit) -> None:
+def test_an_ended_session_shows_a_message_instead_of_the_login_page(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")
     page.goto(page_of(row))
@@ -165,7 +165,7 @@ def test_a_session_that_ended_is_told_and_no_login_page_is_shown(open_page: Visi
 
 def test_without_scripts_the_page_says_how_to_see_more(open_page: Visit, browser, site: str) -> None:  # type: ignore[no-untyped-def]
     row = SchedulerExecutionFactory(running=True)
-    printed(row, "first words")
+    store_output(row, "first words")
     cookies = open_page("olga").context.cookies()
     context = browser.new_context(base_url=site, java_script_enabled=False)
     context.add_cookies(cookies)
@@ -189,7 +189,7 @@ def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
 
 
 @pytest.mark.processes
-def test_a_real_run_is_watched_and_killed_from_its_page(open_page: Visit, commands: Commands) -> None:
+def test_a_real_run_is_followed_and_cancelled_from_its_page(open_page: Visit, commands: Commands) -> None:
     page = open_page("olga")
     commands.ready(commands.start("run_worker"))
     row = ManualExecutionFactory(scheduler__handler="tests.chatter", scheduler__params={"seconds": 300})
@@ -224,10 +224,10 @@ def test_a_full_page_fits_its_window(open_page: Visit, scheme: str, width: int) 
             execution=row, number=number, traceback="Traceback (most recent call last):\n  …", started_at=begun,
             finished_at=begun + timedelta(seconds=20), retry_at=begun + timedelta(seconds=60) if number < 3 else None,
         )  # fmt: skip
-        printed(row, "begins", "x" * 300, attempt=number)
-        printed(row, "slow answer", attempt=number, level="WARN")
-        printed(row, "no route to host", attempt=number, level="ERROR")
-    printed(row, "... 500 bytes (3 lines) left out here: the output is longer ...", attempt=3, level="NOTE")
+        store_output(row, "begins", "x" * 300, attempt=number)
+        store_output(row, "slow answer", attempt=number, level="WARN")
+        store_output(row, "no route to host", attempt=number, level="ERROR")
+    store_output(row, "... 500 bytes (3 lines) left out here: the output is longer ...", attempt=3, level="NOTE")
     page = open_page("olga", scheme, width)
     page.goto(page_of(row))
     assert overflow(page) <= 0

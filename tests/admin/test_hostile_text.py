@@ -37,15 +37,15 @@ KEPT = {
     "state", "type", "queue", "trigger", "kind", "outcome",  # these values decide what a page shows
     "file", "password", "schedule", "timezone", "language", "controller", "name", "execution_key", "codename",
 }  # fmt: skip
-"""The columns that `spoil` does not change, because pages depend on the values of these columns.
+"""Columns that `spoil` does not change, because pages depend on their values.
 
-The `paths` fixture fills some of these columns with hostile text, but only in the targets and in the second schedule.
+The fixture `paths` fills some of these columns with hostile text, but only in the targets and in the second schedule.
 """
 
 HIDDEN = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\u200b-\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]")
 
 MOST = 1_000_000
-"""The maximum number of characters in a page without its form fields, because form fields must hold whole values."""
+"""The maximum length of a page in characters. Form fields do not count, because they must hold whole values."""
 
 
 def spoil() -> None:
@@ -114,7 +114,7 @@ def faults(page: str) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("who", ["editor", "viewer"])
-def test_it_is_text_on_every_page(who: str, paths: list[str]) -> None:
+def test_hostile_text_is_escaped_on_every_page(who: str, paths: list[str]) -> None:
     client = logged_in(UserFactory(username="editor", superuser=True))
     if who == "viewer":
         list(make_groups())

@@ -15,9 +15,9 @@ from tests.factories import UserFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-# This script numbers every link and control, and stores how each link and control looks without the focus. The script
-# leaves out radio buttons, because Tab reaches only one radio button of a group. The script also leaves out controls in
-# closed sections, because such controls are not visible.
+# This script numbers all links and controls, and stores how they look without the focus. It leaves out radio buttons,
+# because Tab reaches only one radio button of a group. It also leaves out controls in closed sections, because these
+# controls are not visible.
 NUMBERED = """() => {
     window.look = element => {
         const style = getComputedStyle(element);
@@ -31,7 +31,7 @@ NUMBERED = """() => {
     found.forEach((element, place) => element.dataset.number = place);
     return found.map(element => element.outerHTML.slice(0, 150));
 }"""
-# No answer arrives, so that no update replaces an element while the test counts.
+# This script blocks the updates of a page. An update could replace an element that the test has numbered.
 NO_UPDATES = "window.fetch = () => new Promise(() => {})"
 FOCUSED = """() => {
     const here = document.activeElement, number = here.dataset.number;
@@ -40,7 +40,7 @@ FOCUSED = """() => {
 }"""
 
 
-def tabbed(page: Page) -> None:
+def press_tab_through(page: Page) -> None:
     """Press Tab through the whole page. Assert that Tab reaches every control, and that the focus is always visible."""
     offered = page.evaluate(NUMBERED)
     assert offered
@@ -68,7 +68,7 @@ def rows(settings: Any, tmp_path: Path, transactional_db: None) -> Rows:
 
 
 @pytest.mark.parametrize("width", [1280, 420])
-def test_everything_is_reached_and_seen(visit: Visit, rows: Rows, width: int) -> None:
+def test_tab_reaches_every_control(visit: Visit, rows: Rows, width: int) -> None:
     running, *_others, failed = rows["schedulerexecution"]
     (_on, off), (failure,) = rows["scheduler"], rows["failedexecution"]
     page = visit("ada", width=width)
@@ -80,9 +80,9 @@ def test_everything_is_reached_and_seen(visit: Visit, rows: Rows, width: int) ->
         ("failedexecution_changelist", None), ("failedexecution_edit", failure), ("process_changelist", None),
     ]:  # fmt: skip
         page.goto(reverse(f"admin:scheduling_{name}", args=[row.pk] if row is not None else []))
-        tabbed(page)
+        press_tab_through(page)
     page.goto(reverse("admin:scheduling_failedexecution_changelist") + "?group=error")
-    tabbed(page)
+    press_tab_through(page)
 
 
 def test_the_first_tab_leads_past_the_navigation(visit: Visit, rows: Rows) -> None:
@@ -97,7 +97,7 @@ def test_the_first_tab_leads_past_the_navigation(visit: Visit, rows: Rows) -> No
     assert page.evaluate("document.querySelector('#content').contains(document.activeElement)")
 
 
-def test_a_schedule_is_run_and_a_failure_sent_again_without_a_mouse(visit: Visit, rows: Rows) -> None:
+def test_a_schedule_is_run_without_a_mouse(visit: Visit, rows: Rows) -> None:
     page = visit("ada")
     page.goto(reverse("admin:scheduling_scheduler_change", args=[rows["scheduler"][0].pk]))
     page.get_by_role("link", name="Run now").focus()

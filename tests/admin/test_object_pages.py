@@ -1,4 +1,4 @@
-"""Tests of the pages that our ModelAdmins add to Django's pages: the URLs, and the checks before the views run."""
+"""Tests of the pages that our ModelAdmins add to Django's admin: their URLs, and the checks that come before a view."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OBJECT_PAGES = [
 
 
 class GuestAdmin(SchedulerAdmin):
-    """An example of an admin class in another project: an added page, an overridden view, and a URL outside `pages`."""
+    """An example of another project's admin class. It adds a page, overrides a view and adds a URL outside `pages`."""
 
     pages = (Page("greet", "run", methods=READ),)
 
@@ -106,14 +106,14 @@ def test_a_subclass_keeps_the_pages_of_its_bases(editor: Client, guest: str) -> 
 
 
 @pytest.mark.django_db
-def test_a_page_that_a_subclass_makes_itself_is_on_its_site(editor: Client, guest: str) -> None:
+def test_a_url_of_a_subclass_belongs_to_the_subclass_site(editor: Client, guest: str) -> None:
     execution = SchedulerExecutionFactory()
     assert editor.get(f"{guest}where/").content == b"/ops/scheduling/schedulerexecution/7/change/"
     assert f'href="/ops/scheduling/scheduler/{execution.scheduler_id}/' in editor.get(guest).content.decode()
     assert execution_url(7) == "/admin/scheduling/schedulerexecution/7/change/"
 
 
-def test_every_page_of_the_package_is_made_in_one_way() -> None:
+def test_every_admin_class_of_the_project_uses_pages() -> None:
     ours = [
         own for own in admin.site._registry.values() if type(own).__module__.startswith(("scheduling.", "reports."))
     ]

@@ -37,7 +37,7 @@ def handler(monkeypatch: pytest.MonkeyPatch) -> Handler:
 
 
 def register(monkeypatch: pytest.MonkeyPatch, name: str, model: type[BaseModel]) -> Handler:
-    """Register a handler with this params model for the length of a test."""
+    """Register a handler with this params model until the end of the test."""
     made = Handler("worker", name, lambda params, run: None, params=model)
     monkeypatch.setitem(registry._handlers, ("worker", name), made)
     return made
@@ -77,7 +77,7 @@ VALUES: dict[str, Any] = {
 }  # fmt: skip
 
 
-def test_what_is_not_touched_comes_back_as_it_was(handler: Handler) -> None:
+def test_an_unchanged_form_keeps_the_stored_params(handler: Handler) -> None:
     shown = ParamsForm(handler, VALUES)
     assert not shown.open
     again = ParamsForm(handler, VALUES, data=posted(shown))
@@ -87,7 +87,7 @@ def test_what_is_not_touched_comes_back_as_it_was(handler: Handler) -> None:
     assert list(again.params) == list(VALUES)
 
 
-def test_what_is_written_is_read_by_its_type(handler: Handler) -> None:
+def test_inputs_are_converted_to_the_types_of_their_fields(handler: Handler) -> None:
     written = {
         "needed": " two words ", "region": '"us"', "colour": "2", "days": "9", "share": "0.25", "price": "2.50",
         "dry": "true", "maybe": "false", "name": "abc", "day": "2026-12-31", "at": "09:15:30",
@@ -102,12 +102,12 @@ def test_what_is_written_is_read_by_its_type(handler: Handler) -> None:
     }  # fmt: skip
 
 
-def test_an_empty_input_says_nothing(handler: Handler) -> None:
+def test_an_empty_input_gives_no_param(handler: Handler) -> None:
     data = posted(ParamsForm(handler, VALUES), needed="y", days="", dry="", tags="", token="", region="")
     form = ParamsForm(handler, VALUES, data=data)
     assert form.is_valid()
     assert not {"days", "dry", "tags", "token", "region"} & set(form.params)
-    assert form.params["maybe"] is None  # the user did not change this null
+    assert form.params["maybe"] is None  # the stored null stays, because the user has not changed it
 
 
 @pytest.mark.parametrize(
@@ -128,7 +128,7 @@ def test_an_empty_input_says_nothing(handler: Handler) -> None:
         ({"needed": "\x00"}, "needed", "Null characters are not allowed."),
     ],
 )
-def test_an_error_is_told_at_its_input(handler: Handler, written: dict[str, str], name: str, sentence: str) -> None:
+def test_an_error_is_shown_at_its_input(handler: Handler, written: dict[str, str], name: str, sentence: str) -> None:
     stored = {"needed": "x"}
     form = ParamsForm(handler, stored, data=posted(ParamsForm(handler, stored), **written))
     assert not form.is_valid()
@@ -147,7 +147,7 @@ def test_an_error_is_told_at_its_input(handler: Handler, written: dict[str, str]
     assert shown == typed or json.loads(shown) == json.loads(typed)
 
 
-def test_the_targets_own_value_does_for_a_required_one(handler: Handler) -> None:
+def test_a_required_param_may_come_from_the_target(handler: Handler) -> None:
     shown = ParamsForm(handler, {}, inherited={"needed": "from the target"})
     assert 'class="required"' not in str(shown)
     form = ParamsForm(handler, {}, inherited={"needed": "from the target"}, data=posted(shown))
@@ -155,7 +155,7 @@ def test_the_targets_own_value_does_for_a_required_one(handler: Handler) -> None
     assert form.params == {}
 
 
-def test_secrets_are_never_sent_and_are_kept(handler: Handler) -> None:
+def test_secrets_are_hidden_and_kept(handler: Handler) -> None:
     stored = {"needed": "x", "token": "s3cret"}
     shown = ParamsForm(handler, stored, inherited={"token": "0ther"})
     for form in (shown, ParamsForm(handler, stored, data=posted(shown)), ParamsForm(handler, stored, data={})):
@@ -180,7 +180,7 @@ class Other(BaseModel):
 
 
 @pytest.mark.parametrize("model", [Plain, Other])
-def test_a_secret_is_not_carried_to_other_code(
+def test_a_secret_is_not_copied_to_another_target(
     handler: Handler, monkeypatch: pytest.MonkeyPatch, model: type[BaseModel]
 ) -> None:
     other = register(monkeypatch, "other", model)
@@ -224,7 +224,7 @@ def test_an_edited_box_is_saved_instead_of_the_inputs(handler: Handler) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "  ", '{"days":7,  "needed":"x"}'])
-def test_a_box_that_says_the_same_or_nothing_is_not_edited(handler: Handler, text: str) -> None:
+def test_an_empty_or_equal_box_does_not_count_as_edited(handler: Handler, text: str) -> None:
     stored = {"needed": "x", "days": 7}
     data = posted(ParamsForm(handler, stored), needed="typed") | {"params": text}
     form = ParamsForm(handler, stored, data=data)
@@ -232,7 +232,7 @@ def test_a_box_that_says_the_same_or_nothing_is_not_edited(handler: Handler, tex
     assert form.params == {"needed": "typed", "days": 7}
 
 
-def test_both_edited_is_refused_until_the_operator_has_chosen(handler: Handler) -> None:
+def test_editing_both_the_box_and_the_inputs_is_refused(handler: Handler) -> None:
     stored = {"needed": "x", "days": 7, "extra": 1}
     box = '{"needed": "boxed"}'
     form = ParamsForm(handler, stored, data=posted(ParamsForm(handler, stored), needed="typed") | {"params": box})
@@ -294,8 +294,8 @@ def test_a_refused_box_fills_the_inputs(handler: Handler) -> None:
         assert mended.params == {"needed": "boxed", "days": 9}
 
 
-def test_a_box_alone_is_all_there_is(handler: Handler) -> None:
-    """A client that posts only the JSON box, without any inputs, is still accepted."""
+def test_the_box_may_be_posted_without_the_inputs(handler: Handler) -> None:
+    """A client may post only the JSON box, without the inputs."""
     form = ParamsForm(handler, {"needed": "x", "days": 7}, data={"params": '{"needed": "z"}'})
     assert form.is_valid()
     assert form.params == {"needed": "z"}
@@ -305,8 +305,8 @@ def test_a_box_alone_is_all_there_is(handler: Handler) -> None:
         assert form.is_valid()
 
 
-def test_a_text_made_of_spoilt_values_loses_none_of_them(handler: Handler) -> None:
-    """SQL can store values that the form must refuse, such as a NUL character. The refused form shows these values."""
+def test_a_refused_form_shows_stored_values_that_are_invalid(handler: Handler) -> None:
+    """SQL can store values that the form must refuse, such as a NUL character. The refused form still shows them."""
     stored = {"needed": "x", "extra": "a\x00b"}
     form = ParamsForm(handler, stored, data=posted(ParamsForm(handler, stored), needed="typed"))
     assert not form.is_valid()
@@ -328,7 +328,7 @@ def test_a_value_that_its_input_cannot_hold_is_shown_as_json(handler: Handler, v
     assert taken.params == {"needed": "y"}
 
 
-def test_text_of_several_lines_has_room_for_them(handler: Handler) -> None:
+def test_text_of_several_lines_gets_a_text_area(handler: Handler) -> None:
     stored = {"needed": "one\ntwo\n"}
     shown = ParamsForm(handler, stored)
     assert '<textarea name="params.field.needed"' in str(shown)
@@ -338,7 +338,7 @@ def test_text_of_several_lines_has_room_for_them(handler: Handler) -> None:
         assert form.params == {"needed": read}
 
 
-def test_names_that_the_model_does_not_know_are_kept(handler: Handler) -> None:
+def test_params_that_the_model_does_not_know_are_kept(handler: Handler) -> None:
     stored = {"needed": "x", "extra": {"a": 1}}
     shown = ParamsForm(handler, stored)
     # A param that the model does not know has no input, so the box is open.
@@ -368,7 +368,7 @@ def test_unregistered_code_and_models_without_schema_take_json(monkeypatch: pyte
     assert ParamsForm(registry.find("worker", "strange"), {}).inputs is None
 
 
-def test_what_plain_sql_has_spoilt_is_shown_and_can_be_mended(handler: Handler) -> None:
+def test_invalid_stored_params_are_shown_and_can_be_corrected(handler: Handler) -> None:
     form = ParamsForm(handler, ["no", "object"], inherited="nonsense")
     assert form.inputs is None
     assert "&quot;no&quot;" in str(form)
@@ -380,7 +380,7 @@ def test_what_plain_sql_has_spoilt_is_shown_and_can_be_mended(handler: Handler) 
         assert refused.errors == {"": "The target's own parameters are not a JSON object; mend them first."}
 
 
-def test_hostile_text_stays_text(handler: Handler) -> None:
+def test_hostile_text_is_escaped(handler: Handler) -> None:
     hostile = '"><script>alert(1)</script>'
     for form in (
         ParamsForm(handler, {"needed": hostile}),
@@ -391,7 +391,7 @@ def test_hostile_text_stays_text(handler: Handler) -> None:
         assert "<script>" not in str(form)
 
 
-def test_a_handler_that_takes_nothing_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_form_of_a_handler_without_params_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
     form = ParamsForm(registry.find("worker", "tests.noop"), {})
     assert "It takes no parameters." in str(form)
     taken = ParamsForm(registry.find("worker", "tests.noop"), {}, data=posted(form))
@@ -425,14 +425,14 @@ def test_saving_a_schedule_validates_its_params_once(editor: Client, counted: Sc
     values = scheduler_values(worker=counted.worker_id, params='{"amount": 5}')
     assert editor.post(address, values).status_code == 302
     assert Counted.asked == [5]
-    # The target's primary key is posted with a leading space. The form accepts this key, so the params must be checked.
+    # The target's primary key is posted with a leading space. The form accepts this key, and must check the params.
     refused = editor.post(address, {**values, "worker": f" {counted.worker_id}", "params": '{"amount": 10}'})
     assert "amount: Input should be less than or equal to 9" in refused.content.decode()
     counted.refresh_from_db()
     assert counted.params == {"amount": 5}
 
 
-def test_saving_by_code_is_still_refused(counted: Scheduler) -> None:
+def test_saving_invalid_params_in_code_is_still_refused(counted: Scheduler) -> None:
     counted.params = {"amount": 10}
     with pytest.raises(ValidationError, match="less than or equal to 9"):
         counted.save()
@@ -456,7 +456,7 @@ def test_run_now_validates_its_params_once(operator: Client, counted: Scheduler,
     assert Counted.asked == [4 if data else 1]
 
 
-def test_edit_and_rerun_validates_once_a_request(operator: Client, counted: Scheduler) -> None:
+def test_each_request_of_edit_and_rerun_validates_once(operator: Client, counted: Scheduler) -> None:
     execution = SchedulerExecutionFactory(scheduler=counted, succeeded=True, params={"amount": 1})
     failed = FailedExecutionFactory(scheduler=counted, params={"amount": 1}, target_name="tests.counted")
     for name, row in (("schedulerexecution_edit_rerun", execution), ("failedexecution_edit", failed)):

@@ -108,14 +108,14 @@ def test_secret_detection_finds_all_secret_fields_and_no_other() -> None:
     assert masked(HANDLER, shown) == shown
 
 
-def test_the_form_shows_the_secrets_of_no_default() -> None:
+def test_the_form_hides_secret_defaults() -> None:
     found = slots(HANDLER, dict.fromkeys(secret_names(HANDLER), "s3cret"))
     assert found is not None
     assert "s3cret" not in repr(found)
     assert all(slot.hint for slot in found)
 
 
-def test_a_required_one_may_be_given_under_each_of_its_names() -> None:
+def test_a_required_param_may_have_any_of_its_aliases() -> None:
     class Needs(BaseModel):
         token: SecretStr = Field(validation_alias=AliasChoices("one", "two"), min_length=8)
 
@@ -173,7 +173,9 @@ def test_changing_the_target_leaves_no_secret_in_the_history(editor: Client, mov
     assert "s3cret" not in editor.get(address(row, "history")).content.decode()
 
 
-def test_execution_page_hides_the_schedules_present_secrets(viewer: Client, moved: SchedulerExecution) -> None:
+def test_the_execution_page_hides_the_current_secrets_of_the_schedule(
+    viewer: Client, moved: SchedulerExecution
+) -> None:
     row = moved.scheduler
     assert row is not None
     row.params = {}
@@ -188,9 +190,7 @@ def test_execution_page_hides_the_schedules_present_secrets(viewer: Client, move
     assert "s3cret" not in page
 
 
-def test_edit_and_rerun_neither_shows_nor_records_secrets_of_former_code(
-    operator: Client, moved: SchedulerExecution
-) -> None:
+def test_edit_and_rerun_hides_secrets_of_the_former_target(operator: Client, moved: SchedulerExecution) -> None:
     asked = operator.post(address(moved, "edit_rerun"), {"params": '{"token": "mine"}'})
     assert asked.status_code == 200
     assert "s3cret" not in asked.content.decode()
@@ -200,7 +200,7 @@ def test_edit_and_rerun_neither_shows_nor_records_secrets_of_former_code(
     assert "s3cret" not in said()
 
 
-def test_a_secret_is_not_run_again_by_code_that_would_show_it(operator: Client, moved: SchedulerExecution) -> None:
+def test_run_again_does_not_pass_a_secret_to_another_target(operator: Client, moved: SchedulerExecution) -> None:
     page = operator.post(address(moved, "rerun"), {"post": "yes"})
     assert page.status_code == 200
     assert "a secret does not follow it there" in page.content.decode()
@@ -213,7 +213,7 @@ def test_a_secret_is_not_run_again_by_code_that_would_show_it(operator: Client, 
 @pytest.mark.parametrize(
     "lookup", ["params__token__startswith", "params__contains", "params", "scheduler__params__token"]
 )
-def test_no_list_can_be_asked_for_a_secret(model: str, lookup: str, db: None) -> None:
+def test_no_list_can_be_filtered_by_a_secret(model: str, lookup: str, db: None) -> None:
     viewer = logged_in(UserFactory(superuser=True))
     app = "cron_reports" if model == "report" else "scheduling"
     SchedulerFactory(params={})

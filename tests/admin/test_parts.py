@@ -45,7 +45,7 @@ def test_a_title_is_escaped() -> None:
     assert 'title="&quot;&gt;&lt;script&gt;"' in state_badge("failed", '"><script>')
 
 
-def test_registered_chip_says_whether_the_code_is_here() -> None:
+def test_the_chip_says_whether_the_code_is_registered() -> None:
     assert "sch-good" in registered_badge("worker", "tests.noop")
     assert "sch-bad" in registered_badge("worker", "tests.absent")
     assert "Deploy the code" in registered_badge("worker", "tests.absent")
@@ -70,7 +70,7 @@ def test_registered_chip_says_whether_the_code_is_here() -> None:
         (367_200, "4 d 6 h"),
     ],
 )
-def test_length(seconds: float, text: str) -> None:
+def test_durations(seconds: float, text: str) -> None:
     assert format_duration(seconds) == text
 
 
@@ -85,11 +85,11 @@ def test_length(seconds: float, text: str) -> None:
         (timedelta(days=20, hours=5), "in 20 d"),
     ],
 )
-def test_relative(delta: timedelta, text: str) -> None:
+def test_relative_times(delta: timedelta, text: str) -> None:
     assert relative_time(NOW + delta, NOW) == text
 
 
-def test_a_stamp_reads_in_its_zone_and_carries_utc() -> None:
+def test_a_time_is_shown_in_its_zone_with_utc_in_the_markup() -> None:
     from zoneinfo import ZoneInfo
 
     html = time_tag(NOW, ZoneInfo("Europe/Madrid"))
@@ -112,18 +112,18 @@ def test_a_stamp_reads_in_its_zone_and_carries_utc() -> None:
         ("日本語 ñ 😀", "日本語 ñ 😀"),
     ],
 )
-def test_shown_makes_the_invisible_visible(text: str, visible: str) -> None:
+def test_invisible_characters_become_visible(text: str, visible: str) -> None:
     assert visible_text(text) == visible
 
 
-def test_shown_and_first_line_cut() -> None:
+def test_long_text_is_cut() -> None:
     assert visible_text("x" * 50, 10) == "x" * 9 + "…"
     assert first_line("\n\n  first \nsecond") == "first"
     assert first_line("") == ""
     assert len(first_line("y" * 1_000_000)) == 160
 
 
-def test_pretty_survives_what_cannot_be_nested_so_deep() -> None:
+def test_deeply_nested_json_is_not_an_error() -> None:
     deep: Any = 1
     for _ in range(100):
         deep = {"a": deep}
@@ -171,13 +171,13 @@ def test_json_is_read(text: str, value: dict) -> None:
         ("x" * 200_001, "200001 characters"),
     ],
 )
-def test_wrong_json_is_refused_with_its_place(text: str, sentence: str) -> None:
+def test_wrong_json_is_refused_with_the_reason(text: str, sentence: str) -> None:
     with pytest.raises(ValidationError) as caught:
         PrettyJSONField().clean(text)
     assert sentence in " ".join(caught.value.messages)
 
 
-def test_the_field_shows_indented_and_keeps_what_was_posted() -> None:
+def test_the_field_indents_json_and_keeps_wrong_input() -> None:
     class Page(Form):
         params = PrettyJSONField()
 
@@ -188,7 +188,7 @@ def test_the_field_shows_indented_and_keeps_what_was_posted() -> None:
     assert "<script>" not in wrong.as_p()
 
 
-def test_changes_are_seen_by_value_and_not_by_spelling() -> None:
+def test_only_a_changed_value_counts_as_a_change() -> None:
     field = PrettyJSONField()
     assert not field.has_changed({"a": 1, "b": 2}, '{ "b":2,  "a":1}')
     assert field.has_changed({"a": 1}, '{"a": true}')

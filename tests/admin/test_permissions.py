@@ -1,4 +1,4 @@
-"""Every view checks the user's permission, because hidden buttons protect nothing. Every change needs a POST."""
+"""Every view checks the user's permission, because hiding a button is no protection. Every change needs a POST."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def address(model: str, name: str, row: Any = None) -> str:
 
 
 def pages(rows: dict[str, Any]) -> list[str]:
-    """Return the URLs of all pages that change nothing."""
+    """Return the URLs of the pages that only show rows."""
     return [
         *(address(model, "changelist") for model in MODELS),
         *(address(model, "change", rows[model]) for model in MODELS if model != "failedexecution"),
@@ -55,8 +55,8 @@ def pages(rows: dict[str, Any]) -> list[str]:
     ]
 
 
-def world() -> tuple[Any, ...]:
-    """Return the stored values that the POSTs of `posts` change if the user has the permission."""
+def stored_values() -> tuple[Any, ...]:
+    """Return the stored values that a permitted POST changes. A refused POST must leave these values unchanged."""
     return (
         sorted(Scheduler.objects.values_list("pk", "status", "description")),
         sorted(SchedulerExecution.objects.values_list("pk", "state", "cancel_requested_by")),
@@ -94,7 +94,7 @@ def test_user_without_permissions_sees_nothing(no_rights: Client, rows: dict[str
         assert no_rights.get(page).status_code == 403, page
 
 
-def test_a_stranger_is_sent_to_the_login(db: None, rows: dict[str, Any]) -> None:
+def test_an_anonymous_user_is_sent_to_the_login_page(db: None, rows: dict[str, Any]) -> None:
     for page in pages(rows):
         response = Client().get(page)
         assert response.status_code == 302, page
@@ -102,7 +102,7 @@ def test_a_stranger_is_sent_to_the_login(db: None, rows: dict[str, Any]) -> None
 
 
 @pytest.mark.parametrize("who", ["viewer", "operator", "editor"])
-def test_all_pages_are_there_for_those_who_may_look(
+def test_users_with_view_permissions_can_open_all_pages(
     who: str, rows: dict[str, Any], request: pytest.FixtureRequest
 ) -> None:
     client = request.getfixturevalue(who)
@@ -110,7 +110,7 @@ def test_all_pages_are_there_for_those_who_may_look(
         assert client.get(page).status_code == 200, page
 
 
-def test_a_viewer_finds_no_button(viewer: Client, rows: dict[str, Any]) -> None:
+def test_a_viewer_sees_no_buttons(viewer: Client, rows: dict[str, Any]) -> None:
     for page in pages(rows):
         response = viewer.get(page)
         if response.streaming:
@@ -121,66 +121,68 @@ def test_a_viewer_finds_no_button(viewer: Client, rows: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("who", ["no_rights", "viewer"])
-def test_who_may_not_changes_nothing_by_address(who: str, rows: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    client, before = request.getfixturevalue(who), world()
+def test_a_post_without_permission_changes_nothing(
+    who: str, rows: dict[str, Any], request: pytest.FixtureRequest
+) -> None:
+    client, before = request.getfixturevalue(who), stored_values()
     for name, (target, data) in posts(rows).items():
         response = client.post(target, data)
-        # A list that does not offer the posted action ignores the action and is shown again. Other pages answer 403.
+        # A list ignores an action that it does not offer, and is shown again. Other pages answer 403.
         assert response.status_code in (200, 302, 403), name
-        assert world() == before, name
+        assert stored_values() == before, name
     for model in MODELS:
         assert client.post(address(model, "change", rows[model]), {"description": "x"}).status_code in (302, 403, 405)
         assert client.post(address(model, "delete", rows[model]), {"post": "yes"}).status_code == 403
         assert client.post(address(model, "add"), {"description": "x"}).status_code == 403
-    assert world() == before
+    assert stored_values() == before
 
 
-def test_each_permission_opens_its_own_action_only(rows: dict[str, Any]) -> None:
+def test_each_permission_allows_only_its_own_action(rows: dict[str, Any]) -> None:
     for permission in OPERATE:
         client, own = logged_in(UserFactory(permissions=[*VIEW, permission])), permission.removeprefix("scheduling.")
         for name, (target, data) in posts(rows).items():
             if name.split(",")[0] == own:
                 continue
-            before = world()
+            before = stored_values()
             assert client.post(target, data).status_code in (200, 302, 403), (permission, name)
-            assert world() == before, (permission, name)
+            assert stored_values() == before, (permission, name)
 
 
-def test_an_operator_may_do_each_of_them(operator: Client, rows: dict[str, Any]) -> None:
+def test_an_operator_can_use_every_action(operator: Client, rows: dict[str, Any]) -> None:
     for name, (target, data) in posts(rows).items():
         if name == "cancel_execution":
             SchedulerExecution.objects.filter(pk=rows["schedulerexecution"].pk).update(state="queued")
         if "_failedexecution" in name:
             SchedulerExecution.objects.filter(pk=rows["failedexecution"].pk).update(state="failed")
-        before = world()
+        before = stored_values()
         assert operator.post(target, data).status_code == 302, name
-        assert world() != before, name
+        assert stored_values() != before, name
 
 
-def test_a_right_to_act_is_no_right_to_look(rows: dict[str, Any]) -> None:
-    client, before = logged_in(UserFactory(permissions=OPERATE)), world()
+def test_a_permission_to_act_is_not_a_permission_to_view(rows: dict[str, Any]) -> None:
+    client, before = logged_in(UserFactory(permissions=OPERATE)), stored_values()
     for name, (target, data) in posts(rows).items():
         assert client.post(target, data).status_code == 403, name
         assert client.get(target).status_code == 403, name
-    assert world() == before
+    assert stored_values() == before
 
 
-def test_nothing_changes_on_get(editor: Client, rows: dict[str, Any]) -> None:
-    before = world()
+def test_a_get_request_changes_nothing(editor: Client, rows: dict[str, Any]) -> None:
+    before = stored_values()
     for name, (target, data) in posts(rows).items():
         assert editor.get(target, data).status_code in (200, 302), name
-        assert world() == before, name
+        assert stored_values() == before, name
 
 
-def test_every_post_is_guarded_against_forgery(rows: dict[str, Any]) -> None:
-    client, before = Client(enforce_csrf_checks=True), world()
+def test_every_post_needs_a_csrf_token(rows: dict[str, Any]) -> None:
+    client, before = Client(enforce_csrf_checks=True), stored_values()
     client.force_login(UserFactory(superuser=True))
     for name, (target, data) in posts(rows).items():
         assert client.post(target, data).status_code == 403, name
-    assert world() == before
+    assert stored_values() == before
 
 
-def test_an_editor_may_switch_without_the_pause_permission(rows: dict[str, Any]) -> None:
+def test_an_editor_can_pause_without_the_pause_permission(rows: dict[str, Any]) -> None:
     client = logged_in(UserFactory(permissions=[*VIEW, "scheduling.change_scheduler"]))
     target, data = posts(rows)["pause_scheduler"]
     client.post(target, data)
@@ -196,14 +198,14 @@ def test_history_is_read_only(editor: Client, rows: dict[str, Any]) -> None:
     assert editor.post(address("process", "change", rows["process"]), {"pid": "1"}).status_code == 403
 
 
-def test_links_lead_only_where_one_may_go(db: None, rows: dict[str, Any]) -> None:
+def test_pages_link_only_to_pages_that_the_user_may_view(db: None, rows: dict[str, Any]) -> None:
     client = logged_in(UserFactory(permissions=["scheduling.view_schedulerexecution"]))
     page = client.get(address("schedulerexecution", "change", rows["schedulerexecution"])).content.decode()
     assert "/admin/scheduling/scheduler/" not in page
     assert "/admin/scheduling/worker/" not in page
 
 
-def test_a_name_in_an_address_cannot_reach_other_rows(viewer: Client, rows: dict[str, Any]) -> None:
+def test_a_lookup_in_an_address_cannot_read_related_rows(viewer: Client, rows: dict[str, Any]) -> None:
     lookups: list[Callable[[], Any]] = [
         lambda: viewer.get(address("schedulerexecution", "changelist") + "?scheduler__user__password__startswith=a"),
         lambda: viewer.get(address("scheduler", "changelist") + "?user__password__startswith=a"),
@@ -212,7 +214,7 @@ def test_a_name_in_an_address_cannot_reach_other_rows(viewer: Client, rows: dict
         assert lookup().status_code == 400
 
 
-def test_a_hostile_user_name_is_text(rows: dict[str, Any]) -> None:
+def test_a_hostile_user_name_is_escaped(rows: dict[str, Any]) -> None:
     client = logged_in(UserFactory(username="<b>x</b>", superuser=True))
     client.post(address("scheduler", "run", rows["scheduler"]))
     execution = SchedulerExecution.objects.latest("id")

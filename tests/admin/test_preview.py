@@ -1,4 +1,4 @@
-"""Tests of the preview of a schedule that a user types: the texts, the permission and the cost of the preview."""
+"""Tests of the preview that a form shows while a user types a schedule: its texts, its permission and its cost."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_words_runs_a_day_and_ten_runs(editor: Client) -> None:
         ("", ["They are shown once there is a schedule."]),
     ],
 )
-def test_what_there_is_to_heed(editor: Client, schedule: str, sentences: list[str]) -> None:
+def test_the_preview_shows_warnings_and_errors(editor: Client, schedule: str, sentences: list[str]) -> None:
     panel = ask(editor, schedule=schedule, timezone="Europe/Madrid")
     for sentence in sentences:
         assert sentence in panel, sentence
@@ -97,7 +97,7 @@ def test_one_date_and_time(editor: Client) -> None:
     assert "is not an IANA time zone" in ask(editor, **{**when, "timezone": "Nowhere"})
 
 
-def test_off_says_so(editor: Client) -> None:
+def test_the_preview_of_a_paused_schedule_says_so(editor: Client) -> None:
     assert "these would be its runs" in ask(editor, schedule="0 8 * * *", status="")
 
 
@@ -113,7 +113,7 @@ def test_off_says_so(editor: Client) -> None:
         {"date_time_0": "9" * 3_000, "date_time_1": "1"},
     ],
 )
-def test_nonsense_is_answered_with_a_sentence(editor: Client, typed: dict[str, str]) -> None:
+def test_wrong_input_gives_a_message(editor: Client, typed: dict[str, str]) -> None:
     panel = ask(editor, **typed)
     assert "sch-note-bad" in panel
     assert "<script" not in panel
@@ -145,7 +145,7 @@ def test_the_table_of_attempts_follows_the_fields_and_the_target(
         assert len(panel) < 2_000
 
 
-def test_who_has_no_form_gets_no_preview(viewer: Client, operator: Client, no_rights: Client) -> None:
+def test_the_preview_needs_the_permission_to_add_or_change(viewer: Client, operator: Client, no_rights: Client) -> None:
     for client in (viewer, operator, no_rights):
         assert client.get(RUNS, {"schedule": "0 8 * * *"}).status_code == 403
     assert Client().get(RUNS).status_code == 302
@@ -153,14 +153,14 @@ def test_who_has_no_form_gets_no_preview(viewer: Client, operator: Client, no_ri
     assert "At 08:00" in ask(adder, schedule="0 8 * * *")
 
 
-def test_it_only_reads(editor: Client) -> None:
+def test_the_preview_changes_nothing(editor: Client) -> None:
     assert editor.post(RUNS, {"schedule": "0 8 * * *"}).status_code == 405
     assert editor.get(reverse("admin:scheduling_scheduler_preview", args=["nothing"])).status_code == 404
     before = Scheduler.objects.count()
     with CaptureQueriesContext(connection) as captured:
         ask(editor, schedule="0 8 * * *", timezone="Europe/Madrid")
     assert all(query["sql"].startswith("SELECT") for query in captured.captured_queries)
-    # One query reads the session, and the other query reads the user.
+    # One query reads the session, and one query reads the user.
     assert len(captured.captured_queries) == 2
     assert Scheduler.objects.count() == before
 
@@ -173,7 +173,7 @@ def params_address(pk: int = 0) -> str:
     return reverse("admin:scheduling_scheduler_params", args=[pk])
 
 
-def test_the_parameters_of_the_target_that_is_chosen(editor: Client) -> None:
+def test_the_inputs_belong_to_the_chosen_target(editor: Client) -> None:
     typed = str(WorkerFactory(name="tests.typed").pk)
     before = Scheduler.objects.count()
     response = editor.post(params_address(), {"worker": typed, "params": '{"since_days": 4}'})
@@ -186,7 +186,7 @@ def test_the_parameters_of_the_target_that_is_chosen(editor: Client) -> None:
     assert Scheduler.objects.count() == before
 
 
-def test_who_may_not_edit_gets_no_parameters(viewer: Client, operator: Client) -> None:
+def test_the_inputs_need_the_permission_to_edit(viewer: Client, operator: Client) -> None:
     row = SchedulerFactory()
     for client in (viewer, operator):
         for pk in (0, row.pk, 10**30):
@@ -200,8 +200,8 @@ def test_who_may_not_edit_gets_no_parameters(viewer: Client, operator: Client) -
     assert blind.post(params_address(row.pk), {"params": "{}"}).status_code == 403
 
 
-def test_what_is_typed_costs_no_more_than_its_length(db: None) -> None:
-    """The cost of a preview is counted in function calls and must stay below a limit, even for a very long text."""
+def test_a_preview_has_a_limited_cost(db: None) -> None:
+    """A preview may make only a limited number of function calls, even for a very long text."""
     for expression in [*CRAFTED, "0," * 1_000_000]:
         typed = {"schedule": expression, "timezone": "Europe/Madrid", "status": "on"}
         assert steps(runs_preview, typed) <= 1_000_000, expression[:40]

@@ -32,13 +32,13 @@ NEVER = RetryPolicy(max_retries=0)
 
 
 def begin(client: Client, rows: list[Any], address: str = LIST, across: bool = False, **more: Any) -> Any:
-    """Start a replay with a canary. Post the same data as the list and the confirmation page."""
+    """Start a replay with a canary. Post the data that the list and then the confirmation page would post."""
     page = ask(client, "republish_selected", rows, address, across)
     return confirm(client, page, address, canary="1", **more)
 
 
 def turn(outcome: Any = None) -> None:
-    """If `outcome` is given, run one waiting execution, which ends with this outcome. Then sweep, like a producer."""
+    """Let one waiting execution run and end with `outcome`. Then sweep, as a producer does. With None, only sweep."""
     if outcome is not None:
         Desk(BROKER).run(outcome, NEVER)
     sweep(BROKER, clock.now())
@@ -71,7 +71,7 @@ def test_the_canary_goes_first_and_the_others_follow(operator: Client) -> None:
     assert LogEntry.objects.filter(change_message=f"republish: replay {made.pk}").count() == 3
 
 
-def test_a_canary_that_fails_leaves_the_others_and_says_why(operator: Client) -> None:
+def test_a_failed_canary_stops_the_replay_and_the_page_says_why(operator: Client) -> None:
     rows = FailedExecutionFactory.create_batch(3)
     begin(operator, rows)
     before = list(FailedExecution.objects.filter(state="failed").order_by("pk").values())
@@ -83,7 +83,7 @@ def test_a_canary_that_fails_leaves_the_others_and_says_why(operator: Client) ->
     assert "1 of 3 sent." in text
 
 
-def test_all_that_match_go_in_parts_and_only_they(operator: Client) -> None:
+def test_all_matching_rows_are_sent_in_chunks(operator: Client) -> None:
     ids = fill(1_200, error_class="KeyError")
     other = FailedExecutionFactory(error_class="OSError")
     address = f"{LIST}?error_class=KeyError&p=1"
@@ -100,7 +100,9 @@ def test_all_that_match_go_in_parts_and_only_they(operator: Client) -> None:
     assert states(other) == ["failed"]
 
 
-def test_what_does_not_fit_into_one_request_is_said(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_page_says_how_many_rows_did_not_fit_into_one_request(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
     monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = FailedExecutionFactory.create_batch(5)
@@ -123,7 +125,7 @@ def test_replay_requires_typed_count_and_valid_minutes(operator: Client) -> None
     assert not Replay.objects.exists()
 
 
-def test_one_alone_is_offered_no_canary(operator: Client) -> None:
+def test_a_single_row_gets_no_canary(operator: Client) -> None:
     page = ask(operator, "republish_selected", [FailedExecutionFactory()])
     assert 'name="canary"' not in page.content.decode()
     assert said(confirm(operator, page, canary="on")) == ["1 was republished."]
@@ -140,7 +142,7 @@ def test_a_second_click_starts_nothing(operator: Client) -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_clicks_at_the_same_time_start_one() -> None:
+def test_two_simultaneous_clicks_start_one_replay() -> None:
     user, rows = UserFactory(superuser=True), FailedExecutionFactory.create_batch(4)
     page = ask(logged_in(user), "republish_selected", rows)
     clients = [logged_in(user) for _ in range(3)]
@@ -150,7 +152,7 @@ def test_two_clicks_at_the_same_time_start_one() -> None:
     assert states(*rows) == ["queued", "failed", "failed", "failed"]
 
 
-def test_each_item_keeps_and_shows_its_lineage(operator: Client) -> None:
+def test_each_execution_shows_its_replay_and_its_attempts(operator: Client) -> None:
     rows = FailedExecutionFactory.create_batch(2)
     AttemptFactory(execution=rows[1], number=4)
     begin(operator, rows)
@@ -181,7 +183,7 @@ def stop_address(made: Replay) -> str:
     return reverse("admin:scheduling_replay_stop", args=[made.pk])
 
 
-def test_stop_is_a_post_of_those_who_may_republish(operator: Client, viewer: Client, no_rights: Client) -> None:
+def test_stop_needs_a_post_and_the_permission_to_republish(operator: Client, viewer: Client, no_rights: Client) -> None:
     rows = FailedExecutionFactory.create_batch(3)
     begin(operator, rows)
     made = Replay.objects.get()
@@ -200,7 +202,7 @@ def test_stop_is_a_post_of_those_who_may_republish(operator: Client, viewer: Cli
     assert LogEntry.objects.filter(change_message="stop: 1 of 3 sent").count() == 1
 
 
-# --- its pages --------------------------------------------------------------------------------------
+# --- the pages of replays ---------------------------------------------------------------------------
 
 
 def test_the_list_and_the_page(viewer: Client, operator: Client, no_rights: Client) -> None:
@@ -227,7 +229,7 @@ def test_the_list_and_the_page(viewer: Client, operator: Client, no_rights: Clie
     assert viewer.get(pages[1]).status_code == 200
 
 
-def test_many_replays_cost_the_inbox_little(operator: Client) -> None:
+def test_the_queries_of_the_inbox_do_not_grow_with_the_replays(operator: Client) -> None:
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
             operator.get(LIST)

@@ -25,13 +25,13 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 ADD = reverse("admin:scheduling_scheduler_add")
 
 
-def shot(page: Page, name: str) -> None:
+def picture(page: Page, name: str) -> None:
     """Save a screenshot if the environment variable SCREENSHOTS names a directory."""
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
 
 
-def unfold(page: Page) -> Locator:
+def open_json(page: Page) -> Locator:
     """Open the section with the parameters as JSON, and return the section's text area."""
     page.locator("summary", has_text="As JSON").click()
     box = page.locator("textarea[name=params]")
@@ -39,7 +39,7 @@ def unfold(page: Page) -> Locator:
     return box
 
 
-def test_the_preview_follows_the_keys(visit: Visit) -> None:
+def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     page = visit("ada", zone="Asia/Tokyo")
     page.goto(ADD)
@@ -54,7 +54,7 @@ def test_the_preview_follows_the_keys(visit: Visit) -> None:
     expect(panel.locator("tbody tr").first.locator("td").nth(1)).to_have_text(re.compile(r" 1[56]:00:00$"))
     said = panel.get_by_role("status")
     expect(said).to_have_text(re.compile(r"^At 08:00, Monday through Friday\. Next run: "))
-    shot(page, "preview")
+    picture(page, "preview")
 
     page.get_by_label("Schedule:", exact=True).fill("61 8 * * 1-5")
     expect(panel.locator(".sch-note-bad")).to_have_text(re.compile("Minute: '61' is outside 0-59."))
@@ -76,7 +76,7 @@ def test_the_preview_follows_the_keys(visit: Visit) -> None:
     expect(page.get_by_text("each tenth, from the first on")).to_be_visible()
 
 
-def test_the_table_of_attempts_follows_the_keys(visit: Visit) -> None:
+def test_the_table_of_attempts_is_updated_while_the_user_types(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     page = visit("ada")
     page.goto(ADD)
@@ -89,7 +89,7 @@ def test_the_table_of_attempts_follows_the_keys(visit: Visit) -> None:
     page.get_by_label("First retry delay").fill("")
     page.get_by_label("Worker:").select_option(str(Worker.objects.get(name="tests.fail").pk))
     expect(table).to_contain_text("over that of the target's code")
-    # An empty field shows the value that is inherited from the chosen target. A refused form shows this value too.
+    # An empty field shows the value that the schedule inherits from the target. A refused form shows this value too.
     delay = page.get_by_label("First retry delay")
     expect(delay).to_have_attribute("placeholder", "inherited: 1000")
     expect(page.get_by_label("Jitter").locator("option").first).to_have_text("Inherited: off")
@@ -99,7 +99,7 @@ def test_the_table_of_attempts_follows_the_keys(visit: Visit) -> None:
     expect(delay).to_have_attribute("placeholder", "inherited: 1000")
 
 
-def test_an_older_question_is_given_up_for_a_newer_one(visit: Visit) -> None:
+def test_a_new_request_aborts_an_older_request(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     page = visit("ada")
     page.goto(ADD)
@@ -146,17 +146,17 @@ def test_the_parameters_follow_the_target_and_can_be_written_as_json(visit: Visi
     page.get_by_label("needed").fill("some text")
     page.get_by_label("region").select_option("us")
     page.get_by_label("Days back").fill("91")
-    shot(page, "params")
+    picture(page, "params")
 
     # The error of an input is shown at the input.
     page.get_by_role("button", name="Save and continue editing").click()
     wrong = page.locator("[data-param=days]")
     expect(wrong.locator(".errorlist")).to_contain_text("less than or equal to 90")
     expect(text).to_be_hidden()
-    shot(page, "params-wrong")
+    picture(page, "params-wrong")
 
     # The JSON text area holds the values that were typed into the inputs. A JSON error is shown at the text area.
-    expect(unfold(page)).to_have_value('{\n  "needed": "some text",\n  "region": "us",\n  "days": 91\n}')
+    expect(open_json(page)).to_have_value('{\n  "needed": "some text",\n  "region": "us",\n  "days": 91\n}')
     text.fill('{"needed": "from JSON", "days": 91')
     page.get_by_role("button", name="Save and continue editing").click()
     box = page.locator(".sch-params-json")
@@ -184,8 +184,8 @@ def test_the_parameters_follow_the_target_and_can_be_written_as_json(visit: Visi
     expect(page.get_by_label("needed")).to_have_count(0)
 
 
-def test_a_choice_before_the_script_is_there_is_followed_too(visit: Visit, many: int) -> None:
-    """When the script starts, the user may have chosen a target already, or the browser may have restored a choice."""
+def test_a_target_chosen_before_the_script_starts_gets_its_inputs(visit: Visit, many: int) -> None:
+    """The user may choose a target before the script has loaded. The browser may also restore an earlier choice."""
     UserFactory(username="ada", superuser=True)
     page = visit("ada")
     held: list[Route] = []
@@ -217,7 +217,7 @@ def test_inputs_are_locked_while_the_server_answers(visit: Visit, many: int) -> 
     expect(page.get_by_label("since_days")).to_be_visible()
 
 
-def test_without_a_script_the_form_does_what_it_does(visit: Visit, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_form_works_without_javascript(visit: Visit, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     class Fewer(BaseModel):
         needed: str
         order: str
@@ -236,7 +236,7 @@ def test_without_a_script_the_form_does_what_it_does(visit: Visit, many: int, mo
     page.get_by_role("button", name="Save and continue editing").click()
     row.refresh_from_db()
     assert row.params == {"needed": "typed"}
-    unfold(page).fill('{"needed": "as JSON", "days": 3}')
+    open_json(page).fill('{"needed": "as JSON", "days": 3}')
     page.get_by_role("button", name="Save and continue editing").click()
     row.refresh_from_db()
     assert row.params == {"needed": "as JSON", "days": 3}
@@ -260,7 +260,7 @@ def test_parameters_for_one_run(visit: Visit, many: int) -> None:
     page.get_by_label("needed").fill("")
     page.get_by_role("button", name="Run now").click()
     expect(page.locator("[data-param=needed] .errorlist")).to_contain_text("Field required")
-    shot(page, "run")
+    picture(page, "run")
     page.get_by_label("needed").fill("once")
     assert not SchedulerExecution.objects.exists()
     page.get_by_role("button", name="Run now").click()
@@ -277,16 +277,16 @@ def test_pause_with_a_reason_and_resume(visit: Visit) -> None:
     page.goto(reverse("admin:scheduling_dashboard_changelist"))
     page.get_by_role("link", name="Pause Invoices").click()
     page.get_by_label("Reason").fill("the warehouse moves")
-    shot(page, "pause")
+    picture(page, "pause")
     page.get_by_role("button", name="Pause").click()
     expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
     expect(page.get_by_text("the warehouse moves")).to_be_visible()
-    shot(page, "paused-dashboard")
+    picture(page, "paused-dashboard")
     page.goto(reverse("admin:scheduling_scheduler_changelist"))
     expect(page.locator("#result_list")).to_contain_text("the warehouse moves")
     page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
     expect(page.locator(".sch-strip")).to_contain_text("the warehouse moves")
-    shot(page, "paused")
+    picture(page, "paused")
     page.get_by_role("button", name="Resume").click()
     expect(page.locator(".messagelist .success")).to_have_text("1 schedule was resumed.")
     expect(page.locator(".sch-strip")).not_to_contain_text("the warehouse moves")
@@ -308,12 +308,12 @@ def test_duplicate_history_and_recent_runs(visit: Visit) -> None:
     bars = page.locator(".sch-recent").get_by_role("group", name=re.compile("Last 30 runs: "))
     expect(bars).to_be_visible()
     assert bars.locator("rect").count() == 30
-    shot(page, "recent")
+    picture(page, "recent")
     page.get_by_role("link", name="Duplicate").click()
     expect(page.locator(".sch-note").first).to_contain_text("A copy of “Invoices”.")
     expect(page.get_by_label("Description:")).to_have_value("Invoices (copy)")
     expect(page.get_by_label("Active")).not_to_be_checked()
-    shot(page, "duplicate")
+    picture(page, "duplicate")
     page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
     page.get_by_role("button", name="Save and continue editing").click()
     copied = Scheduler.objects.get(description="Invoices (copy)")
@@ -328,7 +328,7 @@ def test_duplicate_history_and_recent_runs(visit: Visit) -> None:
     expect(edit.nth(0)).to_contain_text(re.compile(r"Schedule\s+0 9 \* \* \*\s+0 10 \* \* \*"))
     expect(edit.nth(1)).to_contain_text("not yet")
     expect(page.locator(".sch-history")).to_contain_text("added as a copy of schedule")
-    shot(page, "history")
+    picture(page, "history")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -347,13 +347,13 @@ def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width:
     page.get_by_label("Time zone:").fill("Europe/Madrid")
     expect(page.locator(".sch-clock-notes li")).to_have_count(2)
     assert overflow(page) <= 0
-    shot(page, f"change-{scheme}-{width}")
+    picture(page, f"change-{scheme}-{width}")
     expect(page.locator("textarea[name=params]")).to_be_visible()
     page.get_by_label("Description:").fill("Renamed")
     page.get_by_role("button", name="Save and continue editing").click()
     for name in ("run", "resume", "history"):
         page.goto(reverse(f"admin:scheduling_scheduler_{name}", args=[row.pk]))
         assert overflow(page) <= 0, name
-        shot(page, f"{name}-{scheme}-{width}")
+        picture(page, f"{name}-{scheme}-{width}")
     page.goto(f"{ADD}?copy={row.pk}")
     assert overflow(page) <= 0

@@ -36,7 +36,7 @@ def test_adding_plans_the_next_run_and_makes_the_creator_its_user(editor: Client
     assert row.user == User.objects.get(username="editor")
 
 
-def test_a_user_that_is_named_stays(editor: Client) -> None:
+def test_a_chosen_user_is_kept(editor: Client) -> None:
     other = UserFactory()
     editor.post(ADD, form(worker=worker(), user=other.pk))
     assert Scheduler.objects.get(description="Nightly").user == other
@@ -78,7 +78,7 @@ def test_a_user_that_is_named_stays(editor: Client) -> None:
         ({"language": "tlh"}, "language", "is not one of the available choices"),
     ],
 )
-def test_errors_stand_at_their_fields_and_nothing_is_written(
+def test_errors_are_shown_at_their_fields_and_nothing_is_stored(
     editor: Client, values: dict[str, Any], field: str, sentence: str
 ) -> None:
     before = Scheduler.objects.count()
@@ -96,21 +96,23 @@ def test_two_targets_are_refused(editor: Client) -> None:
     assert "Choose exactly one target" in errors(response)["worker"][0]
 
 
-def test_several_errors_are_told_at_once(editor: Client) -> None:
+def test_several_errors_are_shown_at_once(editor: Client) -> None:
     response = editor.post(ADD, form(schedule="61 * * * *", timezone="Nowhere", params="{", max_retries="99"))
     assert set(errors(response)) == {"schedule", "timezone", "params", "max_retries", "worker"}
 
 
-def test_the_policy_is_held_against_the_targets_own_code(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_retry_policy_is_checked_against_the_handlers_policy(
+    editor: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
     handler = Handler("worker", "tests.patient", noop, retry=RetryPolicy(delay_ms=60_000))
     monkeypatch.setitem(registry._handlers, ("worker", "tests.patient"), handler)
-    # The first delay is 30 s in the settings and 60 s in the handler. A maximum of 40 s fits the settings, but not the
-    # handler, and the handler's delay applies.
+    # The first delay is 30 s in the settings and 60 s in the handler. The handler's delay applies, so a maximum of 40 s
+    # is too small.
     response = editor.post(ADD, form(worker=WorkerFactory(name="tests.patient").pk, retry_max_delay_ms="40000"))
     assert "must be at least the first delay (60000 ms)" in errors(response)["retry_max_delay_ms"][0]
 
 
-def test_params_are_held_against_the_handlers_model(editor: Client) -> None:
+def test_params_are_checked_against_the_handlers_model(editor: Client) -> None:
     response = editor.post(ADD, form(worker=worker("tests.typed"), params='{"since_days": 0}'))
     assert errors(response)["params"][0].startswith("since_days: ")
     response = editor.post(ADD, form(worker=worker("tests.typed"), params='{"since_days": 7}'))
@@ -158,7 +160,7 @@ def test_a_viewer_reads_the_date_in_the_schedules_zone(viewer: Client) -> None:
 
 
 @time_machine.travel(datetime(2026, 1, 1, tzinfo=UTC), tick=False)
-def test_a_time_that_a_clock_change_skips_means_the_end_of_the_gap(editor: Client) -> None:
+def test_a_time_that_a_clock_change_skips_becomes_the_end_of_the_gap(editor: Client) -> None:
     editor.post(
         ADD,
         form(worker=worker(), schedule="", date_time_0="2026-03-29", date_time_1="02:30", timezone="Europe/Madrid"),
@@ -186,14 +188,14 @@ def test_the_next_ten_runs_in_zone_utc_and_from_now(editor: Client) -> None:
     assert "2026-04-06 09:00:00" not in page
 
 
-def test_the_preview_of_a_form_that_was_refused_for_something_else(editor: Client) -> None:
+def test_a_refused_form_still_shows_the_preview(editor: Client) -> None:
     response = editor.post(ADD, form(worker="", schedule="0 0 * * 1"))
     assert set(errors(response)) == {"worker"}
     assert "At 00:00, only on Monday" in response.content.decode()
     assert len(response.content.decode().split("<tr><td>Mon ")) == 11
 
 
-def test_an_expression_with_few_runs_left_shows_those() -> None:
+def test_the_preview_may_have_fewer_than_ten_runs() -> None:
     panel = next_runs_panel(Scheduler(schedule="0 12 31 12 *"), datetime(9998, 12, 30, tzinfo=UTC))
     assert panel.count("<tr><td>") == 2
     assert "9999-12-31 12:00:00" in panel
@@ -224,7 +226,7 @@ def test_the_table_of_retries(editor: Client) -> None:
     assert 'placeholder="inherited: 1000"' in inherited
 
 
-def test_a_row_that_plain_sql_has_spoilt_is_shown_with_its_error(editor: Client) -> None:
+def test_an_invalid_stored_schedule_is_shown_with_its_error(editor: Client) -> None:
     row = SchedulerFactory()
     Scheduler.objects.filter(pk=row.pk).update(
         schedule="99 * * * *", timezone="Mars/Olympus", plan_error="Minute: '99' <b>is</b> outside 0-59."
@@ -265,7 +267,7 @@ def test_targets_are_recorded_by_their_names(editor: Client) -> None:
     assert entry_line() == "worker: tests.noop -> tests.fail"
 
 
-def test_saving_does_not_write_back_what_a_producer_moved_meanwhile(editor: Client) -> None:
+def test_saving_keeps_the_next_run_that_a_producer_has_stored(editor: Client) -> None:
     row = SchedulerFactory(description="Nightly")
     moved = clock.now() + timedelta(days=9)
     Scheduler.objects.filter(pk=row.pk).update(next_run_at=moved)
@@ -297,7 +299,7 @@ def shown(client: Client, row: Scheduler) -> dict[str, Any]:
     }
 
 
-def test_an_old_form_does_not_resume_what_was_paused_since(editor: Client) -> None:
+def test_an_old_form_does_not_resume_a_paused_schedule(editor: Client) -> None:
     row = SchedulerFactory()
     unseen = shown(editor, row)
     assert unseen == {"initial-status": "True", "initial-pause_reason": ""}

@@ -61,7 +61,7 @@ def test_the_list_shows_words_zone_next_run_and_last_result(viewer: Client) -> N
     assert "sch-good" in page  # the CSS class of the state chip of a schedule that is on
 
 
-def test_what_cannot_run_is_seen_in_the_list(viewer: Client) -> None:
+def test_the_list_shows_schedules_that_cannot_run(viewer: Client) -> None:
     late = SchedulerFactory(worker=WorkerFactory(name="tests.absent"))
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(minutes=5))
     broken = SchedulerFactory()
@@ -137,7 +137,7 @@ def test_filter_by_group(viewer: Client) -> None:
 # --- on and off -----------------------------------------------------------------------------------
 
 
-def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
+def test_switching_off_and_on_is_logged(operator: Client) -> None:
     on, off = SchedulerFactory(), SchedulerFactory(off=True)
     response = act(operator, "switch_off", [on, off], post="yes")
     assert said(response) == ["1 schedule was paused."]
@@ -153,13 +153,13 @@ def test_off_and_on_are_two_actions_with_a_trail(operator: Client) -> None:
     assert LogEntry.objects.count() == 3
 
 
-def test_switching_again_changes_nothing(operator: Client) -> None:
+def test_switching_off_twice_changes_nothing(operator: Client) -> None:
     row = SchedulerFactory(off=True)
     assert said(act(operator, "switch_off", [row], post="yes")) == ["0 schedules were paused."]
     assert not LogEntry.objects.exists()
 
 
-def test_what_cannot_be_switched_on_is_named_and_stops_no_other(operator: Client) -> None:
+def test_a_schedule_that_cannot_be_switched_on_is_named(operator: Client) -> None:
     past = SchedulerFactory(once=True, description="Past", off=True)
     Scheduler.objects.filter(pk=past.pk).update(
         date_time=clock.now() - timedelta(days=1), planned_date_time=clock.now() - timedelta(days=1)
@@ -172,7 +172,7 @@ def test_what_cannot_be_switched_on_is_named_and_stops_no_other(operator: Client
     assert fine.status
 
 
-def test_all_that_match_are_switched_and_not_only_the_page(operator: Client) -> None:
+def test_all_matching_schedules_are_switched_across_pages(operator: Client) -> None:
     SchedulerFactory.create_batch(60, timezone="Europe/Madrid")
     other = SchedulerFactory()
     first = Scheduler.objects.filter(timezone="Europe/Madrid")[0]
@@ -186,7 +186,7 @@ def test_all_that_match_are_switched_and_not_only_the_page(operator: Client) -> 
     assert other.status
 
 
-def test_a_request_has_only_so_much_time_and_says_what_is_left(
+def test_a_request_stops_at_its_time_limit_and_says_what_is_left(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
@@ -216,7 +216,7 @@ def test_pause_asks_for_a_reason_and_every_page_shows_it(operator: Client) -> No
         assert "moving the &lt;b&gt;database&lt;/b&gt;" in page, address
 
 
-def test_resuming_forgets_the_reason(operator: Client) -> None:
+def test_resuming_removes_the_reason(operator: Client) -> None:
     row = SchedulerFactory(off=True, pause_reason="waiting for Tuesday")
     page = operator.get(reverse("admin:scheduling_scheduler_change", args=[row.pk])).content.decode()
     resume = reverse("admin:scheduling_scheduler_resume", args=[row.pk])
@@ -310,7 +310,7 @@ def test_run_now_asks_first_and_then_leads_to_the_execution(operator: Client) ->
     assert not row.status
 
 
-def test_a_second_click_runs_nothing_twice(operator: Client) -> None:
+def test_a_second_click_does_not_run_the_schedule_again(operator: Client) -> None:
     row = SchedulerFactory()
     key = {"key": str(uuid.uuid4())}
     for _ in range(2):
@@ -333,7 +333,7 @@ def test_params_that_do_not_fit_are_refused_before_the_run(operator: Client) -> 
     assert SchedulerExecution.objects.get().params == {"since_days": 9}
 
 
-def test_a_target_whose_own_params_are_spoilt_cannot_be_run_at_all(operator: Client) -> None:
+def test_a_target_with_invalid_default_params_cannot_be_run(operator: Client) -> None:
     row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
     row.worker.params = ["no object"]
     row.worker.save()
@@ -366,7 +366,7 @@ def test_parameters_for_this_run_only(operator: Client) -> None:
     assert SchedulerExecution.objects.latest("id").params == {}
 
 
-def test_both_ways_of_writing_edited_run_nothing(operator: Client) -> None:
+def test_editing_both_the_inputs_and_the_json_runs_nothing(operator: Client) -> None:
     row = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
     asked = {"params.for": "worker/tests.typed", "params.field.since_days": "8", "params.was": '{"since_days": 3}'}
     response = operator.post(run_address(row), {**asked, "params": '{"since_days": 9}'})

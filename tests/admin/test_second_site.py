@@ -17,8 +17,8 @@ from tests.factories import WorkerFactory
 
 pytestmark = pytest.mark.slow
 
-AWAY = re.compile(r"(?<![\w/.-])/admin/[^\s\"'<>\\]*")
-"""A regular expression that finds URLs of the default site in HTML, JSON and headers."""
+DEFAULT_SITE_URL = re.compile(r"(?<![\w/.-])/admin/[^\s\"'<>\\]*")
+"""A regular expression that matches a URL of the default site in HTML, JSON or a header."""
 
 
 @pytest.fixture
@@ -35,19 +35,19 @@ def addresses(rows: Rows) -> list[Address]:
     return [address for address in every_address(rows, "ops") if address.own]
 
 
-def leads(response: Any) -> str:
+def urls_text(response: Any) -> str:
     """Return the parts of a response that can hold URLs: the redirect's target and the body."""
     return f"{response.get('Location', '')} {text_of(response)}"
 
 
-def test_no_page_leads_away(editor: Client, addresses: list[Address]) -> None:
+def test_no_page_links_to_the_default_site(editor: Client, addresses: list[Address]) -> None:
     grouped = "/ops/scheduling/failedexecution/?group=error"
     found = dict[str, list[str]]()
     for path in [*(address.path for address in addresses), grouped]:
         with undone():
             response = editor.get(path)
-            text = leads(response)
-        found[path] = AWAY.findall(text)
+            text = urls_text(response)
+        found[path] = DEFAULT_SITE_URL.findall(text)
         if response.status_code == 200 and "<body" in text:
             assert "/ops/" in text, path
     assert {path: away for path, away in found.items() if away} == {}
@@ -55,7 +55,7 @@ def test_no_page_leads_away(editor: Client, addresses: list[Address]) -> None:
     assert len(found) > 100
 
 
-def test_no_button_leads_away(editor: Client, rows: Rows, addresses: list[Address]) -> None:
+def test_no_button_leads_to_the_default_site(editor: Client, rows: Rows, addresses: list[Address]) -> None:
     typed = {
         **TYPED,
         "scheduling_scheduler_add": {"worker": str(WorkerFactory().pk), "schedule": "0 9 * * *"},
@@ -67,20 +67,20 @@ def test_no_button_leads_away(editor: Client, rows: Rows, addresses: list[Addres
         assert post.path.startswith("/ops/"), key
         with undone():
             response = editor.post(post.path, post.data)
-            assert AWAY.findall(leads(response)) == [], key
+            assert DEFAULT_SITE_URL.findall(urls_text(response)) == [], key
             if response.status_code == 302:  # the next page links to the new row
-                assert AWAY.findall(leads(editor.get(response["Location"]))) == [], key
+                assert DEFAULT_SITE_URL.findall(urls_text(editor.get(response["Location"]))) == [], key
 
 
 def test_the_default_site_keeps_its_own_addresses(editor: Client, rows: Rows) -> None:
     for site in ("ops", "admin", "ops"):
         response = editor.get(f"/{site}/scheduling/schedulerexecution/")
         assert f'href="/{site}/scheduling/scheduler/{rows["scheduler"][0].pk}/change/"' in response.content.decode()
-        # `execution_url` is called outside a request here, so the function returns a URL of the default site.
+        # Outside a request, `execution_url` returns a URL of the default site.
         assert execution_url(1) == "/admin/scheduling/schedulerexecution/1/change/"
 
 
-def test_an_error_forgets_the_site(rows: Rows) -> None:
+def test_after_an_error_urls_belong_to_the_default_site(rows: Rows) -> None:
     def fails() -> None:
         with addresses_on("ops"):
             assert execution_url(1) == "/ops/scheduling/schedulerexecution/1/change/"

@@ -27,14 +27,14 @@ def form_errors(response: Any) -> dict[str, list[str]]:
     return {name: list(texts) for name, texts in response.context["adminform"].form.errors.items()}
 
 
-def test_the_list_says_which_code_is_here(viewer: Client) -> None:
+def test_the_list_says_which_code_is_registered(viewer: Client) -> None:
     WorkerFactory(name="tests.absent")
     page = viewer.get(f"{WORKERS}?q=tests").content.decode()
     assert page.count("not registered") == 1
     assert "Does nothing." in page
 
 
-def test_the_form_shows_the_code_its_words_and_its_parameters(editor: Client) -> None:
+def test_the_form_shows_the_codes_description_and_parameters(editor: Client) -> None:
     page = editor.get(change(Worker.objects.get(name="tests.typed"))).content.decode()
     for text in ("registered", "Needs params that fit.", "<code>since_days</code>", "integer, from 1, to 90"):
         assert text in page, text
@@ -42,7 +42,7 @@ def test_the_form_shows_the_code_its_words_and_its_parameters(editor: Client) ->
     assert "until code of this name is deployed" in absent
 
 
-def test_the_name_is_chosen_once(editor: Client) -> None:
+def test_the_name_cannot_be_changed(editor: Client) -> None:
     row = Worker.objects.get(name="tests.typed")
     values = {"name": "tests.noop2", "title": "Typed", "description": "", "params": '{"since_days": 7}'}
     assert editor.post(change(row), values).status_code == 302
@@ -57,7 +57,7 @@ def test_the_name_is_chosen_once(editor: Client) -> None:
     ("params", "sentence"),
     [('{"since_days": 91}', "since_days: "), ("{", "This is not JSON"), ('{"x": NaN}', "no number NaN")],
 )
-def test_defaults_must_fit_the_code(editor: Client, params: str, sentence: str) -> None:
+def test_default_params_must_fit_the_params_model(editor: Client, params: str, sentence: str) -> None:
     row = Worker.objects.get(name="tests.typed")
     response = editor.post(change(row), {"title": "", "description": "", "params": params})
     assert sentence in form_errors(response)["params"][0]
@@ -65,7 +65,7 @@ def test_defaults_must_fit_the_code(editor: Client, params: str, sentence: str) 
     assert row.params == {}
 
 
-def test_a_required_parameter_may_be_left_to_the_schedules(editor: Client) -> None:
+def test_default_params_may_lack_a_required_parameter(editor: Client) -> None:
     row = Worker.objects.get(name="run_command")
     assert editor.post(change(row), {"title": "", "description": "", "params": "{}"}).status_code == 302
 
@@ -86,7 +86,7 @@ def test_a_worker_with_schedules_cannot_be_deleted(editor: Client) -> None:
     assert Worker.objects.filter(pk=row.pk).exists()
 
 
-def test_a_reminders_recipients_are_addresses(editor: Client) -> None:
+def test_the_recipients_of_a_reminder_are_email_addresses(editor: Client) -> None:
     address = reverse("admin:scheduling_reminder_add")
     values = {"name": "stand-up", "subject": "Now", "body": "", "params": "", "recipients": "a@example.com\n<b>\n"}
     assert form_errors(editor.post(address, values)) == {"recipients": ["Not an e-mail address: “<b>”."]}
@@ -117,7 +117,7 @@ def test_processes_are_alive_silent_or_stopped(viewer: Client) -> None:
     ]
 
 
-def test_a_process_that_says_nonsense_is_shown(viewer: Client) -> None:
+def test_a_process_with_invalid_info_is_shown(viewer: Client) -> None:
     row = ProcessFactory(info=["<script>"], host="<b>")
     for address in (PROCESSES, reverse("admin:scheduling_process_change", args=[row.pk])):
         page = viewer.get(address).content.decode()

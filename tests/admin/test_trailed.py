@@ -1,4 +1,7 @@
-"""The log records the values of a row that a user adds, changes or deletes. Secrets are hidden, long values are cut."""
+"""The admin log records the values of each row that a user adds, changes or deletes.
+
+Secrets are hidden, and long values are cut.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +38,7 @@ class Orders(BaseModel):
     token: SecretStr = SecretStr("")
 
 
-def test_a_deleted_schedule_can_be_made_again_from_its_entry(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_entry_of_a_deleted_schedule_has_all_values(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     handler = registry.Handler("worker", "tests.orders", lambda params: None, params=Orders)
     monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
     worker = WorkerFactory(name="tests.orders", title="Orders")
@@ -54,7 +57,7 @@ def test_a_deleted_schedule_can_be_made_again_from_its_entry(editor: Client, mon
     assert 'params.token: "••••••" -> (empty)' in said
 
 
-def test_the_lists_action_leaves_as_much(editor: Client) -> None:
+def test_the_delete_action_of_a_list_logs_the_values(editor: Client) -> None:
     rows = [ReminderFactory(subject=f"Subject {number}", body="b" * 100_000) for number in range(2)]
     address = reverse("admin:scheduling_reminder_changelist")
     data = {"action": "delete_selected", "_selected_action": [row.pk for row in rows], "post": "yes"}
@@ -65,14 +68,14 @@ def test_the_lists_action_leaves_as_much(editor: Client) -> None:
     assert max(map(len, said)) < 1_000
 
 
-def test_an_added_row_says_with_what(editor: Client) -> None:
+def test_the_entry_of_an_added_row_has_its_values(editor: Client) -> None:
     data = {"name": "stand-up", "subject": "Now", "body": "", "recipients": "a@example.com", "params": "{}"}
     assert editor.post(reverse("admin:scheduling_reminder_add"), data).status_code == 302
     entry = LogEntry.objects.get(action_flag=ADDITION)
     assert entry_line(entry).startswith("name: (empty) -> stand-up; subject: (empty) -> Now; ")
 
 
-def test_a_reports_edit_says_old_and_new(editor: Client) -> None:
+def test_the_entry_of_a_changed_report_has_old_and_new_values(editor: Client) -> None:
     row = ReportFactory(title="Totals")
     address = reverse("admin:cron_reports_report_change", args=[row.pk])
     assert editor.post(address, {"title": "Sums", "description": "", "params": "{}"}).status_code == 302
@@ -80,7 +83,7 @@ def test_a_reports_edit_says_old_and_new(editor: Client) -> None:
     assert "Totals" in editor.get(reverse("admin:cron_reports_report_history", args=[row.pk])).content.decode()
 
 
-def test_nothing_changed_is_said(editor: Client) -> None:
+def test_the_entry_of_an_unchanged_row_says_so(editor: Client) -> None:
     row = ReportFactory(title="Totals")
     address = reverse("admin:cron_reports_report_change", args=[row.pk])
     assert editor.post(address, {"title": "Totals", "description": "", "params": "{}"}).status_code == 302

@@ -34,13 +34,13 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture(autouse=True)
 def broker_not_asked_yet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Delete the broker's last answer from the cache. Without this, the pages would reuse the answer for 10 s."""
+    """Delete the broker's last answer from the cache. Otherwise the pages would reuse this answer for 10 s."""
     monkeypatch.setattr(surroundings, "_broker_said", (0.0, ""))
 
 
 @pytest.fixture
 def consumer(commands: Commands) -> Any:
-    """Provide a consumer that runs as a real process."""
+    """A consumer that runs as a real process."""
     process = commands.start("run_worker", "--concurrency", "3")
     commands.ready(process)
     return process
@@ -48,7 +48,7 @@ def consumer(commands: Commands) -> Any:
 
 @pytest.fixture
 def later() -> Iterator[Any]:
-    """Return a function that moves this process's clock forward. The clock continues from the new time."""
+    """A function that moves the clock of the test process forward. The clock continues from the new time."""
     travels: list[time_machine.travel] = []
 
     def travel(**by: float) -> datetime:
@@ -69,7 +69,7 @@ def text_of(client: Client, address: str) -> str:
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))
 
 
-def lead(client: Client, row: SchedulerExecution) -> str:
+def explanation(client: Client, row: SchedulerExecution) -> str:
     """Return the explanation below the state on the execution's page."""
     response = client.get(page_of(row))
     assert response.status_code == 200
@@ -95,14 +95,14 @@ def until(row: SchedulerExecution, *states: str) -> SchedulerExecution:
     return row
 
 
-def one(handler: str, **columns: Any) -> SchedulerExecution:
-    """Return an execution that waits for a consumer. The handler's retry policy applies to the execution."""
+def waiting_execution(handler: str, **columns: Any) -> SchedulerExecution:
+    """Return an execution of this handler that waits for a consumer. `columns` are columns of its schedule."""
     params = columns.pop("params", {})
     row = ManualExecutionFactory(scheduler=SchedulerFactory(rare=True, handler=handler, **columns), params=params)
     return row
 
 
-# --- 1 to 3: nothing ran ----------------------------------------------------------------------------
+# --- nothing ran ------------------------------------------------------------------------------------
 
 
 def test_paused(operator: Client) -> None:
@@ -123,7 +123,9 @@ def test_paused_after_it_had_fallen_due(operator: Client) -> None:
     claim_due(clock.now(), embedded=True)
     skipped = SchedulerExecution.objects.get()
     assert skipped.state == "skipped"
-    assert lead(operator, skipped) == ("It was switched off after it had fallen due and before a producer claimed it.")
+    assert explanation(operator, skipped) == (
+        "It was switched off after it had fallen due and before a producer claimed it."
+    )
 
 
 def test_missed(operator: Client) -> None:
@@ -137,37 +139,39 @@ def test_missed(operator: Client) -> None:
     missed, ran = SchedulerExecution.objects.order_by("pk")
     assert (missed.state, ran.state) == ("skipped", "queued")
     assert re.fullmatch(
-        r"Missed 3 occurrences from .* 21:00 to .* 23:00 UTC: no producer was running\.", lead(operator, missed)
-    ), lead(operator, missed)
+        r"Missed 3 occurrences from .* 21:00 to .* 23:00 UTC: no producer was running\.", explanation(operator, missed)
+    ), explanation(operator, missed)
 
 
-# --- 4 and 5: claimed but not published -------------------------------------------------------------
+# --- claimed but not published ----------------------------------------------------------------------
 
 
 @pytest.fixture
-def closed() -> Iterator[str]:
-    """Provide the URL of a broker that refuses connections. The port stays bound, so no process can listen on it."""
+def closed_broker() -> Iterator[str]:
+    """The URL of a broker that refuses connections. The port stays bound, so no other process can use the port."""
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         yield f"amqp://guest:hush@127.0.0.1:{taken.getsockname()[1]}/"
 
 
 @pytest.fixture
-def unpublished(commands: Commands, settings: Any, closed: str) -> Any:
-    """Provide an execution that a real producer claimed while the producer could not reach its broker."""
-    settings.BROKER_URL = closed
+def unpublished(commands: Commands, settings: Any, closed_broker: str) -> Any:
+    """An execution that is claimed but not published, because the producer could not reach its broker."""
+    settings.BROKER_URL = closed_broker
     due(SchedulerFactory(rare=True), clock.now() - timedelta(seconds=1))
-    commands.start("run_scheduler", BROKER_URL=closed)
+    commands.start("run_scheduler", BROKER_URL=closed_broker)
     wait_for(SchedulerExecution.objects.filter(state="claimed").exists, "a claim")
     return SchedulerExecution.objects.order_by("pk")[0]
 
 
-def test_the_broker_is_down(unpublished: SchedulerExecution, operator: Client, later: Any, closed: str) -> None:
-    assert lead(operator, unpublished).startswith(f"It is claimed by {unpublished.container_id} and waits for the")
+def test_the_broker_is_down(unpublished: SchedulerExecution, operator: Client, later: Any, closed_broker: str) -> None:
+    assert explanation(operator, unpublished).startswith(
+        f"It is claimed by {unpublished.container_id} and waits for the"
+    )
     later(seconds=11)
-    said = lead(operator, unpublished)
+    said = explanation(operator, unpublished)
     assert "The broker cannot be used: " in said
-    assert closed.split("@")[1].rstrip("/") in said
+    assert closed_broker.split("@")[1].rstrip("/") in said
     assert "It is published by itself once the broker is back." in said
     assert "hush" not in said
     assert "No producer is alive" not in said
@@ -180,7 +184,7 @@ def test_claimed_by_a_process_that_died(
     (producer,) = commands.started
     commands.stop(producer, signal.SIGKILL)
     later(minutes=5)
-    said = lead(operator, unpublished)
+    said = explanation(operator, unpublished)
     assert f"The producer {unpublished.container_id} died before that: its last sign was " in said
     assert "No producer is alive to move it on: start one with manage.py run_scheduler." in said
 
@@ -191,86 +195,88 @@ def test_claimed_by_a_process_that_was_stopped(
     (producer,) = commands.started
     commands.stop(producer)
     later(seconds=30)
-    said = lead(operator, unpublished)
+    said = explanation(operator, unpublished)
     assert f"The producer {unpublished.container_id} was stopped before that; another one publishes it." in said
 
 
-# --- 6 to 11: an attempt ended ----------------------------------------------------------------------
+# --- an attempt failed, or an operator cancelled the execution --------------------------------------
 
 
 def test_waiting_for_its_retry(consumer: Any, operator: Client) -> None:
-    row = until(one("tests.fail", retry_delay_ms=60_000), "retrying")
+    row = until(waiting_execution("tests.fail", retry_delay_ms=60_000), "retrying")
     assert re.fullmatch(
         r"Attempt 1 did not succeed: RuntimeError: cannot reach the service, attempt 1\. "
         r"Retry 1 of 2\. It is due in (1 min|\d+ s)\.",
-        lead(operator, row),
-    ), lead(operator, row)
+        explanation(operator, row),
+    ), explanation(operator, row)
     assert "waits 1 min before the next attempt until in " in text_of(operator, page_of(row))
 
 
 def test_timed_out(consumer: Any, operator: Client) -> None:
-    row = until(one("tests.hang"), "failed")
-    assert lead(operator, row).startswith(
+    row = until(waiting_execution("tests.hang"), "failed")
+    assert explanation(operator, row).startswith(
         "Attempt 1 did not succeed: TimedOut: It ran longer than its time limit of 1 s and was ended."
     )
     assert "signal SIGKILL" in text_of(operator, page_of(row))  # the handler ignored SIGTERM
 
 
 def test_killed(consumer: Any, operator: Client) -> None:
-    row = until(one("tests.die", max_retries=0), "failed")
-    assert lead(operator, row).startswith(
+    row = until(waiting_execution("tests.die", max_retries=0), "failed")
+    assert explanation(operator, row).startswith(
         "Attempt 1 did not succeed: Crashed: The child process was ended by signal 9 (KILL; often the kernel, out of"
     )
 
 
 def test_killed_with_its_consumer(consumer: Any, commands: Commands, operator: Client, later: Any) -> None:
-    row = until(one("tests.mark", params={"seconds": 600}, max_retries=0), "running")
+    row = until(waiting_execution("tests.mark", params={"seconds": 600}, max_retries=0), "running")
     commands.stop(consumer, signal.SIGKILL)
     now = later(seconds=60)
-    said = lead(operator, row)
+    said = explanation(operator, row)
     assert re.match(rf"Attempt 1 ran in {row.consumer}; its lease ended .* ago, and a producer will end it\.", said)
     assert "No producer is alive to move it on" in said
     sweep(DatabaseBroker(), now)
-    assert lead(operator, until(row, "failed")).startswith(
+    assert explanation(operator, until(row, "failed")).startswith(
         "Attempt 1 did not succeed: Crashed: Its consumer stopped renewing the lease: the process or its machine died"
     )
 
 
 def test_cancelled_while_it_ran(consumer: Any, operator: Client) -> None:
-    row = until(one("tests.mark", params={"seconds": 600}), "running")
+    row = until(waiting_execution("tests.mark", params={"seconds": 600}), "running")
     operator.post(page_of(row, "cancel"))
-    assert lead(operator, until(row, "cancelled")) == "Cancelled by operator."
+    assert explanation(operator, until(row, "cancelled")) == "Cancelled by operator."
     assert "attempt 1 cancelled" in text_of(operator, page_of(row))
 
 
 def test_cancelled_while_it_waited(operator: Client) -> None:
     row = run_now(SchedulerFactory(rare=True), DatabaseBroker())
     operator.post(page_of(row, "cancel"))
-    assert lead(operator, until(row, "cancelled")) == "Cancelled by operator."
+    assert explanation(operator, until(row, "cancelled")) == "Cancelled by operator."
     assert "It never started." in text_of(operator, page_of(row))
 
 
 def test_its_handler_is_missing(consumer: Any, operator: Client) -> None:
     Worker.objects.create(name="gone.worker")
-    row = until(one("gone.worker", max_retries=0), "failed")
-    said = lead(operator, row)
+    row = until(waiting_execution("gone.worker", max_retries=0), "failed")
+    said = explanation(operator, row)
     assert "gone.worker" in said
     assert "registered" in said
 
 
 def test_its_parameters_are_invalid(consumer: Any, operator: Client) -> None:
-    row = until(one("tests.typed", params={"since_days": 900}), "failed")
-    said = lead(operator, row)
+    row = until(waiting_execution("tests.typed", params={"since_days": 900}), "failed")
+    said = explanation(operator, row)
     assert "since_days: Input should be less than or equal to 90" in said
     assert "The error says that a retry cannot help." in said
 
 
-# --- 12: an operator cancelled the execution --------------------------------------------------------
+# --- an operator discarded the execution ------------------------------------------------------------
 
 
 def test_discarded(consumer: Any, operator: Client) -> None:
-    row = until(one("tests.never_again"), "failed")
-    assert "NonRetryableError: the account is closed. The error says that a retry cannot help." in lead(operator, row)
+    row = until(waiting_execution("tests.never_again"), "failed")
+    assert "NonRetryableError: the account is closed. The error says that a retry cannot help." in explanation(
+        operator, row
+    )
     operator.post(
         reverse("admin:scheduling_failedexecution_changelist"),
         {
@@ -278,13 +284,15 @@ def test_discarded(consumer: Any, operator: Client) -> None:
             "reason": "closed on purpose",
         },
     )  # fmt: skip
-    assert lead(operator, until(row, "discarded")) == "Discarded by operator: closed on purpose"
+    assert explanation(operator, until(row, "discarded")) == "Discarded by operator: closed on purpose"
     assert "the account is closed" in text_of(operator, page_of(row))
 
 
-def test_what_is_alive_is_not_blamed(unpublished: SchedulerExecution, operator: Client, settings: Any) -> None:
+def test_a_producer_that_is_alive_is_not_called_dead(
+    unpublished: SchedulerExecution, operator: Client, settings: Any
+) -> None:
     del settings.BROKER_URL
     assert Process.objects.filter(kind="producer", stopped_at=None).count() == 1
-    said = lead(operator, unpublished)
+    said = explanation(operator, unpublished)
     for word in ("died", "stopped", "cannot be used", "No producer"):
         assert word not in said

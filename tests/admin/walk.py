@@ -1,6 +1,6 @@
 """Press every button of the admin once, as a browser does.
 
-Keep the posted data, so that a test can post the same data as another user.
+The posted data is kept, so that a test can post it again while another user is logged in.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STEPS = 4
 """The maximum number of POSTs for one button: the form, the confirmation page and further confirmations."""
 
 FILLED = {"reason": "it is known", "description": "described anew", "subject": "Another one"}
-"""The text that is typed into a field of any form, by field name."""
+"""The texts that are typed into the fields of every form. Each key is the name of a field."""
 
 PARAMS = {"params.field.since_days": "7"}
 
@@ -34,7 +34,7 @@ TYPED: dict[str, dict[str, Any]] = {
     "scheduling_schedulerexecution_edit_rerun": PARAMS,
     "scheduling_failedexecution_edit": PARAMS,
 }
-"""The text that is typed into the fields of one form only. Each key is the name of that form's URL pattern."""
+"""The texts that are typed into the fields of certain forms only. Each key is the name of a form's URL pattern."""
 
 NOT_PRESSED = {"_addanother", "_continue", "_saveasnew", "_popup"}
 """Buttons that are not pressed, because they post the same form as another button."""
@@ -65,10 +65,10 @@ def undone() -> Iterator[None]:
 def press_all(
     client: Client, addresses: Sequence[Address], filled: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[Post, dict[str, Any]]]:
-    """Press every button. Return each POST that changes rows, and the changes that the POST makes.
+    """Press every button. Return every POST that changes rows, together with the changed rows.
 
     Args:
-        filled: the text for the fields of single forms. Each key is the name of a form's URL pattern.
+        filled: further texts for the fields of certain forms. Each key is the name of a form's URL pattern.
     """
     found: dict[str, tuple[Post, dict[str, Any]]] = {}
     seen: set[str] = set()
@@ -84,7 +84,7 @@ def press_all(
 
 
 def text_of(response: Any) -> str:
-    """Return a response's text. A streamed response (a download) is read to its end, so that its file is closed."""
+    """Return a response's text. A download is read to its end, so that its file is closed."""
     return (b"".join(response.streaming_content) if response.streaming else response.content).decode("utf-8", "replace")
 
 
@@ -134,7 +134,7 @@ def _posts(path: str, page: str, typed: Mapping[str, Any]) -> Iterator[Post]:
 
 
 def _choices(controls: Sequence[Tag], pressed: str) -> Iterator[dict[str, Any]]:
-    """Yield the data that chooses an action, once for each action of a list page. Without actions, yield {} once."""
+    """Yield the form data that selects an action, once for each action. Without a choice of actions, yield {} once."""
     select = next((field for field in controls if field.name == "select" and field.get("name") == "action"), None)
     if select is None or pressed == "action":
         yield {}

@@ -1,4 +1,4 @@
-"""Fixtures for the dashboard's tests: clients with different permissions, and requests for one part of the page."""
+"""Fixtures for the dashboard's tests: clients with different permissions, and requests for a part of the page."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ PAGE = "/admin/scheduling/dashboard/"
 
 
 def address(part: str) -> str:
-    """Return the address from which the dashboard's script reloads this part of the page."""
+    """Return the URL from which the dashboard's script reloads this part of the page."""
     return reverse("admin:scheduling_dashboard_part", args=[part])
 
 

@@ -18,7 +18,7 @@ ADDRESSES = [PAGE, *(f"{PAGE}part/{name}/" for name in PARTS)]
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_without_its_permission_neither_page_nor_part_is_shown(
+def test_page_and_parts_need_the_dashboard_permission(
     no_rights: Client, watcher: Client, client: Client, path: str
 ) -> None:
     assert no_rights.get(path).status_code == 403
@@ -27,7 +27,7 @@ def test_without_its_permission_neither_page_nor_part_is_shown(
 
 
 @pytest.mark.parametrize("path", ADDRESSES)
-def test_nothing_can_be_posted_to_it(editor: Client, path: str) -> None:
+def test_the_dashboard_accepts_no_post(editor: Client, path: str) -> None:
     assert editor.post(path).status_code == 405
 
 
@@ -35,12 +35,12 @@ def test_an_unknown_part_is_not_found(viewer: Client) -> None:
     assert viewer.get(f"{PAGE}part/secrets/").status_code == 404
 
 
-def test_it_stands_in_the_sidebar_for_those_who_may_see_it(viewer: Client, no_rights: Client) -> None:
+def test_the_sidebar_links_to_the_dashboard_only_with_permission(viewer: Client, no_rights: Client) -> None:
     assert f'href="{PAGE}"' in viewer.get("/admin/").content.decode()
     assert f'href="{PAGE}"' not in no_rights.get("/admin/").content.decode()
 
 
-def test_an_editor_finds_nothing_to_add_change_or_delete(editor: Client) -> None:
+def test_the_dashboard_has_no_pages_for_rows(editor: Client) -> None:
     for path in ("add/", "1/change/", "1/delete/", "1/history/"):
         assert editor.get(PAGE + path).status_code == 404
 
@@ -72,7 +72,7 @@ def test_run_now_from_the_dashboard_ignores_a_second_click(operator: Client) -> 
     assert SchedulerExecution.objects.filter(scheduler=row).count() == 1
 
 
-def test_an_operator_pauses_and_resumes_from_here(operator: Client) -> None:
+def test_an_operator_pauses_and_resumes_from_the_dashboard(operator: Client) -> None:
     row = SchedulerFactory()
     page = operator.get(address("schedules")).content.decode()
     pause = re.search(rf'href="(/admin/scheduling/scheduler/{row.pk}/pause/\?back=dashboard)"', page)
@@ -94,13 +94,13 @@ def test_each_form_carries_a_csrf_token(operator: Client) -> None:
     assert page.count("<form") == page.count("csrfmiddlewaretoken") > 0
 
 
-def test_an_operator_finds_the_way_to_cancel_what_runs(operator: Client) -> None:
+def test_a_running_execution_links_to_its_cancel_page(operator: Client) -> None:
     row = SchedulerExecutionFactory(running=True)
     assert f"/admin/scheduling/schedulerexecution/{row.pk}/cancel/" in operator.get(address("running")).content.decode()
 
 
 @pytest.mark.django_db
-def test_dumpdata_passes_over_the_model_without_a_table() -> None:
+def test_dumpdata_skips_the_model_without_a_table() -> None:
     call_command("dumpdata", "scheduling", stdout=io.StringIO())
 
 

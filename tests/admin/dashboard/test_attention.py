@@ -1,4 +1,4 @@
-"""The part "Needs attention" of the dashboard shows each kind of finding. Without findings, this part is empty."""
+"""Tests of the dashboard's part "Needs attention", which shows each kind of finding. It is empty without findings."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ NO_CONSUMER = "No consumer is alive: what is claimed waits."
 
 
 def problems(context: Context) -> dict[str, list[str]]:
-    """Return the names of the affected rows for each finding that the part shows."""
+    """Return the findings that the part shows. Each finding maps to the names of the affected rows."""
     return {
         problem["finding"].seen: [name for _address, name, _about in problem["rows"]]
         for problem in context("attention")["problems"]
     }
 
 
-def test_when_all_is_well_nothing_is_said(context: Context, viewer: Client, at_work: None) -> None:
+def test_the_part_is_empty_without_findings(context: Context, viewer: Client, at_work: None) -> None:
     SchedulerExecutionFactory(succeeded=True)
     assert problems(context) == {}
     assert viewer.get(address("attention")).content.decode().strip() == ""
@@ -53,14 +53,14 @@ def test_a_silent_process_is_named_for_a_day(context: Context, at_work: None) ->
     assert problems(context) == {}
 
 
-def test_a_standalone_schedule_wants_a_standalone_consumer(context: Context, at_work: None) -> None:
+def test_a_standalone_schedule_needs_a_standalone_consumer(context: Context, at_work: None) -> None:
     SchedulerFactory(stay_alive=True)
     assert problems(context) == {"No standalone consumer is alive. Active schedules that need one: 1.": []}
     ProcessFactory(info={"queue": "standalone"})
     assert problems(context) == {}
 
 
-def test_overdue_is_a_minute_late(context: Context, at_work: None) -> None:
+def test_a_schedule_is_overdue_after_one_minute(context: Context, at_work: None) -> None:
     late, fresh = SchedulerFactory(), SchedulerFactory()
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(seconds=90))
     Scheduler.objects.filter(pk=fresh.pk).update(next_run_at=clock.now() - timedelta(seconds=5))
@@ -87,7 +87,9 @@ def test_an_active_schedule_without_a_next_run(context: Context, at_work: None) 
 
 
 @pytest.mark.parametrize(("outcomes", "said"), [("sfff", True), ("fffs", False), ("ffsf", False), ("ffrf", True)])
-def test_failing_is_three_in_a_row(context: Context, at_work: None, outcomes: str, said: bool) -> None:
+def test_a_schedule_is_failing_after_three_failures_in_a_row(
+    context: Context, at_work: None, outcomes: str, said: bool
+) -> None:
     row = SchedulerFactory()
     traits = {"s": "succeeded", "f": "failed", "r": "running"}
     for outcome in outcomes:
@@ -104,14 +106,14 @@ def test_a_target_without_code(context: Context, at_work: None, columns: dict[st
     assert problems(context) == {"Active schedules whose code is not registered here: 1.": [row.description]}
 
 
-def test_a_queue_grows_when_its_oldest_waits_five_minutes(context: Context, at_work: None) -> None:
+def test_a_queue_is_shown_when_its_oldest_run_has_waited_five_minutes(context: Context, at_work: None) -> None:
     row = SchedulerExecutionFactory()
     assert problems(context) == {}
     SchedulerExecution.objects.filter(pk=row.pk).update(wake_at=clock.now() - timedelta(minutes=6))
     assert list(problems(context)) == ["Runs waiting in the queue “main”: 1, the oldest for 6 min."]
 
 
-def test_a_few_are_named_and_the_others_counted(context: Context, viewer: Client, at_work: None) -> None:
+def test_five_rows_are_named_and_the_others_are_counted(context: Context, viewer: Client, at_work: None) -> None:
     for _number in range(8):
         SchedulerFactory()
     Scheduler.objects.filter(description__startswith="Schedule").update(next_run_at=None)
@@ -120,7 +122,7 @@ def test_a_few_are_named_and_the_others_counted(context: Context, viewer: Client
     assert "and 3 more" in viewer.get(address("attention")).content.decode()
 
 
-def test_the_number_of_queries_does_not_follow_the_trouble(
+def test_the_number_of_queries_does_not_grow_with_the_findings(
     context: Context, django_assert_max_num_queries: Any
 ) -> None:
     for _number in range(12):

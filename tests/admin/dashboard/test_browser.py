@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def said() -> list[str]:
-    """A list of console messages and uncaught errors. Every test checks at its end that the list is empty."""
+    """The console messages and uncaught errors of the page. The fixture `page` checks that there are none."""
     return []
 
 
@@ -38,8 +38,7 @@ def page(browser: Any, live_server: Any, said: list[str]) -> Iterator[Any]:
     opened.on("pageerror", lambda error: said.append(str(error)))
     opened.goto(live_server.url + PAGE)
     yield opened
-    # Closing the window aborts its open requests. The errors of aborted requests are not faults of
-    # the page, so these errors do not count.
+    # Closing the window aborts open requests. The list is copied before, because an aborted request is not a fault.
     heard = list(said)
     opened.unroute_all(behavior="ignoreErrors")
     context.unroute_all(behavior="ignoreErrors")
@@ -63,7 +62,7 @@ def wait_for_tile(page: Any, number: int, value: str) -> None:
 
 
 @pytest.mark.usefixtures("_rows")
-def test_every_part_is_there_and_the_console_is_silent(page: Any) -> None:
+def test_every_part_is_shown(page: Any) -> None:
     for name in ("Needs attention", "Running", "Last 7 days", "Next 60 minutes", "Schedules"):
         assert page.get_by_role("heading", name=name, exact=True).count() == 1, name
     assert page.get_by_role("link", name="Failed").first.is_visible()
@@ -81,7 +80,7 @@ def test_parts_are_refreshed_and_a_screen_reader_hears_the_counts(page: Any) -> 
 
 
 @pytest.mark.usefixtures("_rows")
-def test_focus_stays_where_it_was(page: Any) -> None:
+def test_a_refresh_keeps_the_focus(page: Any) -> None:
     tile = "document.querySelectorAll('.dash-tile')[3]"
     page.evaluate(f"{tile}.focus(); {tile}.dataset.old = 'yes'")
     page.wait_for_function(f"() => !{tile}.dataset.old")
@@ -89,7 +88,7 @@ def test_focus_stays_where_it_was(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("_rows")
-def test_it_is_switched_off_and_stays_so(page: Any) -> None:
+def test_refreshing_stays_off_after_a_reload(page: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/part/" in request.url else None)
     page.get_by_role("button", name="Refreshing: on").click()
@@ -104,7 +103,7 @@ def test_it_is_switched_off_and_stays_so(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("_rows")
-def test_a_hidden_tab_asks_for_nothing(page: Any) -> None:
+def test_a_hidden_tab_sends_no_requests(page: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/part/" in request.url else None)
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
@@ -115,14 +114,14 @@ def test_a_hidden_tab_asks_for_nothing(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("_rows")
-def test_who_is_signed_out_is_told_so(page: Any) -> None:
+def test_a_signed_out_user_sees_a_message(page: Any) -> None:
     page.context.clear_cookies()
     page.wait_for_function("() => document.querySelector('[data-poll-status]').textContent.includes('signed out')")
     assert page.get_by_role("button", name="Refreshing: off").is_visible()
 
 
 @pytest.mark.usefixtures("_rows")
-def test_run_now_runs(page: Any) -> None:
+def test_the_run_button_creates_an_execution(page: Any) -> None:
     before = clock.now()
     page.get_by_role("button", name="Run Schedule").first.click()
     page.wait_for_url("**/schedulerexecution/*/change/")

@@ -26,7 +26,7 @@ def tile(context: Context, name: str) -> Any:
     return next(SimpleNamespace(**tile) for tile in context("tiles")["tiles"] if tile["name"] == name)
 
 
-def test_tiles_count_what_they_link_to(context: Context, viewer: Client) -> None:
+def test_tiles_show_counts_and_link_to_pages(context: Context, viewer: Client) -> None:
     row = SchedulerFactory()
     for trait, number in (("claimed", 1), ("running", 2), ("retrying", 3), ("failed", 4), ("succeeded", 5)):
         for _each in range(number):
@@ -58,7 +58,7 @@ def test_processes_are_alive_or_silent(context: Context) -> None:
     assert (tile(context, "Consumers").note, tile(context, "Consumers").tone) == ("alive, 1 silent", "warn")
 
 
-def test_lag_is_of_first_attempts_of_the_last_hour(context: Context) -> None:
+def test_lag_counts_only_first_attempts_of_the_last_hour(context: Context) -> None:
     now = clock.now()
     for lag in range(1, 21):
         SchedulerExecutionFactory(succeeded=True, scheduled_at=now - timedelta(seconds=60 + lag),
@@ -111,7 +111,7 @@ def test_schedules_are_paged_and_the_paused_come_last(context: Context, viewer: 
     assert viewer.get(PAGE, {"p": "nonsense"}).status_code == 200
 
 
-def test_running_is_compared_with_what_it_usually_takes(context: Context) -> None:
+def test_a_running_execution_is_compared_with_the_usual_duration(context: Context) -> None:
     row, now = SchedulerFactory(), clock.now()
     for _number in range(20):
         SchedulerExecutionFactory(
@@ -139,7 +139,7 @@ def test_timeline_shows_the_next_hour_in_order_up_to_its_limit() -> None:
     assert (len(runs), more) == (200, True)
 
 
-def test_an_empty_site_is_told_its_first_three_steps(viewer: Client, editor: Client) -> None:
+def test_an_empty_site_shows_the_first_three_steps(viewer: Client, editor: Client) -> None:
     page = viewer.get(PAGE).content.decode()
     assert "Your first schedule" in page
     assert "/admin/scheduling/scheduler/add/" not in page
@@ -163,7 +163,7 @@ def test_hostile_text_is_shown_as_text(editor: Client) -> None:
     assert "style=" not in page[page.index('id="content-main"') :]
 
 
-def test_the_number_of_queries_does_not_follow_the_rows(viewer: Client, django_assert_max_num_queries: Any) -> None:
+def test_the_number_of_queries_does_not_grow_with_the_rows(viewer: Client, django_assert_max_num_queries: Any) -> None:
     for _number in range(20):
         row = SchedulerFactory(schedule="*/7 * * * *")
         for trait in ("succeeded", "failed", "running"):

@@ -1,4 +1,4 @@
-"""Tests of the dashboard's calculations: SVG pictures, percentiles, consecutive failures, and first primary keys."""
+"""Tests of the dashboard's calculations: SVG pictures, percentiles, consecutive failures, primary keys by time."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def test_failures_in_a_row(states: str, row: int) -> None:
     assert failures_in_a_row([ran(names[state]) for state in states]) == row
 
 
-def test_a_picture_is_well_formed_and_escapes_what_it_is_given() -> None:
+def test_a_picture_is_well_formed_and_escapes_text() -> None:
     evil = "<script>\"'&"
     bar = svg.link(f"/?a={evil}", evil, svg.rect(1, 2.5, 3, 4, "x", evil))
     text = svg.picture(10, 20, evil, [bar, svg.text(1, 1, evil), svg.meter(2.0, evil)], linked=True)
@@ -55,7 +55,7 @@ def test_a_picture_is_well_formed_and_escapes_what_it_is_given() -> None:
     assert ElementTree.fromstring(svg.picture(1, 1, "x", [])).get("role") == "img"  # noqa: S314
 
 
-def test_bars_fill_the_height_and_the_shortest_is_seen() -> None:
+def test_bars_fill_the_height_and_short_bars_stay_visible() -> None:
     assert svg.bars([10, 5, 0], 20) == [20, 10, 2]
     assert svg.bars([0, 0], 20) == [2, 2]
     assert svg.bars([], 20) == []
@@ -63,7 +63,7 @@ def test_bars_fill_the_height_and_the_shortest_is_seen() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kept", [1.0, 0.3, 0.01])
-def test_the_first_key_of_an_hour_is_found_whatever_retention_left(kept: float) -> None:
+def test_the_first_key_of_an_hour_is_found_after_retention(kept: float) -> None:
     row, chance = SchedulerFactory(), random.Random(5)
     rows = ManualExecutionFactory.bulk(2_000, scheduler=row)
     for number, execution in enumerate(rows):
@@ -77,12 +77,12 @@ def test_the_first_key_of_an_hour_is_found_whatever_retention_left(kept: float) 
 
 
 @pytest.mark.django_db
-def test_without_rows_there_is_nothing_to_find() -> None:
+def test_first_keys_are_zero_without_rows() -> None:
     assert first_keys.first_keys([NOON, NOON + timedelta(hours=1)]) == [0, 0]
 
 
 @pytest.mark.django_db
-def test_the_last_runs_are_the_newest_oldest_first(django_assert_num_queries: object) -> None:
+def test_last_runs_returns_the_newest_runs_in_order_of_their_keys(django_assert_num_queries: object) -> None:
     busy, idle, new = SchedulerFactory(), SchedulerFactory(), SchedulerFactory()
     rows = [SchedulerExecutionFactory(scheduler=busy, succeeded=True).pk for _ in range(7)]
     one = SchedulerExecutionFactory(scheduler=idle, succeeded=True).pk

@@ -1,5 +1,5 @@
-"""`manage.py load_demo` creates schedules that show a success, a retry, a failure and a long run. It also creates
-groups for users."""
+"""`manage.py load_demo` creates schedules that show a success, a retry, a failure and a long run. The command also
+creates groups for users."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from scheduling.models import Scheduler, Worker
 
 
 class Demo(NamedTuple):
-    """A demo schedule. The description identifies its row."""
+    """A demo schedule. The description identifies the schedule's row."""
 
     description: str
     schedule: str
@@ -78,7 +78,7 @@ def _make_review() -> Scheduler | None:
 
 
 def _missing(description: str, **columns: Any) -> Scheduler | None:
-    # Not get_or_create: an operator may have copied the schedule with its description.
+    # `get_or_create` would fail if an operator has copied the schedule: two rows would have this description.
     if Scheduler.objects.filter(description=description).exists():
         return None
     return Scheduler.objects.create(description=description, **columns)
