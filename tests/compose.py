@@ -15,19 +15,19 @@ _VALUE = re.compile(r"(?<!\$)\$\{(\w+)(?::-([^${}]*))?\}")
 
 
 def load() -> dict[str, Any]:
-    """Return the file's content with its YAML anchors resolved."""
+    """Return the content of docker-compose.yml."""
     yaml = pytest.importorskip("yaml", reason="PyYAML comes with the dev extra")
     found: dict[str, Any] = yaml.safe_load(FILE.read_text())
     return found
 
 
 def resolved(text: str) -> str:
-    """Replace every `${NAME:-default}` by its default."""
+    """Return the text with each `${NAME:-default}` replaced by its default."""
     return _VALUE.sub(lambda found: found.group(2) or "", text)
 
 
 def command(service: dict[str, Any]) -> list[str]:
-    """Return a service's command. Each variable is replaced by its default."""
+    """Return the words of a service's command. Each variable is replaced by its default."""
     return [resolved(word) for word in service["command"]]
 
 
@@ -50,7 +50,7 @@ def order(services: dict[str, Any]) -> list[str]:
 
 
 def seconds(period: str) -> int:
-    """Convert `90s`, `2m` or `1m30s` to seconds."""
+    """Convert a period such as `90s`, `2m` or `1m30s` to seconds."""
     parts = re.fullmatch(r"(?:(\d+)m)?(?:(\d+)s)?", resolved(period))
     assert parts is not None, period
     return int(parts.group(1) or 0) * 60 + int(parts.group(2) or 0)

@@ -16,10 +16,10 @@ from tests.support import Commands
 
 
 def pytest_configure() -> None:
-    """Restore the handling of SIGINT and SIGQUIT.
+    """Restore the default handling of SIGINT and SIGQUIT.
 
-    A shell that starts the tests in the background makes the tests ignore both signals. The processes that
-    a test starts would ignore both signals too.
+    If a shell starts the tests in the background, the tests ignore both signals. Then the processes that a test starts
+    would ignore the signals too.
     """
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
@@ -28,10 +28,9 @@ def pytest_configure() -> None:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
-    """Remove the schedule of the nightly cleanup, which a migration makes. A test then finds only rows that it made.
+    """Delete the schedule that a migration makes, the nightly cleanup. Each test then finds only its own schedules.
 
-    Removing the schedule once per session is enough. A flush of the database after a test does not restore the rows
-    that migrations make.
+    One deletion per session is enough: when the database is flushed after a test, the schedule does not come back.
     """
     with django_db_blocker.unblock():
         Scheduler.objects.all().delete()
@@ -45,7 +44,7 @@ def embedded() -> DatabaseBroker:
 
 @pytest.fixture
 def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
-    """Provide the real commands, which use the test database."""
+    """Provide an object that runs management commands on the test database. At the end, kill its processes."""
     started = Commands(tmp_path)
     yield started
     started.end()
@@ -53,7 +52,7 @@ def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
 
 @pytest.fixture
 def free_port() -> int:
-    """Return a port that is free now. Another process could still take the port before the test does."""
+    """Return a port that is free now. Another process could take the port before the test uses it."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]

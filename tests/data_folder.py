@@ -25,5 +25,5 @@ def data_folder() -> Path:
 
 
 def _remove(folder: str, owner: int) -> None:
-    if os.getpid() == owner:  # a forked process also calls this function at exit, but must not remove the folder
+    if os.getpid() == owner:  # a forked process also calls this function at its exit; it must not remove the folder
         shutil.rmtree(folder, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Factories (factory-boy) for the rows of tests. The columns of each row fit the row's state."""
+"""Factories (factory-boy) that make rows for tests. The columns of each row fit its state."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class UserFactory(DjangoModelFactory):
 
     @factory.post_generation
     def permissions(self, create: bool, extracted: Any, **_kwargs: Any) -> None:
-        """Grant the permissions that are named as `app_label.codename`. An unknown name is an error."""
+        """Grant permissions by name, such as `scheduling.view_scheduler`. An unknown name is an error."""
         for name in extracted or ():
             app_label, _, codename = name.partition(".")
             self.user_permissions.add(  # type: ignore[attr-defined]
@@ -78,7 +78,7 @@ class WorkerFactory(DjangoModelFactory):
 
 
 class ReportFactory(DjangoModelFactory):
-    """The row of a report. The controller of this report need not be registered."""
+    """The row of a report. By default, its controller is not registered."""
 
     class Meta:
         model = Report
@@ -89,7 +89,7 @@ class ReportFactory(DjangoModelFactory):
 
 
 class ReminderFactory(DjangoModelFactory):
-    """A reminder to one person."""
+    """A reminder to one address."""
 
     class Meta:
         model = Reminder
@@ -100,10 +100,10 @@ class ReminderFactory(DjangoModelFactory):
 
 
 class SchedulerFactory(DjangoModelFactory):
-    """A daily schedule of a worker that does nothing. `handler="tests.fail"` selects another worker.
+    """A daily schedule of the worker `tests.noop`. `handler="tests.fail"` chooses another worker.
 
-    Traits: `rare` (the schedule is due once a year, so that no producer of a test claims it by chance), `once` (the
-    schedule is due once, in 24 hours), `of_report`, `of_reminder`, `off`.
+    Traits: `rare` (due once a year, so no producer claims it by chance during a test), `once` (due only once, in
+    24 hours), `of_report`, `of_reminder`, `off`.
     """
 
     class Meta:
@@ -123,7 +123,7 @@ class SchedulerFactory(DjangoModelFactory):
 
 
 def due(row: Scheduler, instant: datetime) -> Scheduler:
-    """Set the next run of a schedule to an instant, and return the schedule. The instant may be in the past."""
+    """Set `next_run_at` of a schedule to an instant, and return the schedule. The instant may be in the past."""
     Scheduler.objects.filter(pk=row.pk).update(next_run_at=instant)
     row.refresh_from_db()
     return row
@@ -134,11 +134,10 @@ def _ago(seconds: float) -> Any:
 
 
 class SchedulerExecutionFactory(DjangoModelFactory):
-    """An execution that waits in the queue. For each other state, there is a trait with the state's name.
+    """A queued execution. For every other state, there is a trait with the name of the state, such as `failed=True`.
 
-    The target's columns come from the scheduler. `failed=True` adds an error and the
-    fingerprint group of the error. `error_class=` and `error_message=` replace the error. This factory makes no
-    attempts; AttemptFactory makes them.
+    The columns of the target come from the scheduler. A failed execution has an error with its fingerprint;
+    `error_class` and `error_message` choose another error. It makes no attempts; use AttemptFactory.
     """
 
     class Meta:
@@ -204,7 +203,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
         )
 
     scheduler = factory.SubFactory(SchedulerFactory)
-    # Each execution is one minute earlier than the execution before: a schedule has one execution for each minute.
+    # Each new execution is due one minute before the previous one, so the executions have different instants.
     scheduled_at = factory.Sequence(
         lambda n: (clock.now() - timedelta(minutes=n % 1_000_000)).replace(second=0, microsecond=0)
     )
@@ -224,7 +223,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
 
 
 class ManualExecutionFactory(SchedulerExecutionFactory):
-    """An execution that an operator has asked for just now. The schedule of the execution is due only once a year."""
+    """An execution that an operator has just requested. Its schedule is due only once a year."""
 
     scheduler = factory.SubFactory(SchedulerFactory, rare=True)
     trigger = "manual"
@@ -235,10 +234,10 @@ class ManualExecutionFactory(SchedulerExecutionFactory):
 
     @classmethod
     def bulk(cls, count: int, scheduler: Scheduler | None = None, **columns: Any) -> list[SchedulerExecution]:
-        """Make many executions of one scheduler with one insert, and return them with their primary keys."""
+        """Make `count` executions of one schedule with one insert, and return them with their primary keys."""
         scheduler = scheduler or SchedulerFactory(rare=True)
         first = cls.build(scheduler=scheduler, **columns)
-        rows = [copy(first) for _ in range(count)]  # a copy is fast, but a call of the factory takes milliseconds
+        rows = [copy(first) for _ in range(count)]  # copying is fast; a call of the factory takes milliseconds
         for row in rows[1:]:
             row.execution_key = f"manual-{uuid.uuid4()}"
         SchedulerExecution.objects.bulk_create(rows)
@@ -250,7 +249,7 @@ class ManualExecutionFactory(SchedulerExecutionFactory):
 
 
 class FailedExecutionFactory(SchedulerExecutionFactory):
-    """A row of the failed inbox, as an instance of the proxy model."""
+    """A failed execution, as an instance of the proxy model FailedExecution."""
 
     class Meta:
         model = FailedExecution
@@ -280,7 +279,7 @@ class AttemptFactory(DjangoModelFactory):
 
 
 class OutputFactory(DjangoModelFactory):
-    """One stored chunk of an attempt's output."""
+    """One stored piece of an attempt's output."""
 
     class Meta:
         model = Output

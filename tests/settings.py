@@ -1,4 +1,4 @@
-"""The site's settings for tests. The tests use a database of their own and read no `.env` file."""
+"""The settings for tests. They use a separate database and read no `.env` file."""
 
 import os
 
@@ -13,10 +13,10 @@ from cronsite.settings import DATA_DIR, INSTALLED_APPS, database
 
 DATABASES = {"default": database(os.environ.get("TEST_DATABASE_URL", f"sqlite:///{DATA_DIR / 'db.sqlite3'}"))}
 if "sqlite3" in DATABASES["default"]["ENGINE"]:
-    # The test database is a file and not in memory, because a test's processes and threads connect separately.
+    # The test database is a file, because the processes and threads of a test open their own connections.
     DATABASES["default"]["TEST"] = {"NAME": str(DATA_DIR / "test.sqlite3")}
 elif "mysql" in DATABASES["default"]["ENGINE"]:
-    # The test database names its character set, because the default character set of a server can be latin1.
+    # The default character set of a server can be latin1, so the test database sets utf8mb4.
     DATABASES["default"]["TEST"] = {"CHARSET": "utf8mb4"}
 DATABASES["default"]["CONN_MAX_AGE"] = 0
 

@@ -1,4 +1,4 @@
-"""Count the Python and C calls that a function makes. The count does not depend on the machine's speed."""
+"""Count the calls of Python and C functions. Unlike a time, the count does not depend on the machine."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from typing import Any
 
 
 def steps(call: Callable[..., object], *arguments: Any) -> int:
-    """Return the number of calls that `call` makes until it returns or raises ValueError."""
+    """Return the number of function calls inside `call`, until it returns or raises ValueError."""
     count = 0
 
-    def heard(_frame: object, event: str, _argument: object) -> None:
+    def profile(_frame: object, event: str, _argument: object) -> None:
         nonlocal count
         count += event in ("call", "c_call")
 
     former = sys.getprofile()
-    sys.setprofile(heard)
+    sys.setprofile(profile)
     try:
         call(*arguments)
     except ValueError:

@@ -1,4 +1,4 @@
-"""Shared helpers of the tests: `wait_for` waits for a condition, and `Commands` runs real commands as processes."""
+"""Helpers for all tests: `wait_for` waits for a condition, and `Commands` runs management commands as processes."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ def wait_for(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
 
 
 def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
-    """Start all jobs at the same instant, each in a thread of its own. Return their results in the order of the jobs.
+    """Run all jobs at the same time, each in a new thread. Return their results in the order of the jobs.
 
-    Each thread closes its database connections. The error of a job is raised again here.
+    If a job raises an error, this function raises the same error. Each thread closes its database connections.
     """
     barrier = threading.Barrier(len(jobs))
 
@@ -54,7 +54,7 @@ def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def database_url() -> str:
-    """Return the test database's URL for the processes that tests start."""
+    """Return the URL of the test database. Processes that a test starts use this URL."""
     config = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{config['NAME']}"
@@ -65,7 +65,7 @@ def database_url() -> str:
 
 
 class Commands:
-    """Management commands as processes that use the test database. At the end of a test, `end` kills the processes."""
+    """Starts management commands as processes that use the test database. `end` kills the processes."""
 
     def __init__(self, directory: Path, **environment: str) -> None:
         self.directory = directory
@@ -100,11 +100,11 @@ class Commands:
         return process
 
     def log(self, process: subprocess.Popen[bytes]) -> str:
-        """Return the output of a process so far."""
+        """Return the present output of a process."""
         return (self.directory / f"{self.started.index(process)}.log").read_text(errors="replace")
 
     def ready(self, *processes: subprocess.Popen[bytes]) -> None:
-        """Wait until each process prints that it is ready."""
+        """Wait until each process has printed that it is ready."""
         for process in processes:
             wait_for(lambda process=process: " ready" in self.log(process) or process.poll() is not None, "ready")
             assert process.poll() is None, self.log(process)
@@ -128,6 +128,6 @@ class Commands:
 
 
 def marks(directory: Path, execution_id: int) -> list[str]:
-    """Return the lines that the handlers of one execution wrote to a file: `start 1 <pid>`, `end 1 <pid>`."""
+    """Return the lines that the handler of an execution has written with `mark`, such as `start 1 <pid>`."""
     path = directory / f"{execution_id}.txt"
     return path.read_text().splitlines() if path.exists() else []

@@ -1,4 +1,4 @@
-"""docker-compose.yml, Dockerfile and .env.example name only things that exist. No container engine is needed."""
+"""The tests check docker-compose.yml, Dockerfile and .env.example without containers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from tests.support import ROOT
 EXAMPLE = ROOT / ".env.example"
 DOCKERFILE = (ROOT / "Dockerfile").read_text()
 FINAL = DOCKERFILE[DOCKERFILE.rindex("\nFROM ") :]
-"""The text of the Dockerfile's last stage, which makes the image."""
+"""The text of the last stage in the Dockerfile. This stage makes the image."""
 
 COMPOSE_ONLY = {
     "CRON_IMAGE",
@@ -34,7 +34,7 @@ COMPOSE_ONLY = {
     "WORKER_CONCURRENCY",
     "WORKER_STOP_PERIOD",
 }
-"""Variables that only docker-compose.yml uses. `.env.example` explains these variables."""
+"""Variables that only docker-compose.yml uses, so they are not in docs/configuration.md."""
 
 
 @pytest.fixture(scope="module")
@@ -45,7 +45,7 @@ def services() -> dict[str, Any]:
 
 
 def parse(words: list[str]) -> None:
-    """Parse a command line with the command's own parser, which exits on an unknown argument."""
+    """Parse the words of a management command. An unknown command or argument fails the test."""
     name, *arguments = words
     assert name in get_commands(), f"there is no command {name!r}"
     load_command_class(get_commands()[name], name).create_parser("cronsite", name).parse_args(arguments)
@@ -105,7 +105,7 @@ def test_two_producers_and_consumers_that_scale(services: dict[str, Any]) -> Non
         assert not {"ports", "container_name", "hostname"} & set(services[name])
 
 
-def test_nothing_listens_to_the_world_unasked(services: dict[str, Any]) -> None:
+def test_ports_are_open_only_on_this_machine(services: dict[str, Any]) -> None:
     ports = {
         name: [compose.resolved(port) for port in service["ports"]]
         for name, service in services.items()
@@ -122,7 +122,7 @@ def test_every_service_restarts_and_limits_its_log(services: dict[str, Any]) -> 
         assert set(service["logging"]["options"]) == {"max-size", "max-file"}
 
 
-def test_volumes_are_named_and_meet_the_image(services: dict[str, Any]) -> None:
+def test_volumes_are_declared_and_fit_the_image(services: dict[str, Any]) -> None:
     mounts = {volume.split(":")[0] for service in services.values() for volume in service.get("volumes", ())}
     assert mounts == set(compose.load()["volumes"])
     folder = re.search(r"DATA_DIR=(\S+)", FINAL)
@@ -131,7 +131,7 @@ def test_volumes_are_named_and_meet_the_image(services: dict[str, Any]) -> None:
     assert f"{folder.group(1)}/media" in FINAL.split("install -d -o cron")[1].splitlines()[0]
 
 
-def test_every_name_is_explained() -> None:
+def test_every_variable_is_documented() -> None:
     example = EXAMPLE.read_text()
     offered = set(re.findall(r"^#?([A-Z][A-Z_]+)=", example, re.MULTILINE))
     used = set(re.findall(r"(?<!\$)\$\{(\w+)", compose.FILE.read_text()))
@@ -142,7 +142,7 @@ def test_every_name_is_explained() -> None:
     assert not COMPOSE_ONLY - offered
 
 
-def test_percent_encoding_is_shown_right() -> None:
+def test_the_examples_of_percent_encoding_are_right() -> None:
     addresses = dict(re.findall(r"^#(DATABASE_URL|BROKER_URL)=(\S+%23\S*)$", EXAMPLE.read_text(), re.MULTILINE))
     found = database(addresses["DATABASE_URL"])
     assert (found["USER"], found["PASSWORD"], found["HOST"], found["NAME"]) == ("cron", "p#ss?word", "mysql", "cron")
@@ -161,9 +161,9 @@ def test_secrets_stay_out_of_the_image() -> None:
     assert all((ROOT / name).exists() for name in copied)
 
 
-def test_the_final_stage() -> None:
+def test_the_image_has_an_entrypoint_and_a_user() -> None:
     forms = dict(re.findall(r"^(ENTRYPOINT|CMD) (\[.*\])$", FINAL, re.MULTILINE))
-    assert json.loads(forms["ENTRYPOINT"]) == ["cronsite"]  # with this form, signals reach the process directly
+    assert json.loads(forms["ENTRYPOINT"]) == ["cronsite"]  # in the JSON form, signals reach the process directly
     parse(json.loads(forms["CMD"]))
     assert re.search(r"^USER [1-9]\d*:[1-9]\d*$", FINAL, re.MULTILINE)
     assert "STOPSIGNAL SIGTERM" in FINAL
@@ -171,7 +171,7 @@ def test_the_final_stage() -> None:
     assert not re.search(r"gcc|-dev\b|pkg-config", FINAL)
 
 
-def test_compose_itself_accepts_it(tmp_path: Path) -> None:
+def test_docker_compose_accepts_the_file(tmp_path: Path) -> None:
     docker = shutil.which("docker")
     if not docker or subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode:
         pytest.skip("docker compose is not installed here")

@@ -1,4 +1,4 @@
-"""Settings are read once and have limits. The error message for a wrong value names the setting."""
+"""The tests check the defaults and limits of settings. The error message for a wrong value names the setting."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_defaults() -> None:
     )
 
 
-def test_original_setting_names_hold() -> None:
+def test_original_names_of_settings_are_valid() -> None:
     with override_settings(CRON_MAX_RETRIES="5", CRON_RETRY_DELAY_MS="10000", CRON_RETRY_DELAY_MULTIPLIER="1.5"):
         assert get_conf().retry == RetryPolicy(5, 10_000, 1.5)
 
@@ -44,7 +44,7 @@ def test_original_setting_names_hold() -> None:
         ("BROKER_URL", "ftp://nowhere"),
     ],
 )
-def test_an_unusable_value_is_refused_by_name(setting: str, value: Any) -> None:
+def test_the_error_message_for_an_invalid_value_names_the_setting(setting: str, value: Any) -> None:
     with override_settings(**{setting: value}):
         with pytest.raises(ConfError) as caught:
             get_conf()
@@ -53,15 +53,15 @@ def test_an_unusable_value_is_refused_by_name(setting: str, value: Any) -> None:
         assert [error.id for error in run_checks(tags=["scheduling"])] == ["scheduling.E001"]
 
 
-def test_schedules_without_a_zone_follow_the_projects_own() -> None:
-    """In a project whose TIME_ZONE is Europe/Berlin, a schedule without a zone follows the local time of Berlin."""
+def test_schedules_without_a_zone_use_the_projects_time_zone() -> None:
+    """With TIME_ZONE="Europe/Berlin" and no CRON_TIMEZONE, a schedule without a zone uses the local time of Berlin."""
     with override_settings(TIME_ZONE="Europe/Berlin"):
         assert get_conf().timezone == "Europe/Berlin"
         with override_settings(CRON_TIMEZONE="Asia/Tokyo"):
             assert get_conf().timezone == "Asia/Tokyo"
 
 
-def test_every_unusable_value_is_named_at_once() -> None:
+def test_all_invalid_values_are_named_together() -> None:
     with override_settings(CRON_MAX_RETRIES="x", CRON_TIMEZONE="y"):
         assert len(problems()) == 2
 

@@ -1,4 +1,4 @@
-"""A log line has the original format or is JSON. It has colours only on a terminal. Its context is bound once."""
+"""The tests check log lines: the text format and the JSON format, colours, context and stack traces."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def restore() -> Iterator[None]:
 
 
 class Terminal(io.StringIO):
-    """A stream that claims to be a terminal."""
+    """A stream that looks like a terminal."""
 
     def isatty(self) -> bool:
         """Return true."""
@@ -62,7 +62,7 @@ def test_colours_on_a_terminal_unless_refused(monkeypatch: pytest.MonkeyPatch) -
     assert "\x1b" not in plain.getvalue()
 
 
-def test_context_is_bound_once_and_unbound() -> None:
+def test_bound_context_is_on_every_line_until_it_ends() -> None:
     stream = io.StringIO()
     logs.configure(stream=stream)
     with logs.bound(run=7):
@@ -73,7 +73,7 @@ def test_context_is_bound_once_and_unbound() -> None:
     assert outside.endswith("[INFO] out")
 
 
-def test_a_stack_trace_follows() -> None:
+def test_a_stack_trace_follows_the_error() -> None:
     stream = io.StringIO()
     logs.configure(stream=stream)
     try:
@@ -88,7 +88,7 @@ def test_a_stack_trace_follows() -> None:
 FORGED = "x\r\n2026-01-01T00:00:00.000Z [ERROR] PERMANENTLY FAILED TASK: forged\x1b[31m\u2028\x85\x0b\x0c\r\u202e"
 
 
-def test_no_text_forges_a_record_or_reaches_the_terminal() -> None:
+def test_text_cannot_forge_a_record_or_control_the_terminal() -> None:
     stream = io.StringIO()
     logs.configure(stream=stream)
     log = logs.get_logger("x", key=FORGED)
@@ -106,7 +106,7 @@ def test_no_text_forges_a_record_or_reaches_the_terminal() -> None:
     assert "\n    2026-01-01T00:00:00.000Z [ERROR] PERMANENTLY" in written
 
 
-def test_json_is_one_object_a_line() -> None:
+def test_a_json_record_is_one_line() -> None:
     stream = io.StringIO()
     logs.configure("json", stream=stream)
     try:

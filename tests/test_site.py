@@ -27,7 +27,7 @@ sys.exit(main())
 
 
 @pytest.mark.parametrize("module", ["csp", "environ", "whitenoise"])
-def test_site_names_the_extra_that_is_missing(module: str) -> None:
+def test_the_error_message_names_the_missing_extra(module: str) -> None:
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT.format(module=module)], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
@@ -37,7 +37,7 @@ def test_site_names_the_extra_that_is_missing(module: str) -> None:
 
 
 @pytest.mark.parametrize("path", ["/admin/login/", "/admin/", "/nowhere/"])
-def test_every_page_has_a_strict_policy(path: str, client: Client) -> None:
+def test_every_page_has_a_strict_content_security_policy(path: str, client: Client) -> None:
     header = client.get(path)["Content-Security-Policy"]
     policy = {name: sources for name, *sources in (directive.split() for directive in header.split(";"))}
     own = {"script-src", "style-src", "img-src", "font-src", "connect-src", "form-action"}
@@ -54,7 +54,7 @@ def test_every_page_has_a_strict_policy(path: str, client: Client) -> None:
         ({"HTTPS": "true", "HSTS_INCLUDE_SUBDOMAINS": "true", "HSTS_PRELOAD": "true"}, "31536000 True True"),
     ],
 )
-def test_https_binds_no_other_host_unless_it_is_asked_to(env: dict[str, str], hsts: str) -> None:
+def test_hsts_covers_only_this_host_by_default(env: dict[str, str], hsts: str) -> None:
     code = (
         "from cronsite import settings as site; "
         "print(site.SECURE_HSTS_SECONDS, site.SECURE_HSTS_INCLUDE_SUBDOMAINS, site.SECURE_HSTS_PRELOAD)"
@@ -66,14 +66,14 @@ def test_https_binds_no_other_host_unless_it_is_asked_to(env: dict[str, str], hs
     assert done.stdout.strip() == hsts
 
 
-def test_a_login_with_a_refused_next_page_ends_on_the_index(db: None, client: Client) -> None:
+def test_a_login_with_a_foreign_next_page_leads_to_the_index(db: None, client: Client) -> None:
     user = UserFactory(superuser=True)
     values = {"username": user.username, "password": PASSWORD, "next": "https://example.org/"}
     response = client.post(reverse("admin:login"), values)
     assert (response.status_code, response.url) == (302, reverse("admin:index"))  # type: ignore[attr-defined]
 
 
-def test_a_stored_file_is_as_private_as_the_umask_says(tmp_path: Path) -> None:
+def test_the_umask_applies_to_stored_files(tmp_path: Path) -> None:
     previous = os.umask(0o077)
     try:
         name = FileSystemStorage(tmp_path / "media").save("a/b.txt", ContentFile("x"))

@@ -1,4 +1,4 @@
-"""A snapshot of the database, so that a test can compare the rows before and after."""
+"""Two functions that show which rows an action has changed: `world` takes a snapshot, `changed` compares two."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ PASSING = (Session,)
 
 
 def world() -> World:
-    """Return all rows of all tables."""
+    """Return the present rows of each table. The tables of PASSING are left out."""
     return {
         model._meta.label: sorted(model._base_manager.values_list(), key=repr)
         for model in apps.get_models()
@@ -23,7 +23,7 @@ def world() -> World:
 
 
 def changed(before: World, after: World) -> dict[str, list[tuple[Any, ...]]]:
-    """Return added and deleted rows by table. A changed row appears twice: with its old and its new values."""
+    """Return the added and deleted rows by table. A changed row is listed with its old and with its new values."""
     found = {
         label: [row for row in [*rows, *after[label]] if (row in rows) != (row in after[label])]
         for label, rows in before.items()

@@ -53,11 +53,11 @@ def test_queues_have_the_arguments_of_the_original_contract() -> None:
     )
 
 
-def test_no_queue_can_drop_what_it_holds() -> None:
+def test_no_queue_drops_messages() -> None:
     """A queue that expires or has a maximum length loses messages.
 
-    RabbitMQ also drops a message that expires in each queue of a circle and so returns to its first queue. So a work
-    queue has no TTL.
+    RabbitMQ also looks for cycles. If a message expires in every queue of a cycle, RabbitMQ drops the message. So the
+    work queues have no TTL.
     """
     for queue in declared().values():
         assert "x-expires" not in queue.arguments
@@ -66,7 +66,7 @@ def test_no_queue_can_drop_what_it_holds() -> None:
             assert "x-message-ttl" not in queue.arguments
 
 
-def test_a_quorum_work_queue_never_dead_letters_into_a_wait() -> None:
+def test_a_quorum_work_queue_dead_letters_into_the_failed_queue() -> None:
     immediate = declared()["cron_scheduler_immediate"]
     assert immediate.arguments["x-queue-type"] == "quorum"
     assert immediate.arguments["x-dead-letter-routing-key"] == "failed"
@@ -74,10 +74,10 @@ def test_a_quorum_work_queue_never_dead_letters_into_a_wait() -> None:
 
 
 @pytest.mark.parametrize("queue", ["main", "standalone"])
-def test_each_rung_returns_to_its_own_queue_and_is_named_by_its_delay(queue: str) -> None:
+def test_each_wait_queue_returns_to_its_work_queue_and_is_named_by_its_delay(queue: str) -> None:
     for seconds in LADDER:
-        rung = declared()[f"{ORIGINAL.work(queue)}_retry.{seconds}"]
-        assert rung.arguments == {
+        wait_queue = declared()[f"{ORIGINAL.work(queue)}_retry.{seconds}"]
+        assert wait_queue.arguments == {
             "x-queue-type": "quorum",
             "x-message-ttl": seconds * 1000,
             "x-dead-letter-exchange": "",
@@ -85,7 +85,7 @@ def test_each_rung_returns_to_its_own_queue_and_is_named_by_its_delay(queue: str
             "x-dead-letter-strategy": "at-least-once",
             "x-overflow": "reject-publish",
         }
-        assert rung.binding == ORIGINAL.rung_key(queue, seconds)
+        assert wait_queue.binding == ORIGINAL.rung_key(queue, seconds)
 
 
 def test_no_two_queues_share_a_name_or_a_key() -> None:
@@ -95,7 +95,7 @@ def test_no_two_queues_share_a_name_or_a_key() -> None:
     assert len(set(bindings)) == len(bindings)
 
 
-def test_a_prefix_is_before_every_name() -> None:
+def test_every_name_begins_with_the_prefix() -> None:
     shared = Topology("shop_")
     queues = [*shared.base(), *shared.rungs("main", [1]), *shared.rungs("standalone", [1])]
     assert shared.exchange == "shop_cron_dlx"
@@ -114,7 +114,7 @@ def test_the_ladder_covers_the_bounds_with_small_steps() -> None:
     assert max(steps) < 1.34
 
 
-def test_delays_of_the_original_contract_are_rungs() -> None:
+def test_delays_of_the_original_contract_have_wait_queues() -> None:
     assert whole_seconds(delays(RetryPolicy())) == {30, 60, 120}
     assert whole_seconds([22_500, 1, 0]) == {23, 1}
 
@@ -123,20 +123,20 @@ def test_delays_of_the_original_contract_are_rungs() -> None:
     ("delay_ms", "seconds"),
     [(0, 0), (-5, 0), (1, 1), (1000, 1), (1001, 2), (30_000, 30), (200_000, 240), (3_600_000, 3600), (9e9, 3600)],
 )
-def test_a_delay_that_was_asked_for_is_rounded_up(delay_ms: int, seconds: int) -> None:
+def test_a_requested_delay_is_rounded_up(delay_ms: int, seconds: int) -> None:
     assert rung_for(delay_ms, LADDER) == seconds
 
 
 @given(st.integers(1, 3_600_000), st.floats(0, 1, exclude_max=True))
-def test_a_drawn_delay_goes_to_a_neighbour(delay_ms: int, drawn: float) -> None:
+def test_a_random_delay_is_rounded_up_or_down(delay_ms: int, drawn: float) -> None:
     seconds = rung_for(delay_ms, LADDER, lambda: drawn)
-    lower = max((rung for rung in LADDER if rung * 1000 <= delay_ms), default=1)
-    upper = min(rung for rung in LADDER if rung * 1000 >= delay_ms)
+    lower = max((step for step in LADDER if step * 1000 <= delay_ms), default=1)
+    upper = min(step for step in LADDER if step * 1000 >= delay_ms)
     assert seconds in {lower, upper}
 
 
 @pytest.mark.parametrize("delay_ms", [1_000, 1_250, 17_400, 70_000, 2_050_000])
-def test_drawn_delays_keep_the_mean(delay_ms: int) -> None:
+def test_random_delays_keep_the_mean(delay_ms: int) -> None:
     draw = random.Random(7).random
     chosen = [rung_for(delay_ms, LADDER, draw) for _ in range(20_000)]
     assert sum(chosen) / len(chosen) == pytest.approx(delay_ms / 1000, rel=0.01)
@@ -167,7 +167,7 @@ MISMATCHES = [
 
 
 @pytest.mark.parametrize(("text", "expected"), MISMATCHES)
-def test_the_brokers_refusal_becomes_a_sentence(text: str, expected: tuple[str, ...]) -> None:
+def test_the_brokers_refusal_becomes_an_error_message(text: str, expected: tuple[str, ...]) -> None:
     found = mismatch(text)
     assert found is not None
     assert (found.kind, found.name, found.argument, found.wanted, found.found, found.vhost) == expected
@@ -176,7 +176,7 @@ def test_the_brokers_refusal_becomes_a_sentence(text: str, expected: tuple[str, 
         assert word in sentence
 
 
-def test_another_refusal_is_not_ours_to_read() -> None:
+def test_other_refusals_are_not_parsed() -> None:
     assert mismatch("PRECONDITION_FAILED - delivery acknowledgement on channel 1 timed out") is None
 
 
@@ -200,7 +200,7 @@ DEATHS = [
         ({"x-death": [None, {"count": "x"}, {"queue": 1}]}, 0),
     ],
 )
-def test_earlier_retries_of_a_stranger(headers: dict[str, object], expected: int) -> None:
+def test_earlier_retries_of_a_foreign_message(headers: dict[str, object], expected: int) -> None:
     assert earlier_retries(headers, "cron_scheduler") == expected
 
 

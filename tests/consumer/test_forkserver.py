@@ -1,4 +1,4 @@
-"""A child that the forkserver forks for a consumer does not live longer than the consumer."""
+"""A child ends when the consumer ends."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pytest
 
 from tests.support import ROOT
 
-BORN_TOO_LATE = """
+PARENT_ENDS_FIRST = """
 import os, socket, sys, time, types
 from scheduling.consumer import forkserver
 
@@ -35,16 +35,16 @@ os._exit(0)
 
 
 @pytest.mark.processes
-def test_child_runs_nothing_when_its_parent_died_before_prctl(tmp_path: Path) -> None:
+def test_child_runs_nothing_if_its_parent_ends_before_prctl(tmp_path: Path) -> None:
     read, write = os.pipe()
     try:
         process = subprocess.Popen(
-            [sys.executable, "-c", BORN_TOO_LATE, str(tmp_path / "ran")], cwd=ROOT, pass_fds=[write]
+            [sys.executable, "-c", PARENT_ENDS_FIRST, str(tmp_path / "ran")], cwd=ROOT, pass_fds=[write]
         )
     finally:
         os.close(write)
     assert process.wait(30) == 0
-    # The child also has the pipe's write end, so the pipe closes only when the child ends.
+    # The child also has the write end of the pipe. So `select` sees the end of the pipe only after the child has ended.
     assert select.select([read], [], [], 30)[0]
     assert os.read(read, 1) == b""
     os.close(read)

@@ -1,4 +1,4 @@
-"""Every line of a run's output gets a time stamp. The output's size is limited in memory and in the database."""
+"""Each line of a run's output gets a time stamp. The size of the output is limited in memory and in the database."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_lines_are_stamped_and_levels_are_read() -> None:
 
 
 @given(st.lists(st.binary(min_size=1, max_size=40), max_size=30))
-def test_portions_do_not_matter(portions: list[bytes]) -> None:
+def test_the_sizes_of_the_portions_do_not_matter(portions: list[bytes]) -> None:
     whole, parts = OutputBuffer(1_000_000), OutputBuffer(1_000_000)
     whole.feed(b"".join(portions), AT)
     text = ""
@@ -39,7 +39,7 @@ def test_portions_do_not_matter(portions: list[bytes]) -> None:
     assert text + parts.finish(AT) == whole.finish(AT)
 
 
-def test_what_is_too_long_keeps_both_ends_and_says_what_is_missing() -> None:
+def test_a_long_output_keeps_both_ends_and_a_note_counts_the_rest() -> None:
     buffer = OutputBuffer(10_000)
     stored = ""
     for number in range(5_000):
@@ -53,11 +53,11 @@ def test_what_is_too_long_keeps_both_ends_and_says_what_is_missing() -> None:
     assert "stored when the attempt ends" in full
     assert CUT in notice
     dropped = int(re.search(r"\((\d+) lines\)", notice).group(1))  # type: ignore[union-attr]
-    assert len(found) - 2 + dropped in (5_000, 5_001)  # the output may be cut inside a line
+    assert len(found) - 2 + dropped in (5_000, 5_001)  # a cut inside a line makes two lines out of one
     assert len(stored) < 40_000
 
 
-def test_who_follows_is_told_where_the_first_part_ends_at_once() -> None:
+def test_a_note_follows_the_first_part_at_once() -> None:
     buffer = OutputBuffer(1_000)
     buffer.feed(b"x" * 99 + b"\n", AT)
     assert "NOTE" not in buffer.take()
@@ -77,7 +77,7 @@ def test_a_flood_without_a_newline_is_bounded_too() -> None:
     assert stored + len(buffer.finish(AT)) < 300_000
 
 
-def test_one_long_line_becomes_several() -> None:
+def test_one_long_line_becomes_two_lines() -> None:
     buffer = OutputBuffer(1_000_000)
     buffer.feed(b"x" * (LINE_LIMIT + 5) + b"\n", AT)
     assert [len(text) for _, text in lines(buffer.finish(AT))] == [LINE_LIMIT, 5]
@@ -100,7 +100,7 @@ def test_lines_are_echoed_while_the_first_part_fills() -> None:
 
 
 def test_a_second_finish_does_not_repeat_the_note_about_output_left_out() -> None:
-    """A settle that the database refuses is tried again, so `finish` is called twice."""
+    """If the database refuses a settle, the consumer tries the settle again and calls `finish` again."""
     buffer = OutputBuffer(1_000)
     for _ in range(100):
         buffer.feed(b"x" * 99 + b"\n", AT)

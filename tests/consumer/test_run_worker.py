@@ -1,4 +1,4 @@
-"""`run_worker` runs as a process. However a run ends, its outcome is recorded, and the next execution still runs."""
+"""The tests start `run_worker` as a process. It records the outcome of each run and goes on with the next execution."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def one(handler: str, **columns: object) -> SchedulerExecution:
 
 
 ENDS = {
-    # Each handler has its expected state, outcome, exit code, signal and words in the error message.
+    # handler: (state, outcome, exit code, signal, words of the error message)
     "tests.noop": ("succeeded", "succeeded", None, None, ""),
     "tests.noop_fresh": ("succeeded", "succeeded", None, None, ""),
     "tests.fail": ("failed", "failed", None, None, "cannot reach the service"),
@@ -47,7 +47,7 @@ ENDS = {
 }
 
 
-def test_every_end_is_recorded_and_the_next_goes_on(commands: Commands, tmp_path: Path) -> None:
+def test_every_outcome_is_recorded_and_the_next_execution_runs(commands: Commands, tmp_path: Path) -> None:
     executions = {name: one(name, params={"directory": str(tmp_path)} if name == "tests.fork" else {}) for name in ENDS}
     last = one("tests.mark", params={"directory": str(tmp_path)})
     worker = commands.start("run_worker", "--concurrency", "2", "--max-runs", str(len(ENDS) + 1))
@@ -66,7 +66,7 @@ def test_every_end_is_recorded_and_the_next_goes_on(commands: Commands, tmp_path
         assert attempt.pid, name
     assert state(last) == "succeeded"
     trace = Attempt.objects.get(execution=executions["tests.fail"]).traceback
-    assert "ConnectionError: no route" in trace  # the original error is in the trace
+    assert "ConnectionError: no route" in trace  # the traceback contains the cause of the error
     assert "scheduling/consumer/child.py" not in trace
     text = output(executions["tests.flood"])
     assert "first line" in text
@@ -76,7 +76,7 @@ def test_every_end_is_recorded_and_the_next_goes_on(commands: Commands, tmp_path
     assert "<script>alert(1)</script>" in output(executions["tests.hostile"])
 
 
-def test_a_result_or_error_that_cannot_travel_changes_no_outcome(commands: Commands) -> None:
+def test_a_result_or_error_that_cannot_be_sent_does_not_change_the_outcome(commands: Commands) -> None:
     executions = {name: one("tests.return", params={"name": name}) for name in RETURNS}
     code, log = commands.run("run_worker", "--concurrency", "1", "--max-runs", str(len(executions)))
     assert code == 0, log
@@ -108,7 +108,7 @@ def test_output_of_prints_logs_and_grandchildren(commands: Commands) -> None:
     assert f"[Worker:tests.talk:{execution.pk}] plain print" in log
 
 
-def test_retries_follow_the_policy_until_it_works(commands: Commands, tmp_path: Path) -> None:
+def test_a_retry_comes_after_its_delay(commands: Commands, tmp_path: Path) -> None:
     execution = ManualExecutionFactory(
         scheduler__handler="tests.fail_once", scheduler__params={"directory": str(tmp_path)}
     )
@@ -122,11 +122,11 @@ def test_retries_follow_the_policy_until_it_works(commands: Commands, tmp_path: 
     assert len(marks(tmp_path, execution.pk)) == 2
 
 
-def test_what_a_handler_leaves_running_is_ended(commands: Commands, tmp_path: Path) -> None:
+def test_a_program_that_a_handler_left_running_is_ended(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.fork", params={"directory": str(tmp_path)})
     commands.run("run_worker", "--max-runs", "1")
     (line,) = marks(tmp_path, execution.pk)
-    group = int(line.split()[2])  # the child leads a process group of its own
+    group = int(line.split()[2])  # the child's process id is also the id of its process group
 
     def group_is_gone() -> bool:
         try:
@@ -138,7 +138,7 @@ def test_what_a_handler_leaves_running_is_ended(commands: Commands, tmp_path: Pa
     wait_for(group_is_gone, "the process the handler left behind is ended")
 
 
-def test_output_and_progress_are_there_while_it_runs(commands: Commands, tmp_path: Path) -> None:
+def test_output_and_progress_are_stored_during_a_run(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.chatter", params={"directory": str(tmp_path), "seconds": 600})
     commands.start("run_worker")
     wait_for(lambda: "tick 1" in output(execution), "its first lines show")
@@ -158,7 +158,7 @@ def test_shutdown_lets_runs_finish_within_the_grace_time(commands: Commands, tmp
     assert Process.objects.get(kind="consumer").stopped_at is not None
 
 
-def test_a_second_signal_gives_the_run_back_uncounted(commands: Commands, tmp_path: Path) -> None:
+def test_a_second_signal_interrupts_the_run_and_the_attempt_does_not_count(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
     worker = commands.start("run_worker")
     wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
@@ -180,7 +180,7 @@ def test_cancel_ends_a_running_run(commands: Commands, tmp_path: Path) -> None:
     assert Attempt.objects.get().outcome == "cancelled"
 
 
-def test_a_killed_consumer_takes_its_children_with_it(commands: Commands, tmp_path: Path) -> None:
+def test_the_children_of_a_killed_consumer_end(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
     worker = commands.start("run_worker")
     (line,) = wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
@@ -199,29 +199,33 @@ def test_a_killed_consumer_takes_its_children_with_it(commands: Commands, tmp_pa
 
 
 def test_a_paused_consumer_is_fenced_off(commands: Commands, tmp_path: Path) -> None:
-    """SIGSTOP pauses a consumer until its lease has ended. A second consumer then runs the execution.
+    """SIGSTOP pauses the first consumer. Its lease ends, and a second consumer runs the execution.
 
-    When the first consumer continues, it records nothing.
+    When the first consumer continues, it must not record a result.
     """
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 4})
     execution.scheduler.max_retries = 1
     execution.scheduler.save()
-    zombie = commands.start("run_worker", CRON_LEASE_SECONDS="3")
+    first = commands.start("run_worker", CRON_LEASE_SECONDS="3")
     wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
-    zombie.send_signal(signal.SIGSTOP)
+    first.send_signal(signal.SIGSTOP)
     commands.start("run_scheduler")
     commands.start("run_worker", CRON_LEASE_SECONDS="3")
-    wait_for(lambda: len([m for m in marks(tmp_path, execution.pk) if m.startswith("start")]) == 2, "the heir starts")
-    wait_for(lambda: state(execution) == "succeeded", "the heir is done")
-    zombie.send_signal(signal.SIGCONT)
     wait_for(
-        lambda: "dropped" in commands.log(zombie) or "Lost its lease" in commands.log(zombie), "the zombie notices"
+        lambda: len([m for m in marks(tmp_path, execution.pk) if m.startswith("start")]) == 2,
+        "the second consumer starts it",
+    )
+    wait_for(lambda: state(execution) == "succeeded", "the second consumer is done")
+    first.send_signal(signal.SIGCONT)
+    wait_for(
+        lambda: "dropped" in commands.log(first) or "Lost its lease" in commands.log(first),
+        "the first consumer sees it",
     )
     attempts = list(Attempt.objects.order_by("number").values_list("number", "outcome"))
     assert attempts == [(1, "crashed"), (2, "succeeded")]
 
 
-def test_the_forkserver_may_die_too(commands: Commands, tmp_path: Path) -> None:
+def test_a_consumer_goes_on_after_its_forkserver_was_killed(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
     worker = commands.start("run_worker")
     (line,) = wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
@@ -235,7 +239,7 @@ def test_the_forkserver_may_die_too(commands: Commands, tmp_path: Path) -> None:
     assert worker.poll() is None
 
 
-def test_code_that_is_missing_here_is_retried_then_visible(commands: Commands) -> None:
+def test_a_handler_that_is_not_registered_fails_with_a_message(commands: Commands) -> None:
     execution = one("tests.noop")
     commands.run("run_worker", "--max-runs", "1", EXTRA_APPS="")
     attempt = Attempt.objects.get(execution=execution)
@@ -269,7 +273,7 @@ def test_bad_arguments_are_refused(commands: Commands) -> None:
     assert (code, "--concurrency must be from 1" in log) == (1, True)
 
 
-def test_clock_of_rows_is_utc(commands: Commands) -> None:
+def test_times_of_rows_do_not_depend_on_the_time_zone(commands: Commands) -> None:
     execution = one("tests.noop")
     before = clock.now()
     commands.run("run_worker", "--max-runs", "1", TIME_ZONE="Asia/Tokyo")

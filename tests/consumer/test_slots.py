@@ -1,4 +1,4 @@
-"""A slot reads its child's output as long as the child lives, even if another event has emptied the output before."""
+"""The consumer watches a child's output pipe until the pipe is closed, and ignores a false answer from a child."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from scheduling.consumer.running import Running
 from scheduling.consumer.slots import Slots
 
 
-class Heard:
-    """A child without a process. The test writes to the child's pipe, and the selector watches the pipe."""
+class FakeChild:
+    """A child without a process. A test writes to the child's output pipe and to its channel."""
 
     def __init__(self) -> None:
         self.selector = selectors.DefaultSelector()
         self.slots = Slots(1, self.selector, 10_000)
-        self.channel, self.far = socket.socketpair()
+        self.channel, self.child_end = socket.socketpair()
         read, self.write = os.pipe()
         os.set_blocking(read, False)
         self.child = Child(1, self.channel, read)
@@ -34,7 +34,7 @@ class Heard:
         self.selector.register(read, selectors.EVENT_READ, lambda: self.slots._on_output(self.child))
 
     def round(self, *, drained_first: bool = False) -> int:
-        """Run one round of the selector and return the number of its events."""
+        """Handle the events that are ready, and return their number. `drained_first` empties the output pipe before."""
         events = self.selector.select(0)
         if drained_first:
             while self.child.read_output():
@@ -47,49 +47,49 @@ class Heard:
         """Close every file descriptor."""
         self.selector.close()
         self.channel.close()
-        self.far.close()
+        self.child_end.close()
         for descriptor in (self.child.output, self.write):
             with suppress(OSError):
                 os.close(descriptor)
 
 
 @pytest.fixture
-def heard() -> Iterator[Heard]:
-    """Provide a child without a process. The test writes the child's output."""
-    made = Heard()
+def fake() -> Iterator[FakeChild]:
+    """Provide a child without a process."""
+    made = FakeChild()
     yield made
     made.close()
 
 
-def test_a_child_is_still_heard_after_its_answer_drained_its_output(heard: Heard) -> None:
-    os.write(heard.write, b"last words of the first run\n")
-    assert heard.round(drained_first=True) == 1
-    os.write(heard.write, b"first words of the second run\n")
-    assert heard.round() == 1  # if the pipe were not watched, it would fill up and block the child
-    assert heard.child.read_output() is None
+def test_the_output_is_still_watched_after_an_answer_has_emptied_the_pipe(fake: FakeChild) -> None:
+    os.write(fake.write, b"last words of the first run\n")
+    assert fake.round(drained_first=True) == 1
+    os.write(fake.write, b"first words of the second run\n")
+    assert fake.round() == 1  # if the pipe were not watched, it would fill up and block the child
+    assert fake.child.read_output() is None
 
 
-def test_an_output_that_ended_is_not_watched_any_more(heard: Heard) -> None:
-    os.close(heard.write)
-    assert heard.round() == 1
-    assert heard.round() == 0
+def test_a_closed_output_is_not_watched_any_more(fake: FakeChild) -> None:
+    os.close(fake.write)
+    assert fake.round() == 1
+    assert fake.round() == 0
 
 
 def a_run(execution_id: int, attempt: int) -> Running:
-    """Make a run with only the attributes that the slots read."""
+    """Return a run that has only the attributes that Slots reads."""
     delivery: Any = SimpleNamespace(message=SimpleNamespace(execution_id=execution_id, attempt=attempt))
     config: Any = SimpleNamespace(fresh=False, recycle_after=1000)
     return Running(delivery, config, OutputBuffer(1000), clock.now(), "here")
 
 
-def test_an_answer_for_another_attempt_ends_nothing(heard: Heard, caplog: pytest.LogCaptureFixture) -> None:
-    """A handler that writes to the channel itself can cause a second answer for its own run.
+def test_an_answer_for_another_attempt_ends_nothing(fake: FakeChild, caplog: pytest.LogCaptureFixture) -> None:
+    """A handler can write to the channel and so send a second answer for its own run.
 
-    The second answer arrives during the next run and must not end that run.
+    The second answer may arrive during the next run. It must not end the next run.
     """
-    heard.channel.setblocking(False)
-    run = heard.child.task = a_run(7, 2)
-    heard.slots.running.append(run)
+    fake.channel.setblocking(False)
+    run = fake.child.task = a_run(7, 2)
+    fake.slots.running.append(run)
     ended: dict[str, Any] = {"op": "ended", "outcome": "succeeded"}
     progress: dict[str, Any] = {"op": "progress", "text": "9/9"}
     others: list[dict[str, Any]] = [
@@ -99,12 +99,12 @@ def test_an_answer_for_another_attempt_ends_nothing(heard: Heard, caplog: pytest
         {"execution_id": "7", "attempt": 2},
     ]
     for other in others:
-        heard.far.sendall(pack(ended | other) + pack(progress | other))
-        heard.slots._on_frame(heard.child)
-        assert (heard.slots.running, run.answer, run.progress) == ([run], None, "")
+        fake.child_end.sendall(pack(ended | other) + pack(progress | other))
+        fake.slots._on_frame(fake.child)
+        assert (fake.slots.running, run.answer, run.progress) == ([run], None, "")
     assert caplog.text.count("another attempt") == 2 * len(others)
     own = {"execution_id": 7, "attempt": 2}
-    heard.far.sendall(pack(progress | own) + pack(ended | own))
-    heard.slots._on_frame(heard.child)
-    assert (heard.slots.over, run.progress) == ([run], "9/9")
-    assert heard.slots.pool.waiting == [heard.child]
+    fake.child_end.sendall(pack(progress | own) + pack(ended | own))
+    fake.slots._on_frame(fake.child)
+    assert (fake.slots.over, run.progress) == ([run], "9/9")
+    assert fake.slots.pool.waiting == [fake.child]

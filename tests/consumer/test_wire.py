@@ -1,4 +1,4 @@
-"""A consumer and its child exchange JSON messages. The reader joins split messages and refuses malformed ones."""
+"""A consumer and its child exchange JSON messages. The reader accepts messages in pieces and refuses other data."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduling.consumer.framing import FrameReader, WireError, pack
 
 
 @given(st.lists(st.dictionaries(st.text(max_size=5), st.integers(-(2**40), 2**40)), max_size=5), st.integers(1, 20))
-def test_messages_survive_any_portions(messages: list[dict[str, int]], size: int) -> None:
+def test_messages_are_read_from_pieces_of_any_size(messages: list[dict[str, int]], size: int) -> None:
     data = b"".join(pack(message) for message in messages)
     reader, found = FrameReader(), []
     for start in range(0, len(data), size):
@@ -30,6 +30,6 @@ def test_messages_survive_any_portions(messages: list[dict[str, int]], size: int
         struct.pack("!I", len(pickle.dumps({}))) + pickle.dumps({}),
     ],
 )
-def test_what_is_no_frame_is_refused_and_never_unpickled(data: bytes) -> None:
+def test_other_data_is_refused_and_never_unpickled(data: bytes) -> None:
     with pytest.raises(WireError):
         FrameReader().feed(data)

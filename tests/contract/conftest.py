@@ -1,4 +1,4 @@
-"""These fixtures provide the transports for the contract tests. Each test uses queues that no other test uses."""
+"""Fixtures that make transports for the contract tests. Each test has its own queues."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ from tests.contract.proxy import Proxy
 from tests.contract.server import URL, URLS_4, Server, require
 
 RUNGS = (1, 3, 5)
-"""Delays of the wait queues in seconds. With few wait queues, tests are fast and do not fill the server.
-
-LADDER is the full list of delays. One test checks LADDER.
-"""
+"""The delays of the wait queues in most tests, in seconds. A test with few wait queues starts faster."""
 
 NO_4 = "no RabbitMQ 4 here: TEST_RABBITMQ_4_URLS names none (tests/contract/rabbitmq-node gets one)"
 
@@ -27,14 +24,17 @@ SERVERS = [pytest.param(URL, id="rabbitmq", marks=pytest.mark.rabbitmq)] + (
     [pytest.param(url, id=f"rabbitmq4-{urlsplit(url).port}", marks=MARKS_4) for url in URLS_4]
     or [pytest.param("", id="rabbitmq4", marks=[*MARKS_4, pytest.mark.skip(reason=NO_4)])]
 )
-"""The RabbitMQ servers. Every RabbitMQ test runs once on each server."""
+"""The URLs of the RabbitMQ servers. Every RabbitMQ test runs once on each server."""
 
 Connect = Callable[[], Broker]
 Rabbit = Callable[..., RabbitBroker]
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """Run each test once for each transport that it covers."""
+    """Run a test that uses `server_url` once on each RabbitMQ server.
+
+    A test that uses `connect` also runs once with the database transport.
+    """
     if "server_url" in metafunc.fixturenames:
         embedded = [pytest.param("", id="database")] if "connect" in metafunc.fixturenames else []
         metafunc.parametrize("server_url", [*embedded, *SERVERS])
@@ -42,16 +42,16 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 @pytest.fixture
 def server_url() -> str:
-    """The broker's URL. It is empty for the database transport, whose messages travel through the executions table.
+    """Provide the URL of a RabbitMQ server, or an empty text for the database transport.
 
-    `pytest_generate_tests` provides the value instead of this function.
+    `pytest_generate_tests` sets the value, so pytest never calls this function.
     """
     raise NotImplementedError
 
 
 @pytest.fixture
 def server(server_url: str) -> Iterator[Server]:
-    """Provide a RabbitMQ server on which this test's queues have a name prefix that no other test uses."""
+    """Provide a client of the RabbitMQ server. The names of the test's queues begin with a unique prefix."""
     require(server_url)
     server = Server(server_url)
     yield server
@@ -60,7 +60,7 @@ def server(server_url: str) -> Iterator[Server]:
 
 @pytest.fixture
 def proxy(server: Server) -> Iterator[Proxy]:
-    """Provide a proxy between the test and the server. With this proxy, a test can cause network faults."""
+    """Provide a proxy in front of the server. With the proxy, a test can cause network faults."""
     proxy = Proxy(*server.address)
     yield proxy
     proxy.close()
@@ -68,7 +68,7 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 @pytest.fixture
 def rabbit(server: Server) -> Iterator[Rabbit]:
-    """Provide a function that makes RabbitMQ transports on this test's queues. At the end, close all transports."""
+    """Provide a function that makes RabbitMQ transports for this test's queues. At the end, close the transports."""
     made: list[RabbitBroker] = []
 
     def connect(port: int | None = None, patience: float = 5.0, declare: bool = True) -> RabbitBroker:
@@ -85,7 +85,7 @@ def rabbit(server: Server) -> Iterator[Rabbit]:
 
 @pytest.fixture
 def connect(request: pytest.FixtureRequest, server_url: str) -> Connect:
-    """Provide a function that makes transports. The transports of one test use the same queues, as processes do."""
+    """Provide a function that makes transports. All transports of one test use the same queues."""
     if not server_url:
         return DatabaseBroker
     make: Connect = request.getfixturevalue("rabbit")

@@ -1,4 +1,7 @@
-"""Desk is a consumer that a test drives step by step. Desk uses the supervisor's own code, but starts no processes."""
+"""`Desk` is a consumer for tests. It uses the real consumer's code, but it starts no processes.
+
+A test calls the steps itself: take a message, start its attempt, and end the attempt with an outcome.
+"""
 
 from __future__ import annotations
 
@@ -29,9 +32,11 @@ ERROR = Failed("builtins.RuntimeError", "no route to host")
 
 
 class Desk:
-    """A consumer of one queue that runs one execution at a time.
+    """A consumer of one queue.
 
-    `slots` is the number of messages that the broker may deliver before the first message is settled.
+    Args:
+        slots: the number of messages that the broker may deliver before one of them is acknowledged.
+        name: the consumer's name in the execution rows.
     """
 
     def __init__(self, broker: Broker, queue: str = "main", slots: int = 1, name: str = "desk") -> None:
@@ -41,7 +46,10 @@ class Desk:
         broker.consume(queue, slots)
 
     def look(self) -> list[Arrival]:
-        """Do one round of the supervisor: take a message and start its attempt. A copy is only acknowledged."""
+        """Take at most one message, try to start its attempt, and return the result.
+
+        A copy is acknowledged and does not start. A foreign message gets an execution row and is not in the result.
+        """
         now = clock.now()
         with transaction.atomic():
             taken = self.rescue.take(1, now) or self.broker.take(self.queue, 1, now)
@@ -57,7 +65,7 @@ class Desk:
         return arrivals
 
     def start(self) -> Delivery:
-        """Wait until a run starts and return its delivery. Copies that arrive before this delivery are acknowledged."""
+        """Wait until an attempt starts, and return its delivery. Copies that arrive earlier are acknowledged."""
 
         def started() -> Delivery | None:
             return next((arrival.delivery for arrival in self.look() if arrival.started), None)
@@ -65,7 +73,7 @@ class Desk:
         return wait_for(started, f"something starts from {self.queue}")
 
     def end(self, delivery: Delivery, outcome: Outcome | None = None, policy: RetryPolicy = SOON) -> Settled:
-        """Settle a run and answer the broker, as the supervisor does."""
+        """Settle the attempt of a delivery, answer the broker, and return the result of the settle."""
         outcome, now = outcome or Succeeded(), clock.now()
         config = RunConfig("tests.noop", policy=policy)
         running = Running(delivery, config, OutputBuffer(1000, None), now, self.name)
@@ -83,11 +91,11 @@ class Desk:
         return settled
 
     def run(self, outcome: Outcome | None = None, policy: RetryPolicy = SOON) -> Settled:
-        """Start and end the next run."""
+        """Start the next attempt, end it, and return the result of the settle."""
         return self.end(self.start(), outcome, policy)
 
     def starts_nothing(self) -> bool:
-        """Take messages until the queue is empty, and check that no message starts a run. Return true."""
+        """Take messages until the queue is empty. Return true, or fail if a message starts an attempt."""
 
         def quiet() -> bool:
             assert not any(arrival.started for arrival in self.look()), "something started"
@@ -97,7 +105,7 @@ class Desk:
 
 
 def failed(desk: Desk, count: int = 1) -> list[SchedulerExecution]:
-    """Run `count` new executions on this desk. Each execution fails for good. Return the executions."""
+    """Make `count` executions, let each fail for good, and return them."""
     schedule = SchedulerFactory(rare=True)
     rows = [run_now(schedule, desk.broker) for _ in range(count)]
     for _ in rows:

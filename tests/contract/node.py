@@ -1,4 +1,4 @@
-"""A RabbitMQ server for one test, with limits that would disturb the tests on the shared server."""
+"""A RabbitMQ server for a single test. Its settings would disturb the other tests on a shared server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SCRIPT = Path(__file__).with_name("rabbitmq-node")
 ROOTS_4 = tuple(os.environ.get("TEST_RABBITMQ_4_ROOTS", "").split())
 """Folders into which `rabbitmq-node fetch` has unpacked versions of RabbitMQ 4."""
 
-NOT_HAD = 77
+NOT_AVAILABLE = 77
 """The exit code of the script `rabbitmq-node` when the server cannot run on this machine."""
 
 ROOTS = [pytest.param("/", id="installed")] + (
@@ -28,12 +28,12 @@ ROOTS = [pytest.param("/", id="installed")] + (
         )
     ]
 )
-"""The folder of this machine's own RabbitMQ, and the folder of each downloaded version."""
+"""The test parameters for `root`: the folder of this machine's RabbitMQ and the folders of the downloaded versions."""
 
 
 @contextmanager
 def node(folder: Path, root: str, *terms: str) -> Iterator[str]:
-    """Start a server, provide its URL, and stop it at the end. If no server can run, skip the test with the reason.
+    """Start a server, provide its URL, and stop the server at the end. If no server can run here, skip the test.
 
     Args:
         folder: the folder for the server's data, its log and its process id.
@@ -41,7 +41,7 @@ def node(folder: Path, root: str, *terms: str) -> Iterator[str]:
         terms: RabbitMQ's settings as Erlang terms, such as `{consumer_timeout, 5000}`.
     """
     started = subprocess.run([SCRIPT, "start", folder, root, *terms], capture_output=True, text=True, timeout=120)
-    if started.returncode == NOT_HAD:
+    if started.returncode == NOT_AVAILABLE:
         pytest.skip(started.stderr.strip().splitlines()[-1])
     assert started.returncode == 0, started.stderr
     try:

@@ -1,4 +1,4 @@
-"""A proxy between the tests and a server. A test can end, refuse and freeze connections."""
+"""A proxy in front of a server. With the proxy, a test can end, refuse and freeze connections."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Proxy:
     """A proxy that listens on a port of its own and forwards TCP connections to `host:port`.
 
     Args:
-        tls: clients connect with TLS. The proxy decrypts the data for the server, as a load balancer does.
+        tls: if given, clients connect with TLS. The proxy sends the decrypted data to the server.
     """
 
     def __init__(self, host: str, port: int, tls: ssl.SSLContext | None = None) -> None:
@@ -31,7 +31,7 @@ class Proxy:
         threading.Thread(target=self._accept, daemon=True).start()
 
     def cut(self) -> None:
-        """End the present connections. New connections are still accepted."""
+        """End all connections. The proxy still accepts new connections."""
         pairs, self._pairs = self._pairs, []
         for pair in pairs:
             for end in pair:
@@ -40,7 +40,7 @@ class Proxy:
                 end.close()
 
     def shut(self) -> None:
-        """End the connections and accept no new ones."""
+        """End all connections and accept no new connections."""
         self._open = False
         self.cut()
 
@@ -53,7 +53,7 @@ class Proxy:
         self._flowing.clear()
 
     def thaw(self) -> None:
-        """Forward the data that was held back, and continue."""
+        """Forward the data that has waited since `freeze`, and go on."""
         self._flowing.set()
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Proxy:
         self.cut()
 
     def listener(self) -> Callable[[bytes], None]:
-        """Return a function for one connection. The proxy calls the function with all bytes that the server sends."""
+        """Return a function for a new connection. The proxy calls it with all bytes that the server sends."""
         return _nothing
 
     def _accept(self) -> None:

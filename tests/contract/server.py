@@ -1,4 +1,4 @@
-"""A client for the tests, which uses the RabbitMQ server as other programs do."""
+"""A RabbitMQ client for the tests. It does not use the code of the project's own transport."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ URLS_4 = tuple(os.environ.get("TEST_RABBITMQ_4_URLS", "").split())
 """URLs of servers with RabbitMQ 4. `rabbitmq-node` can start them. Without a URL, RabbitMQ 4 is not tested."""
 
 PROBES, PROBE_SECONDS = 4, 5.0
-"""The number of tries to connect, and the seconds that one try may take. A starting server may refuse the first try."""
+"""How often a test tries to connect, and the seconds for one try. A server that starts may refuse the first try."""
 
 
 def _parameters(url: str) -> Any:
@@ -52,7 +52,7 @@ def _problem(url: str) -> str:
 
 
 def require(url: str = URL) -> None:
-    """Check that the server answers. If it does not, skip the test on a laptop, or fail the test in CI."""
+    """Check that the server answers. If it does not answer, fail the test in CI, and skip the test elsewhere."""
     if problem := _problem(url):
         if os.environ.get("CI"):
             pytest.fail(problem)
@@ -60,7 +60,7 @@ def require(url: str = URL) -> None:
 
 
 class Server:
-    """The queues of one test on the server. All names have the test's own prefix. `close` removes the queues."""
+    """A client for the queues of one test. Their names begin with a unique prefix. `close` deletes the queues."""
 
     def __init__(self, url: str = URL) -> None:
         self._url = url
@@ -70,7 +70,7 @@ class Server:
         self.channel = self._connection.channel()
 
     def url(self, port: int | None = None) -> str:
-        """Return the URL for our transport. With `port`, the URL leads to the proxy on that port."""
+        """Return the URL for the project's transport. With `port`, return the URL of the proxy on this port."""
         parts = urlsplit(self._url)
         if port is not None:
             login = parts.netloc.rpartition("@")[0]
@@ -89,11 +89,11 @@ class Server:
         return parts.hostname or "localhost", parts.port or 5672
 
     def name(self, queue: str) -> str:
-        """Return the name that one of our work queues has on the broker."""
+        """Return the broker's name of `main`, `standalone` or `immediate`."""
         return self.topology.work(queue)
 
     def publish(self, body: bytes, queue: str | None = None, **properties: Any) -> None:
-        """Publish a message as any AMQP client does. The default queue is the main queue."""
+        """Publish a message. The default queue is the main queue."""
         self.channel.basic_publish("", queue or self.name("main"), body, pika.BasicProperties(**properties))
 
     def publish_with_float(self, body: bytes, name: str, number: float, **properties: Any) -> None:
@@ -114,7 +114,7 @@ class Server:
         self._connection.process_data_events(0)
 
     def count(self, queue: str) -> int:
-        """Return the number of ready messages, or 0 if the queue does not exist."""
+        """Return the number of ready messages of a queue, or 0 if the queue does not exist."""
         try:
             return int(self.channel.queue_declare(queue, passive=True).method.message_count)
         except pika.exceptions.ChannelClosedByBroker:
@@ -134,15 +134,15 @@ class Server:
         return [queue.name for queue in (*self.topology.base(), *rungs)]
 
     def reopen(self) -> None:
-        """Open a new channel. The broker closes a channel after an error."""
+        """Open a new channel, because the broker closes a channel after an error."""
         self.channel = self._connection.channel()
 
     def wait_count(self, queue: str, count: int) -> None:
-        """Wait until a queue holds `count` ready messages."""
+        """Wait until a queue has `count` ready messages."""
         wait_for(lambda: self.count(queue) == count, f"{queue} holds {count}")
 
     def pull(self, queue: str) -> list[tuple[pika.BasicProperties, bytes]]:
-        """Take all messages out of a queue, as an operator does by hand."""
+        """Take all messages out of a queue and return them."""
         found = []
         while True:
             method, properties, body = self.channel.basic_get(queue, auto_ack=True)
@@ -153,10 +153,10 @@ class Server:
     def delete(self, queue: str) -> None:
         """Delete a queue with its messages."""
         self.channel.queue_delete(queue)
-        self.reopen()  # RabbitMQ 3.10 crashes a channel that used a deleted queue
+        self.reopen()  # in RabbitMQ 3.10, a channel crashes after it has used a deleted queue
 
     def close(self) -> None:
-        """Remove the test's queues and close the connection."""
+        """Delete the test's queues and close the connection."""
         if self._connection.is_closed:
             self._connection = pika.BlockingConnection(_parameters(self._url))
         self.channel = self._connection.channel()

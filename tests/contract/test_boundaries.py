@@ -1,6 +1,6 @@
-"""The tests kill a process with SIGKILL at each boundary between a write, a publish and an acknowledgement.
+"""The tests kill a process between two steps, for example between a database write and a publish.
 
-No execution is lost. If an execution starts a second time, its first attempt is recorded as crashed or failed.
+No execution is lost. If an execution gets a second attempt, its first attempt is recorded as crashed or failed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 PRODUCER, CONSUMER, CHILD = "run_scheduler", "run_worker", "child"
 
-# Each case has the boundary, the killed process, the handler, the attempts' outcomes, and the number of starts that
-# the handler recorded.
+# Each case: place of the kill (PLACES in tests/apps/killer), killed process, handler, outcomes of the attempts, and
+# number of starts that the handler recorded.
 BOTH = [
     ("rows inserted", PRODUCER, "tests.mark", ["succeeded"], 1),
     ("claim committed", PRODUCER, "tests.mark", ["succeeded"], 1),
@@ -51,19 +51,19 @@ CASES = [("database", *case) for case in BOTH] + [("rabbitmq", *case) for case i
 
 @pytest.fixture(scope="module")
 def shared() -> Iterator[Server]:
-    """Provide one set of queues for all cases. New queues for each of about a hundred cases would be slow."""
+    """Provide one set of queues for all cases, because new queues for each case would be slow."""
     require()
     with closing(Server()) as server:
         yield server
 
 
-def settled_for_good(execution: SchedulerExecution, state: str) -> bool:
+def has_state(execution: SchedulerExecution, state: str) -> bool:
     execution.refresh_from_db()
     return execution.state == state
 
 
 @pytest.mark.parametrize(
-    ("transport", "boundary", "victim", "handler", "outcomes", "starts"),
+    ("transport", "place", "victim", "handler", "outcomes", "starts"),
     CASES,
     ids=[f"{case[0]}-{case[1]}-{case[3]}".replace(" ", "_") for case in CASES],
 )
@@ -72,7 +72,7 @@ def test_killed_at(
     tmp_path: Path,
     request: pytest.FixtureRequest,
     transport: str,
-    boundary: str,
+    place: str,
     victim: str,
     handler: str,
     outcomes: list[str],
@@ -88,26 +88,28 @@ def test_killed_at(
         "EXTRA_APPS": "tests.apps.sample,tests.apps.killer",
         "KILL_FLAG": str(flag),
     }
-    deadly = {**environment, "KILL_AT": boundary}
-    fleet = {
-        name: commands.start(name, **(deadly if victim == name or (victim, name) == (CHILD, CONSUMER) else environment))
+    with_kill = {**environment, "KILL_AT": place}
+    processes = {
+        name: commands.start(
+            name, **(with_kill if victim == name or (victim, name) == (CHILD, CONSUMER) else environment)
+        )
         for name in (PRODUCER, CONSUMER)
     }
-    commands.ready(*fleet.values())
+    commands.ready(*processes.values())
     row = SchedulerFactory(rare=True, handler=handler, params={"directory": str(tmp_path)} if starts else {})
     due(row, clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1))
     wait_for(flag.exists, "a process was killed")
     if victim != CHILD:
-        assert fleet[victim].wait(10) == -signal.SIGKILL
+        assert processes[victim].wait(10) == -signal.SIGKILL
         commands.start(victim, **environment)
 
-    execution = wait_for(lambda: SchedulerExecution.objects.filter(scheduler=row).first(), "it is on record")
+    execution = wait_for(lambda: SchedulerExecution.objects.filter(scheduler=row).first(), "its row exists")
     state = "succeeded" if outcomes[-1] == "succeeded" else "failed"
-    wait_for(lambda: settled_for_good(execution, state), f"it has {state}", seconds=60)
+    wait_for(lambda: has_state(execution, state), f"it has {state}", seconds=60)
     if server is not None:
         server.wait_count(server.name("main"), 0)
         if state == "failed":
-            # A producer syncs the failed queue once a minute. The test syncs the queue at once.
+            # A producer syncs the failed queue only once a minute, so the test itself runs a sync.
             with closing(get_broker(server.url())) as broker:
                 sync(broker, clock.now() + PARK_GRACE)
             server.wait_count(server.topology.failed, 1)

@@ -47,14 +47,16 @@ def test_rows_stay_claimed_during_an_outage_and_a_sweep_publishes_them(rabbit: R
     assert publish([execution], broker) == 0
     assert state(execution) == "claimed"
     proxy.reopen()
-    minutes = count(1)  # a failed sweep delays the next try, so each sweep gets a later time
+    minutes = count(1)  # a failed sweep delays the next sweep, so the test gives each sweep a later time
     wait_for(lambda: sweep(broker, clock.now() + timedelta(minutes=next(minutes))).claims == 1, "a sweep publishes it")
     assert state(execution) == "queued"
     Desk(broker).run()
     assert state(execution) == "succeeded"
 
 
-def test_a_cut_connection_is_made_again_at_once(rabbit: Rabbit, proxy: Proxy, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lost_connection_is_opened_again_at_once(
+    rabbit: Rabbit, proxy: Proxy, caplog: pytest.LogCaptureFixture
+) -> None:
     caplog.set_level(logging.INFO, "scheduling")
     broker = rabbit(proxy.port)
     desk = Desk(broker)
@@ -76,7 +78,7 @@ def test_a_run_outlives_its_connection_and_is_not_started_twice(rabbit: Rabbit, 
     execution = run_now(SchedulerFactory(rare=True), broker)
     delivery = desk.start()
     proxy.cut()
-    # RabbitMQ delivers the message again on the new channel. The consumer acknowledges it, and the run goes on.
+    # RabbitMQ delivers the message again on the new channel. The consumer acknowledges this copy, and the run goes on.
     other = claimed()
     wait_for(lambda: publish([other], broker), "the connection is back")
     desk.run()
@@ -86,7 +88,7 @@ def test_a_run_outlives_its_connection_and_is_not_started_twice(rabbit: Rabbit, 
     assert Attempt.objects.count() == 2
 
 
-def test_a_frozen_network_raises_and_is_left_behind(rabbit: Rabbit, proxy: Proxy) -> None:
+def test_a_frozen_network_is_an_error_and_publishing_works_afterwards(rabbit: Rabbit, proxy: Proxy) -> None:
     broker = rabbit(proxy.port, patience=0.5)
     proxy.freeze()
     with pytest.raises(BrokerUnavailable):
@@ -104,8 +106,8 @@ def test_a_channel_that_the_broker_closed_is_opened_again(rabbit: Rabbit) -> Non
     run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     subscription = broker._running().subscription
-    # RabbitMQ closes the channel with error 406 in two cases: an acknowledgement has an unknown delivery tag, or an
-    # acknowledgement comes too late.
+    # RabbitMQ closes a channel after an acknowledgement with an unknown delivery tag. A late acknowledgement has the
+    # same effect.
     broker._running().loop.call(lambda: subscription._channel.basic_ack(4711))
     execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
@@ -113,8 +115,8 @@ def test_a_channel_that_the_broker_closed_is_opened_again(rabbit: Rabbit) -> Non
     assert desk.starts_nothing()
 
 
-def test_an_answer_from_before_is_not_given_to_another_message(rabbit: Rabbit, proxy: Proxy) -> None:
-    """Each channel counts delivery tags from 1. An answer to the old channel must not go to the new channel."""
+def test_an_answer_for_the_old_channel_is_not_sent_on_the_new_channel(rabbit: Rabbit, proxy: Proxy) -> None:
+    """Each channel counts its delivery tags from 1. So a tag of the old channel must not be used on the new channel."""
     broker = rabbit(proxy.port)
     desk = Desk(broker, slots=2)
     first = run_now(SchedulerFactory(rare=True), broker)
@@ -122,15 +124,15 @@ def test_an_answer_from_before_is_not_given_to_another_message(rabbit: Rabbit, p
     proxy.cut()
     second = claimed()
     wait_for(lambda: publish([second], broker), "the connection is back")
-    wait_for(lambda: broker.ready("main", clock.now()), "the second is brought")
-    desk.end(delivery)  # this delivery has a tag of the old channel
+    wait_for(lambda: broker.ready("main", clock.now()), "the second message is delivered")
+    desk.end(delivery)  # the tag of this delivery belongs to the old channel
     broker.close()
-    heir = Desk(rabbit())
-    heir.run()
+    new_desk = Desk(rabbit())
+    new_desk.run()
     assert (state(first), state(second)) == ("succeeded", "succeeded")
 
 
-def test_a_queue_deleted_under_its_consumer_comes_back(rabbit: Rabbit, server: Server) -> None:
+def test_a_queue_deleted_during_consuming_is_declared_again(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
     run_now(SchedulerFactory(rare=True), broker)
@@ -151,7 +153,7 @@ def test_a_missing_queue_is_declared_by_publishing(rabbit: Rabbit, server: Serve
 
 
 def test_a_process_that_declares_nothing_can_publish(rabbit: Rabbit, server: Server) -> None:
-    """The admin's process declares no queues. For its first message, neither the queue nor the exchange exists."""
+    """The web server declares no queues. The queue can be missing when it publishes its first message."""
     broker = rabbit(declare=False)
     execution = run_now(SchedulerFactory(rare=True), broker)
     assert state(execution) == "queued"
@@ -179,7 +181,7 @@ def test_a_deleted_exchange_is_declared_and_nothing_lost(rabbit: Rabbit, server:
     assert state(execution) == "running"
 
 
-def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Server) -> None:
+def test_all_executions_run_after_all_queues_were_deleted(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     schedule = SchedulerFactory(rare=True)
     desk = Desk(broker)
@@ -191,16 +193,16 @@ def test_everything_wiped_and_everything_still_runs(rabbit: Rabbit, server: Serv
         server.delete(queue.name)
     lost = LostMessages()
     later = clock.now() + timedelta(seconds=60)
-    assert sweep(broker, later, lost_messages=lost).lost == 0  # first sweep: the messages are only suspected to be lost
-    assert sweep(broker, later, lost_messages=lost).lost >= 20  # second sweep: they are published again
-    heir = Desk(rabbit())
+    assert sweep(broker, later, lost_messages=lost).lost == 0  # the first sweep only remembers the missing messages
+    assert sweep(broker, later, lost_messages=lost).lost >= 20  # the second sweep publishes them again
+    new_desk = Desk(rabbit())
     for _ in (*waiting, retrying):
-        heir.run()
+        new_desk.run()
     assert set(SchedulerExecution.objects.values_list("state", flat=True)) == {"succeeded"}
-    assert heir.starts_nothing()
+    assert new_desk.starts_nothing()
 
 
-def test_a_backlog_is_not_taken_for_a_loss(rabbit: Rabbit) -> None:
+def test_messages_that_wait_are_not_published_again(rabbit: Rabbit) -> None:
     broker = rabbit()
     schedule = SchedulerFactory(rare=True)
     for _ in range(10):
@@ -210,8 +212,13 @@ def test_a_backlog_is_not_taken_for_a_loss(rabbit: Rabbit) -> None:
     assert broker.counts().ready["main"] == 10
 
 
-def test_without_a_confirm_the_retry_comes_back_raw(rabbit: Rabbit, proxy: Proxy, server: Server) -> None:
-    """An alarm blocks the publisher but not the consumer. The consumer's nack moves the message to the wait queue."""
+def test_a_retry_that_cannot_be_published_comes_from_the_wait_queue(
+    rabbit: Rabbit, proxy: Proxy, server: Server
+) -> None:
+    """If RabbitMQ is low on memory, it blocks the publisher but not the consumer.
+
+    The consumer then rejects the failed run's message, and RabbitMQ moves the message to the wait queue.
+    """
     broker = RabbitBroker(server.url(), ladder=(1,), retry_delay_ms=1000)
     try:
         broker.declare([])
@@ -230,7 +237,7 @@ def test_without_a_confirm_the_retry_comes_back_raw(rabbit: Rabbit, proxy: Proxy
         broker.close()
 
 
-def test_what_comes_back_before_its_time_waits_on(rabbit: Rabbit, server: Server) -> None:
+def test_a_retry_that_comes_too_early_waits(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     desk = Desk(broker)
     execution = run_now(SchedulerFactory(rare=True), broker)
@@ -241,7 +248,7 @@ def test_what_comes_back_before_its_time_waits_on(rabbit: Rabbit, server: Server
     execution.refresh_from_db()
     due = execution.wake_at
     assert due is not None
-    # The wait queue holds the message for half a minute. The test moves the message to the main queue at once.
+    # The message would wait for half a minute in the wait queue. The test moves it to the main queue at once.
     server.wait_count(f"{server.name('main')}_retry", 1)
     ((properties, body),) = server.pull(f"{server.name('main')}_retry")
     server.channel.basic_publish("", server.name("main"), body, properties)
@@ -259,7 +266,7 @@ def test_what_comes_back_before_its_time_waits_on(rabbit: Rabbit, server: Server
         ({"amqp:": "amqps:"}, BrokerUnavailable, "TLS"),
     ],
 )
-def test_what_only_a_person_can_mend_is_a_sentence(
+def test_a_wrong_url_has_an_error_message(
     server: Server, change: dict[str, str], error: type[Exception], words: str
 ) -> None:
     url = server.url()
@@ -278,7 +285,7 @@ def test_what_only_a_person_can_mend_is_a_sentence(
         broker.close()
 
 
-def test_nothing_listening_is_a_sentence() -> None:
+def test_a_port_without_a_server_has_an_error_message() -> None:
     broker = RabbitBroker("amqp://ann:hunter2@127.0.0.1:1/", patience=3.0)
     try:
         with pytest.raises(BrokerUnavailable, match=r"Nothing listens at amqp://ann@127\.0\.0\.1:1\."):
@@ -297,31 +304,31 @@ def test_nothing_listening_is_a_sentence() -> None:
         ("amqps://ann:hunter2@host/?cafile=/no/such/file", "certificate files"),
     ],
 )
-def test_an_unusable_url_is_a_sentence_without_the_password(url: str, words: str) -> None:
+def test_the_error_message_for_an_unusable_url_has_no_password(url: str, words: str) -> None:
     with pytest.raises(ConfError, match=words) as caught:
         get_broker(url)
     assert "hunter2" not in str(caught.value)
 
 
-def test_a_message_does_not_wait_behind_a_slot_that_is_taken(rabbit: Rabbit, server: Server) -> None:
-    """One consumer has one slot, which runs an execution from the table. The next message goes to another consumer."""
+def test_a_message_does_not_wait_for_a_busy_slot(rabbit: Rabbit, server: Server) -> None:
+    """A busy consumer does not take a message that was delivered to it. Then another consumer gets the message."""
     busy = rabbit()
     Desk(busy, name="busy")
     execution = run_now(SchedulerFactory(rare=True), busy)
-    wait_for(lambda: server.count(server.name("main")) == 0, "it is brought to the busy one")
+    wait_for(lambda: server.count(server.name("main")) == 0, "the first consumer gets the message")
     other = Desk(rabbit(), name="other")
     other.run()
     execution.refresh_from_db()
     assert (execution.state, execution.consumer) == ("succeeded", "other")
-    # The other consumer stops. The busy consumer gets messages again as soon as it asks for a message.
+    # The other consumer stops. The first consumer asks for a message, and RabbitMQ delivers messages to it again.
     other.broker.consume("main", 0)
     following = run_now(SchedulerFactory(rare=True), busy)
-    wait_for(lambda: busy.ready("main", clock.now()), "it is brought again")
+    wait_for(lambda: busy.ready("main", clock.now()), "the first consumer gets the second message")
     assert state(following) == "queued"
 
 
 def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server: Server) -> None:
-    """A consumer was killed during a run. The retry starts at once, without a publish and before waiting messages."""
+    """The retry of a crashed run has no message. A consumer starts it from its row, before the waiting messages."""
     broker = rabbit()
     for _ in range(5):
         run_now(SchedulerFactory(rare=True), broker)
@@ -335,16 +342,16 @@ def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server:
     desk.run()
 
 
-def test_a_consumer_that_looks_alive_and_gets_nothing_starts_anew(
+def test_a_consumer_without_a_subscription_reconnects(
     rabbit: Rabbit, server: Server, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(Watchdog, "look_seconds", 0.1)  # the watchdog acts after half a second, not after five seconds
+    monkeypatch.setattr(Watchdog, "look_seconds", 0.1)  # the watchdog then acts after 0.5 s instead of 5 s
     broker = rabbit()
     desk = Desk(broker)
     run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     subscription = broker._running().subscription
-    # The broker drops the consumer and does not tell our process.
+    # RabbitMQ ends the subscription, but the transport does not notice.
     broker._running().loop.call(lambda: subscription._channel.basic_cancel(subscription._consumer))
     execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
@@ -352,8 +359,8 @@ def test_a_consumer_that_looks_alive_and_gets_nothing_starts_anew(
     assert "holds messages and brings none" in caplog.text
 
 
-def test_during_an_alarm_a_declaration_says_so_at_once(rabbit: Rabbit) -> None:
-    """RabbitMQ does not read from a blocked connection, so RabbitMQ would never answer a declaration."""
+def test_a_declaration_on_a_blocked_connection_fails_at_once(rabbit: Rabbit) -> None:
+    """RabbitMQ does not read from a blocked connection, so it would not answer a declaration."""
     broker = rabbit()
     broker.declare([])
     broker._running().publisher.blocked = "low on memory"

@@ -1,4 +1,4 @@
-"""Each hostile message is recorded or parked with a reason, and the valid message behind the hostile message runs."""
+"""An invalid message is recorded or parked with a reason, and the next valid message runs."""
 
 from __future__ import annotations
 
@@ -73,8 +73,8 @@ def test_a_hostile_message_in_the_failed_queue_gets_its_row(
     assert (row.state, row.error_class) == (State.FAILED.value, "UnreadableMessage")
 
 
-def test_a_message_with_the_number_of_another_row_starts_nothing(rabbit: Rabbit, server: Server) -> None:
-    """A database that was restored from a backup gives new rows ids that old messages already name."""
+def test_a_message_whose_id_belongs_to_another_row_starts_nothing(rabbit: Rabbit, server: Server) -> None:
+    """After a database is restored from a backup, a new row can get an id that an old message already contains."""
     broker = rabbit()
     execution = run_now(SchedulerFactory(rare=True), broker)
     ((_properties, own),) = server.pull(server.name("main"))

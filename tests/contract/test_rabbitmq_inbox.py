@@ -1,4 +1,4 @@
-"""The failed inbox's page and the actions on this page work with a real RabbitMQ and without a broker."""
+"""The page of the failed inbox and its actions work with a real RabbitMQ, and also while no broker answers."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def client_of(settings: Any) -> Any:
-    """Provide a function that makes a client. The client's pages use the broker at the given URL."""
+    """Provide a function that sets BROKER_URL and returns the test client of a superuser."""
 
     def make(url: str) -> Client:
         settings.BROKER_URL = url
@@ -38,7 +38,7 @@ def client_of(settings: Any) -> Any:
     return make
 
 
-def test_the_page_says_how_many_wait_and_a_republish_takes_them_out(
+def test_the_page_counts_the_messages_and_a_republish_removes_them(
     rabbit: Rabbit, server: Server, client_of: Any
 ) -> None:
     rows, client = failed(Desk(rabbit()), 3), client_of(server.url())
@@ -51,9 +51,7 @@ def test_the_page_says_how_many_wait_and_a_republish_takes_them_out(
     assert "The broker's failed queue holds 1 message." in client.get(LIST).content.decode().replace("&#x27;", "'")
 
 
-def test_a_message_of_others_gets_its_row_when_the_page_is_opened(
-    rabbit: Rabbit, server: Server, client_of: Any
-) -> None:
+def test_a_foreign_message_gets_its_row_when_the_page_is_opened(rabbit: Rabbit, server: Server, client_of: Any) -> None:
     rabbit()
     server.publish(b"no <json>", server.topology.failed, message_id="strange")
     server.wait_count(server.topology.failed, 1)
@@ -65,7 +63,7 @@ def test_a_message_of_others_gets_its_row_when_the_page_is_opened(
 def test_emptied_failed_queue_is_read_once_and_not_on_each_visit(
     rabbit: Rabbit, server: Server, client_of: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A read of 10,000 messages takes almost one second, so the page must not read the failed queue on each visit."""
+    """Reading 10,000 messages takes almost one second, so the page must not read the failed queue on each visit."""
     failed(Desk(rabbit()), 3)
     client = client_of(server.url())
     server.channel.basic_get(server.topology.failed, auto_ack=True)  # an operator removes a message by hand
@@ -85,7 +83,7 @@ def test_emptied_failed_queue_is_read_once_and_not_on_each_visit(
 
 def test_without_a_broker_the_page_works_and_says_so(client_of: Any) -> None:
     with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))  # no process listens on this port, so connections are refused
+        taken.bind(("127.0.0.1", 0))  # the socket does not listen, so connections to this port are refused
         client = client_of(f"amqp://guest:guest@127.0.0.1:{taken.getsockname()[1]}/")
         rows = FailedExecutionFactory.create_batch(3)
         for query in ("", "?group=error"):
@@ -96,11 +94,11 @@ def test_without_a_broker_the_page_works_and_says_so(client_of: Any) -> None:
         first, second = rows[:2]
         assert said(confirm(client, ask(client, "republish_selected", [first]))) == ["1 was republished."]
         assert said(confirm(client, ask(client, "discard_selected", [second]), reason="known")) == ["1 was discarded."]
-        # The republished execution stays claimed. A producer publishes it when the broker is back.
+        # The republished execution stays claimed until the broker answers again. Then a producer publishes it.
         assert states(*rows) == ["claimed", "discarded", "failed"]
 
 
-def test_spread_ones_reach_the_broker_one_after_another(rabbit: Rabbit, server: Server, client_of: Any) -> None:
+def test_a_spread_republish_publishes_one_message_after_another(rabbit: Rabbit, server: Server, client_of: Any) -> None:
     broker = rabbit()
     rows, client = failed(Desk(broker), 3), client_of(server.url())
     assert said(confirm(client, ask(client, "republish_selected", rows), minutes="30")) == ["3 were republished."]
@@ -117,7 +115,7 @@ def test_spread_ones_reach_the_broker_one_after_another(rabbit: Rabbit, server: 
     assert sent == [1, 1, 2, 2, 3, 3]
 
 
-def test_a_replay_by_way_of_the_broker(rabbit: Rabbit, server: Server, client_of: Any) -> None:
+def test_a_replay_with_the_broker(rabbit: Rabbit, server: Server, client_of: Any) -> None:
     broker = rabbit()
     desk = Desk(broker)
     rows, client = failed(desk, 4), client_of(server.url())

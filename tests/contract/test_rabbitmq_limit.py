@@ -1,6 +1,6 @@
-"""RabbitMQ takes back a message that is not acknowledged in time. No such message runs twice.
+"""If a message is not acknowledged in time, RabbitMQ delivers it again. The execution must not start twice.
 
-Each version of RabbitMQ takes messages back in a different way.
+Some versions of RabbitMQ then close the channel. Other versions cancel the consumer.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(params=ROOTS)
-def impatient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
-    """Provide a server for this test that waits two seconds for an acknowledgement instead of thirty minutes."""
+def server_with_limit(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Server]:
+    """Provide a server that waits for an acknowledgement for only two seconds. The default is thirty minutes."""
     terms = ("{consumer_timeout, 2000}", "{channel_tick_interval, 500}")
     with node(tmp_path / "node", request.param, *terms) as url, closing(Server(url)) as server:
         yield server
 
 
-def test_what_is_taken_back_from_a_quorum_queue_is_not_started_twice(
-    impatient: Server, caplog: pytest.LogCaptureFixture
+def test_a_message_that_is_delivered_again_is_not_started_twice(
+    server_with_limit: Server, caplog: pytest.LogCaptureFixture
 ) -> None:
     """After the limit, RabbitMQ 3.10 and 4.0 close the channel, and RabbitMQ 4.3 cancels the consumer.
 
-    RabbitMQ 4.3 has this limit on quorum queues, but not on classic queues.
+    RabbitMQ 4.3 applies this limit to quorum queues, but not to classic queues.
     """
-    with closing(RabbitBroker(impatient.url(), ladder=RUNGS)) as broker:
+    with closing(RabbitBroker(server_with_limit.url(), ladder=RUNGS)) as broker:
         desk = Desk(broker, "immediate")
         first, second = ManualExecutionFactory.bulk(2, queue="immediate", state="claimed")
         publish([first], broker)
         delivery = desk.start()
         subscription = broker._running().subscription
-        wait_for(lambda: subscription.brought == 2, "it is taken back and brought again")
+        wait_for(lambda: subscription.brought == 2, "the message is delivered again")
         desk.end(delivery)
         publish([second], broker)
         desk.run()
@@ -55,5 +55,5 @@ def test_what_is_taken_back_from_a_quorum_queue_is_not_started_twice(
         execution.refresh_from_db()
         assert (execution.state, execution.attempt) == ("succeeded", 1)
     assert Attempt.objects.count() == 2
-    assert impatient.count(impatient.name("immediate")) == 0
-    assert impatient.count(impatient.topology.failed) == 0
+    assert server_with_limit.count(server_with_limit.name("immediate")) == 0
+    assert server_with_limit.count(server_with_limit.topology.failed) == 0

@@ -1,4 +1,4 @@
-"""RabbitMQ delivers our own messages, messages of other programs, and unreadable messages."""
+"""The tests check three kinds of messages: our own messages, foreign messages and unreadable messages."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NEVER = RetryPolicy(max_retries=0)
 
 
 def body(**fields: Any) -> bytes:
-    """Return a message in the format of the original contract, with additional `fields`."""
+    """Return the bytes of a message of the original contract, with additional `fields`."""
     worker = Worker.objects.get(name="tests.noop")
     return json.dumps({"type": "worker", "id": worker.pk, "params_scheduler": "{}", **fields}).encode()
 
@@ -43,7 +43,7 @@ def test_own_message_has_all_fields_of_the_original_contract(rabbit: Rabbit, ser
     assert {"type", "id", "scheduler_id", "execution_id", "attempt", "execution_key", "version"} <= set(data)
 
 
-def test_a_retried_message_says_why_and_since_when(rabbit: Rabbit, server: Server) -> None:
+def test_the_message_of_a_retry_names_the_last_error_and_the_first_failure(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     run_now(SchedulerFactory(rare=True), broker)
     desk = Desk(broker)
@@ -107,9 +107,9 @@ def test_message_with_the_four_original_fields_runs(rabbit: Rabbit, server: Serv
 
 
 def test_an_unknown_schedule_is_left_out(rabbit: Rabbit, server: Server, caplog: pytest.LogCaptureFixture) -> None:
-    server_body = body(scheduler_id=987654)
+    raw = body(scheduler_id=987654)
     desk = Desk(rabbit())
-    server.publish(server_body)
+    server.publish(raw)
     desk.run()
     assert SchedulerExecution.objects.get().scheduler_id is None
     assert "names schedule 987654, which does not exist" in caplog.text
@@ -117,7 +117,7 @@ def test_an_unknown_schedule_is_left_out(rabbit: Rabbit, server: Server, caplog:
 
 @pytest.mark.parametrize("with_schedule", [True, False])
 @pytest.mark.parametrize("identity", ["order-1", "x" * 200])
-def test_copies_of_a_strangers_message_run_once(
+def test_copies_of_a_foreign_message_run_once(
     rabbit: Rabbit, server: Server, identity: str, with_schedule: bool
 ) -> None:
     raw = body(scheduler_id=SchedulerFactory(rare=True).pk) if with_schedule else body()
@@ -135,7 +135,7 @@ def test_copies_of_a_strangers_message_run_once(
     assert SchedulerExecution.objects.filter(state="succeeded").count() == 3
 
 
-def test_retries_made_elsewhere_count(rabbit: Rabbit, server: Server) -> None:
+def test_retries_of_another_program_count(rabbit: Rabbit, server: Server) -> None:
     death = {"queue": server.name("main"), "reason": "rejected", "count": 2, "exchange": "cron_dlx"}
     wait = {"queue": f"{server.name('main')}_retry", "reason": "expired", "count": 7}
     broker = rabbit()
@@ -175,7 +175,7 @@ def test_unreadable_message_is_parked_with_its_bytes_and_blocks_no_other(rabbit:
         assert properties.headers["from"] == "elsewhere"
 
 
-def test_headers_that_cannot_be_sent_again_do_not_stop_it(rabbit: Rabbit, server: Server) -> None:
+def test_a_message_is_parked_without_headers_that_cannot_be_sent(rabbit: Rabbit, server: Server) -> None:
     Desk(rabbit())
     headers = {f"h{number}": "x" * 3000 for number in range(30)}
     server.publish_with_float(b"?", "load", 1.5, headers=headers)

@@ -1,4 +1,4 @@
-"""The failed queue and the failed inbox agree. A failure leaves the queue or the inbox only on request."""
+"""The failed queue and the failed inbox show the same failures. A failure leaves them only after an operator acts."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def original_body(**fields: object) -> bytes:
-    """Return a parked message in the form of the original contract. The message names no execution."""
+    """Return the bytes of a parked message of the original contract. It contains no execution id."""
     worker = Worker.objects.get(name="tests.noop")
     task = {"type": "worker", "id": worker.pk, "scheduler_id": 16, "params_scheduler": "{}"}
     end = {"failed_at": "2025-12-12T12:03:39.002Z", "failed_reason": "Connection timeout", "retry_count": 3}
     return json.dumps({**task, **end, **fields}).encode()
 
 
-def test_a_look_at_ten_thousand_keeps_order_and_count(rabbit: Rabbit, server: Server) -> None:
+def test_reading_ten_thousand_messages_keeps_their_order_and_number(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     for number in range(10_000):
         server.publish(original_body(number=number), server.topology.failed, message_id=f"m{number}")
@@ -42,7 +42,7 @@ def test_a_look_at_ten_thousand_keeps_order_and_count(rabbit: Rabbit, server: Se
     for _ in range(2):
         with broker.failed_queue() as session:
             assert [message.message_id for message in session.messages] == [f"m{number}" for number in range(10_000)]
-            assert server.count(server.topology.failed) == 0  # the open session holds all messages
+            assert server.count(server.topology.failed) == 0  # the session has taken all messages out of the queue
         server.wait_count(server.topology.failed, 10_000)
     assert sync(broker, clock.now()).rows == 10_000
     server.wait_count(server.topology.failed, 10_000)
@@ -70,7 +70,7 @@ def test_the_inbox_works_while_the_broker_is_away(rabbit: Rabbit, proxy: Proxy, 
     first.refresh_from_db()
     assert first.state == "claimed"
     proxy.reopen()
-    # The sync removes the messages of executions that the operator republished or discarded.
+    # The sync removes the messages of both executions, because the operator has republished or discarded them.
     assert wait_for(lambda: _removed(broker), "the broker is back") == 2
     assert server.count(server.topology.failed) == 0
 
@@ -92,12 +92,12 @@ def test_a_failure_that_could_not_be_parked_is_parked_later(rabbit: Rabbit, serv
     broker._running().publisher.blocked = ""
     execution.refresh_from_db()
     assert (execution.state, execution.published_at) == ("failed", None)
-    assert sync(broker, clock.now()).parked == 0  # the sync waits, because the consumer could still park it
+    assert sync(broker, clock.now()).parked == 0  # for some seconds, a sync leaves the parking to the consumer
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 1
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 0
     ((_, raw),) = server.pull(server.topology.failed)
     assert json.loads(raw)["execution_id"] == execution.pk
-    # An operator took the message out by hand. The sync does not park it again, and its row stays.
+    # An operator has removed the message by hand. The sync does not park it again, and the execution's row stays.
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 0
     execution.refresh_from_db()
     assert execution.state == "failed"
@@ -121,25 +121,25 @@ def test_messages_parked_by_the_original_worker_get_rows_and_identities(rabbit: 
     assert rows[1].state == "succeeded"
 
 
-def test_an_open_inbox_does_not_read_what_has_not_changed(rabbit: Rabbit, server: Server) -> None:
+def test_a_sync_does_not_read_an_unchanged_queue(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     failed(Desk(broker), 2)
-    with broker.failed_queue():  # while this session holds the queue, no sync can read the queue
+    with broker.failed_queue():  # this session takes the messages and puts them back
         pass
     server.wait_count(server.topology.failed, 2)
     assert not sync(broker, clock.now(), only_if_changed=True).busy
     holder = rabbit()
     server.publish(original_body(), server.topology.failed)
     with holder.failed_queue():
-        assert sync(broker, clock.now()).busy is False  # the queue looks empty while another session holds its messages
+        assert sync(broker, clock.now()).busy is False  # the session has taken the messages, so the queue looks empty
         with pytest.raises(FailedQueueBusy), broker.failed_queue():
             pass
 
 
-def test_a_look_ends_when_its_messages_are_back(
+def test_a_session_ends_when_its_messages_are_back(
     rabbit: Rabbit, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """RabbitMQ 4 reports a closed connection too early: the connection's messages are not yet back in the queue."""
+    """RabbitMQ 4 may report a closed connection before the connection's messages are back in the queue."""
     broker = rabbit()
     for _ in range(3):
         server.publish(original_body(), server.topology.failed)
@@ -166,7 +166,9 @@ def moved_by_hand(server: Server, *, keep_properties: bool = True) -> None:
 
 
 @pytest.mark.parametrize("keep_properties", [True, False])
-def test_moved_by_hand_it_runs_and_leaves_the_inbox(rabbit: Rabbit, server: Server, keep_properties: bool) -> None:
+def test_an_execution_moved_by_hand_runs_and_leaves_the_inbox(
+    rabbit: Rabbit, server: Server, keep_properties: bool
+) -> None:
     broker = rabbit()
     desk = Desk(broker)
     (execution,) = failed(desk)
@@ -185,7 +187,7 @@ def test_moved_by_hand_it_runs_and_leaves_the_inbox(rabbit: Rabbit, server: Serv
     assert (execution.state, execution.attempt) == ("succeeded", 2)
 
 
-def test_a_strangers_failure_moved_by_hand_leaves_the_inbox_too(rabbit: Rabbit, server: Server) -> None:
+def test_a_foreign_message_moved_by_hand_leaves_the_inbox_too(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     server.publish(original_body(), server.topology.failed)
     assert sync(broker, clock.now()).rows == 1
@@ -197,15 +199,12 @@ def test_a_strangers_failure_moved_by_hand_leaves_the_inbox_too(rabbit: Rabbit, 
     assert sync(broker, clock.now()).rows == 0
 
 
-def test_a_plain_copy_of_a_failed_run_stays_a_copy(rabbit: Rabbit, server: Server) -> None:
-    """The message is delivered again after its failure was recorded.
-
-    The message has no `failed_at`. Only a message with `failed_at` counts as moved by hand.
-    """
+def test_a_copy_of_a_failed_message_does_not_run(rabbit: Rabbit, server: Server) -> None:
+    """A message that an operator moved out of the failed queue has the field `failed_at`. A copy has no `failed_at`."""
     broker = rabbit()
     execution = run_now(SchedulerFactory(rare=True), broker)
     (properties, raw) = server.pull(server.name("main"))[0]
-    desk = Desk(broker)  # the consumer starts only now, because before, it would have taken the message
+    desk = Desk(broker)  # an earlier consumer would have taken the message
     server.publish(raw, headers=properties.headers)
     desk.run(ERROR, NEVER)
     server.publish(raw, headers=properties.headers)
@@ -214,13 +213,13 @@ def test_a_plain_copy_of_a_failed_run_stays_a_copy(rabbit: Rabbit, server: Serve
     assert execution.state == "failed"
 
 
-def test_what_the_broker_gives_up_bringing_fails_visibly(rabbit: Rabbit, server: Server) -> None:
+def test_a_message_over_the_delivery_limit_is_in_the_inbox(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     execution = ManualExecutionFactory(queue="immediate", state="claimed")
     publish([execution], broker)
-    brought = server.channel.consume(server.name("immediate"), inactivity_timeout=5)
-    for (method, _, _), _number in zip(brought, range(DELIVERY_LIMIT + 1), strict=False):
-        # A consumer that crashes on each delivery has the same effect as this rejection.
+    delivered = server.channel.consume(server.name("immediate"), inactivity_timeout=5)
+    for (method, _, _), _number in zip(delivered, range(DELIVERY_LIMIT + 1), strict=False):
+        # The rejection has the same effect as a consumer that crashes on each delivery.
         server.channel.basic_reject(method.delivery_tag, requeue=True)
     server.channel.cancel()
     server.wait_count(server.topology.failed, 1)
@@ -234,8 +233,8 @@ def test_what_the_broker_gives_up_bringing_fails_visibly(rabbit: Rabbit, server:
     assert execution.state == "succeeded"
 
 
-def test_unreadable_message_runs_after_it_became_readable(rabbit: Rabbit, server: Server) -> None:
-    """A consumer parks a message that it cannot read. A republish tries again to read the message."""
+def test_an_unreadable_message_runs_when_it_is_readable(rabbit: Rabbit, server: Server) -> None:
+    """A consumer parks a message that it cannot read. A republish reads the message again."""
     broker = rabbit()
     desk = Desk(broker)
     newer = json.dumps({"type": "worker", "id": Worker.objects.get(name="tests.noop").pk, "version": 99}).encode()
@@ -254,8 +253,8 @@ def test_unreadable_message_runs_after_it_became_readable(rabbit: Rabbit, server
     assert server.count(server.topology.failed) == 0
 
 
-def test_messages_of_another_database_are_not_taken_for_ours(rabbit: Rabbit, server: Server) -> None:
-    """Executions of two databases can have the same id. The execution key distinguishes these executions."""
+def test_a_message_of_another_database_does_not_belong_to_a_row_with_its_id(rabbit: Rabbit, server: Server) -> None:
+    """Executions of two databases can have the same id, but their execution keys differ."""
     broker = rabbit()
     desk = Desk(broker)
     execution = run_now(SchedulerFactory(rare=True), broker)
@@ -271,7 +270,7 @@ def test_messages_of_another_database_are_not_taken_for_ours(rabbit: Rabbit, ser
 
 
 def test_a_confirm_that_came_too_late_is_not_a_second_message(rabbit: Rabbit, server: Server) -> None:
-    """An alarm delayed the confirm. The failed queue has the message, but the row is not marked as parked."""
+    """The confirm came too late: the failed queue has the message, but the row is not marked as parked."""
     broker = rabbit()
     (execution,) = failed(Desk(broker))
     SchedulerExecution.objects.update(published_at=None)

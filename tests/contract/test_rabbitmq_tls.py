@@ -1,4 +1,4 @@
-"""With an `amqps` URL, the server's certificate is always verified."""
+"""With an `amqps` URL, the transport always verifies the certificate of the server."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def authority(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tls(server: Server, authority: Path) -> Iterator[Proxy]:
-    """Provide a proxy that adds TLS to the server."""
+    """Provide a proxy that clients reach only with TLS."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(authority / "own.pem", authority / "own.key")
     proxy = Proxy(*server.address, tls=context)
@@ -49,7 +49,7 @@ def url(server: Server, port: int, host: str, ca: str = "") -> str:
     return server.url(port).replace("amqp://", "amqps://", 1).replace("127.0.0.1", host, 1) + ca
 
 
-def test_a_trusted_server_is_spoken_to(server: Server, tls: Proxy, authority: Path) -> None:
+def test_a_trusted_server_is_accepted(server: Server, tls: Proxy, authority: Path) -> None:
     broker = RabbitBroker(url(server, tls.port, "localhost", f"&cafile={authority / 'ca.pem'}"))
     try:
         assert broker.counts().failed == 0

@@ -1,4 +1,4 @@
-"""The queues are declared on a real server. Declaring them again with other retry delays gives no error."""
+"""The tests declare the queues on a real server. A second declaration with other retry delays is not an error."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def exists(server: Server, queue: str) -> bool:
     return True
 
 
-def test_the_whole_ladder_is_declared_and_declaring_again_is_free(server: Server) -> None:
+def test_all_wait_queues_are_declared_and_can_be_declared_again(server: Server) -> None:
     broker = RabbitBroker(server.url())
     try:
         broker.declare([4500, 7000], "main")
@@ -36,7 +36,7 @@ def test_the_whole_ladder_is_declared_and_declaring_again_is_free(server: Server
         broker.close()
 
 
-def test_a_wait_that_is_new_is_declared_ahead_of_use(rabbit: Rabbit, server: Server) -> None:
+def test_a_new_wait_queue_is_declared_before_its_first_message(rabbit: Rabbit, server: Server) -> None:
     broker = rabbit()
     broker.declare([], "standalone")
     broker.declare([4000, 7000], "standalone")
@@ -44,8 +44,8 @@ def test_a_wait_that_is_new_is_declared_ahead_of_use(rabbit: Rabbit, server: Ser
     wait_for(lambda: exists(server, f"{server.name('standalone')}_retry.7"), "it is declared")
 
 
-def test_only_the_consumers_of_a_queue_declare_its_waits(rabbit: Rabbit, server: Server) -> None:
-    """Each wait queue uses file handles of the broker. So only the consumers of a queue declare its wait queues."""
+def test_only_the_consumers_of_a_queue_declare_its_wait_queues(rabbit: Rabbit, server: Server) -> None:
+    """Each wait queue uses file handles of the broker. So a consumer declares only the wait queues of its own queue."""
     rabbit().declare([7000])
     assert not exists(server, f"{server.name('main')}_retry.1")
     rabbit().declare([7000], "main")
@@ -53,7 +53,7 @@ def test_only_the_consumers_of_a_queue_declare_its_waits(rabbit: Rabbit, server:
     assert not exists(server, f"{server.name('standalone')}_retry.1")
 
 
-def test_another_prefix_is_another_world(server: Server) -> None:
+def test_the_names_of_all_queues_begin_with_the_prefix(server: Server) -> None:
     assert all(queue.name.startswith(server.prefix) for queue in server.topology.base())
 
 
@@ -66,7 +66,7 @@ def test_changed_delays_start_without_a_conflict(server: Server) -> None:
             broker.close()
 
 
-def test_a_raw_wait_queue_in_use_keeps_its_delay(server: Server, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_wait_queue_in_use_keeps_its_delay(server: Server, caplog: pytest.LogCaptureFixture) -> None:
     first = RabbitBroker(server.url(), retry_delay_ms=60_000, ladder=RUNGS)
     first.declare([])
     first.close()
@@ -80,7 +80,7 @@ def test_a_raw_wait_queue_in_use_keeps_its_delay(server: Server, caplog: pytest.
         second.close()
 
 
-def test_a_queue_of_another_shape_is_a_sentence_with_the_way_out(server: Server) -> None:
+def test_a_queue_with_other_arguments_has_an_error_message(server: Server) -> None:
     server.channel.queue_declare(server.name("main"), durable=True, arguments={"x-dead-letter-exchange": "elsewhere"})
     broker = RabbitBroker(server.url(), ladder=RUNGS)
     try:
@@ -94,9 +94,9 @@ def test_a_queue_of_another_shape_is_a_sentence_with_the_way_out(server: Server)
 
 
 def test_original_declarations_agree_with_ours(rabbit: Rabbit, server: Server) -> None:
-    """Declaring our queues again with the arguments of the original contract gives no error.
+    """A worker of the original contract and our consumer can use the same queues at the same time.
 
-    So a worker of the original contract and our consumer can use the same queues at the same time.
+    Both declare the queues. RabbitMQ would refuse the second declaration if its arguments differed from the first.
     """
     rabbit()
     channel = server.channel

@@ -1,4 +1,4 @@
-"""Every transport keeps the same contract with the publishing code, the consumer and the failed inbox."""
+"""The tests check what both transports must do for producers, consumers and the failed inbox."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def published(broker: Broker, **columns: object) -> SchedulerExecution:
     return execution
 
 
-def test_what_is_published_starts_once_and_is_gone_when_acknowledged(connect: Connect) -> None:
+def test_a_published_execution_starts_once_and_its_message_is_gone_afterwards(connect: Connect) -> None:
     broker = connect()
     execution = published(broker)
     assert broker.counts().ready["main"] == 1
@@ -84,7 +84,7 @@ def test_a_copy_is_ignored(connect: Connect) -> None:
     assert Attempt.objects.count() == 1
 
 
-def test_a_message_may_be_faster_than_its_confirm(connect: Connect) -> None:
+def test_an_execution_may_start_before_its_message_is_confirmed(connect: Connect) -> None:
     broker = connect()
     execution = published(broker)
     SchedulerExecution.objects.update(state="claimed" if not broker.embedded else "queued", published_at=None)
@@ -111,7 +111,7 @@ def test_a_retry_comes_after_its_delay_with_the_next_number(connect: Connect) ->
     assert [attempt.outcome for attempt in Attempt.objects.order_by("number")] == ["failed", "succeeded"]
 
 
-def test_a_delay_of_nothing_comes_at_once(connect: Connect) -> None:
+def test_a_retry_without_a_delay_starts_at_once(connect: Connect) -> None:
     broker = connect()
     execution = published(broker)
     desk = Desk(broker)
@@ -120,7 +120,7 @@ def test_a_delay_of_nothing_comes_at_once(connect: Connect) -> None:
     assert row(execution).state == "running"
 
 
-def test_a_delay_is_never_shortened_unless_it_was_drawn(connect: Connect) -> None:
+def test_only_a_random_delay_may_become_shorter(connect: Connect) -> None:
     broker = connect()
     for wanted in (1, 999, 1000, 1001, 3600, 4999):
         assert broker.delay(wanted, "main") >= wanted
@@ -166,13 +166,13 @@ def test_discard_empties_the_inbox(connect: Connect) -> None:
     assert broker.counts().failed == 0
 
 
-def test_what_could_not_be_started_is_taken_again(connect: Connect) -> None:
+def test_a_released_message_is_delivered_again(connect: Connect) -> None:
     broker = connect()
     execution = published(broker)
     desk = Desk(broker)
 
     def taken_and_released() -> list[int | None]:
-        with transaction.atomic():  # the supervisor does the same after a database error
+        with transaction.atomic():  # a consumer does the same after a database error
             deliveries = broker.take("main", 1, clock.now())
             broker.release(deliveries)
             return [delivery.message.execution_id for delivery in deliveries]
@@ -183,7 +183,7 @@ def test_what_could_not_be_started_is_taken_again(connect: Connect) -> None:
     assert desk.starts_nothing()
 
 
-def test_what_one_consumer_leaves_another_gets(connect: Connect) -> None:
+def test_messages_of_a_consumer_that_stops_go_to_another_consumer(connect: Connect) -> None:
     first, second = connect(), connect()
     leaving = Desk(first, name="leaving")
     executions = [published(second) for _ in range(3)]
@@ -194,7 +194,7 @@ def test_what_one_consumer_leaves_another_gets(connect: Connect) -> None:
     assert SchedulerExecution.objects.filter(state="succeeded", consumer="staying").count() == 3
 
 
-def test_a_run_given_back_does_not_count(connect: Connect) -> None:
+def test_an_interrupted_attempt_does_not_count(connect: Connect) -> None:
     broker = connect()
     execution = published(broker)
     desk = Desk(broker)
@@ -206,21 +206,21 @@ def test_a_run_given_back_does_not_count(connect: Connect) -> None:
     assert desk.starts_nothing()
 
 
-def test_cancelled_wins_over_the_retry_that_waits(connect: Connect) -> None:
+def test_a_cancelled_execution_does_not_retry(connect: Connect) -> None:
     broker = connect()
     execution = published(broker)
     desk = Desk(broker)
     desk.run(ERROR)
     assert cancel(execution.pk, "ann") == "cancelled"
-    other = published(broker)  # the start of this execution shows that the consumer still takes messages
+    other = published(broker)  # this execution starts, so the consumer still takes messages
     late = clock.now() + timedelta(seconds=1.2)
-    wait_for(lambda: clock.now() > late and desk.look() is not None, "the retry's time has come")
+    wait_for(lambda: clock.now() > late and desk.look() is not None, "the retry would be due")
     assert row(execution).state == "cancelled"
     assert row(other).state == "running"
     assert Attempt.objects.count() == 1
 
 
-def test_standalone_runs_stay_apart_also_when_they_are_retried(connect: Connect) -> None:
+def test_retries_of_standalone_executions_stay_in_their_queue(connect: Connect) -> None:
     broker, alone = connect(), connect()
     execution = published(broker, stay_alive=True)
     ordinary = published(broker)

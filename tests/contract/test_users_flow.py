@@ -1,7 +1,7 @@
-"""A report fails on a real RabbitMQ, is retried, fails for good and is republished, as the documents describe.
+"""With a real RabbitMQ, a report and its retries fail. Then an operator republishes the execution, and it succeeds.
 
-The test reads the delay before each retry from the broker's time stamps. With FLOW_DELAY_MS=30000, the delays are
-30, 60 and 120 s.
+The test reads the delay of each retry from the broker's time stamps. FLOW_DELAY_MS sets the first delay: 2 s by
+default. With FLOW_DELAY_MS=30000, the delays are 30, 60 and 120 s.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from django.utils import timezone as clock
 from reports.models import Report
 from scheduling.models import Artefact, Attempt, Scheduler, SchedulerExecution
 from tests.admin.inbox import LIST, ask, confirm
+from tests.contract.delivery_recorder import DeliveryRecorder
 from tests.contract.server import Server
-from tests.contract.tap import Tap
 from tests.factories import UserFactory, due
 from tests.support import Commands, marks, wait_for
 
@@ -32,18 +32,18 @@ SECONDS = [DELAY_MS * factor // 1000 for factor in (1, 2, 4)]
 
 
 @pytest.fixture
-def tap(server: Server) -> Iterator[Tap]:
-    """Provide a proxy that records the broker's deliveries."""
-    tap = Tap(*server.address)
-    yield tap
-    tap.close()
+def recorder(server: Server) -> Iterator[DeliveryRecorder]:
+    """Provide a proxy between the consumer and the broker. It records how long messages have waited."""
+    recorder = DeliveryRecorder(*server.address)
+    yield recorder
+    recorder.close()
 
 
 def test_a_failing_report_is_retried_parked_republished_and_succeeds(
-    commands: Commands, server: Server, tap: Tap, tmp_path: Path, settings: Any
+    commands: Commands, server: Server, recorder: DeliveryRecorder, tmp_path: Path, settings: Any
 ) -> None:
     settings.BROKER_URL = server.url()
-    environment = {"BROKER_URL": server.url(tap.port), "CRON_RETRY_DELAY_MS": str(DELAY_MS)}
+    environment = {"BROKER_URL": server.url(recorder.port), "CRON_RETRY_DELAY_MS": str(DELAY_MS)}
     fleet = [commands.start(name, **environment) for name in ("run_scheduler", "run_worker")]
     commands.ready(*fleet)
     down = tmp_path / "down"
@@ -59,19 +59,18 @@ def test_a_failing_report_is_retried_parked_republished_and_succeeds(
     def row() -> SchedulerExecution | None:
         return SchedulerExecution.objects.filter(scheduler=schedule).first()
 
-    # Retries come after 1, 2 and 4 times the delay. If the third retry fails, the execution has failed
-    # for good.
+    # The retries come after 1, 2 and 4 times the delay. After the third retry, the execution has failed for good.
     failed = wait_for(
         lambda: (found := row()) and found.state == "failed" and found, "it fails for good", sum(SECONDS) + 60
     )
     server.wait_count(server.topology.failed, 1)
-    assert [wait.queue for wait in tap.waits] == [f"{server.name('main')}_retry.{seconds}" for seconds in SECONDS]
-    assert [wait.count for wait in tap.waits] == [1, 1, 1]
+    assert [wait.queue for wait in recorder.waits] == [f"{server.name('main')}_retry.{seconds}" for seconds in SECONDS]
+    assert [wait.count for wait in recorder.waits] == [1, 1, 1]
     ended = list(Attempt.objects.filter(execution=failed).order_by("number"))
     assert [attempt.outcome for attempt in ended] == ["failed"] * 4
-    for attempt, wait, seconds in zip(ended, tap.waits, SECONDS, strict=False):
-        # The broker writes whole seconds, so a wait may seem up to one second too short.
-        assert (wait.over - attempt.finished_at).total_seconds() > seconds - 1
+    for attempt, wait, seconds in zip(ended, recorder.waits, SECONDS, strict=False):
+        # The broker's time stamps have whole seconds, so a wait can look up to one second too short.
+        assert (wait.ended_at - attempt.finished_at).total_seconds() > seconds - 1
     assert len([line for line in marks(tmp_path, failed.pk) if line.startswith("start")]) == 4
 
     ((properties, body),) = look(server)
@@ -103,7 +102,7 @@ def test_a_failing_report_is_retried_parked_republished_and_succeeds(
 
 
 def look(server: Server) -> list[tuple[Any, bytes]]:
-    """Return the messages of the failed queue. The messages are taken out and put back."""
+    """Return the messages of the failed queue. They stay in the queue."""
     found = []
     while (message := server.channel.basic_get(server.topology.failed))[0] is not None:
         found.append(message[1:])

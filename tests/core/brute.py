@@ -1,6 +1,6 @@
-"""A second, plain implementation of the cron policy, which walks through every minute.
+"""A slow but simple implementation of the cron rules, which looks at every minute.
 
-This implementation shares no code with the code under test. It is slow, but easy to read and to trust.
+It shares no code with `scheduling.core`. The tests compare the results of the two implementations.
 """
 
 from __future__ import annotations
@@ -84,11 +84,12 @@ def _hit(text: str, value: int, last: int, low: int = 0) -> bool:
 
 
 def fires(expression: str, tz: str, after: datetime, until: datetime) -> list[datetime]:
-    """Walk through the minutes of real time in (after, until]. Return the minutes at which the local time matches."""
+    """Return the instants in (after, until] at which a schedule with this expression fires."""
     matcher, info = Matcher(expression), ZoneInfo(tz)
     found = []
-    # A fixed job checks each wall-clock minute once, when the clock first reaches or skips the minute. `highest` is
-    # the latest wall-clock minute so far. No clock change is longer than one day, so the walk starts two days early.
+    # A fixed schedule fires once for each local minute that matches: when the clock reaches or skips this minute for
+    # the first time. `highest` is the latest local minute so far. A clock change is never longer than one day, so the
+    # loop starts two days before `after`.
     instant = (after if matcher.interval else after - timedelta(days=2)).replace(second=0, microsecond=0)
     highest = _reading(instant, info)
     while (instant := instant + MINUTE) <= until:
@@ -110,7 +111,7 @@ def _reading(instant: datetime, info: ZoneInfo) -> datetime:
 
 
 def changes(tz: str, year: int) -> list[datetime]:
-    """Return the clock changes of a year, exact to a quarter of an hour."""
+    """Return the instants of a year's clock changes, rounded up to a quarter of an hour."""
     info, step = ZoneInfo(tz), timedelta(minutes=15)
     found, instant = [], datetime(year, 1, 1, tzinfo=UTC)
     day = timedelta(days=1)
@@ -124,7 +125,7 @@ def changes(tz: str, year: int) -> list[datetime]:
     return found
 
 
-# These strategies make random expressions with every form of the dialect in every field.
+# The strategies below make random expressions. They use every form that a field may have.
 
 
 def _items(low: int, high: int, size: int, names: list[str]) -> st.SearchStrategy[str]:
@@ -137,7 +138,7 @@ def _items(low: int, high: int, size: int, names: list[str]) -> st.SearchStrateg
         places = st.tuples(st.integers(0, len(names) - 1), st.integers(0, len(names) - 1)).map(sorted)
         spans = spans | places.map(lambda pair: f"{names[pair[0]]}-{names[pair[1]]}")
     steps = st.integers(1, size)
-    # A weekday of 7 with a step is refused.
+    # No start of 7 for weekdays, because `7/2` is refused.
     starts = st.integers(low, min(high, low + size - 1))
     return (
         number
@@ -162,7 +163,7 @@ _days = _field(1, 31, 31) | st.sampled_from(["L", "l", "1,L", "L,15", "1-30,L", 
 _months = _field(1, 12, 12, MONTHS) | st.just("*")
 _weekdays = _field(0, 7, 7, WEEKDAYS) | st.sampled_from(["0-6", "1-7", "0,7"])
 _dates = st.builds("{} {} {}".format, _days, _months, _weekdays) | st.builds("* {} {}".format, _months, _nth())
-# Half of the expressions match hours in which clocks change. So even a short time around a clock change has runs.
+# About half of the expressions match the hours of clock changes, so many random schedules fire near a clock change.
 _times_of_day = st.builds("{} {}".format, _field(0, 59, 60), _field(0, 23, 24)) | st.builds(
     "{} {}".format, _field(0, 59, 60), st.sampled_from(["*", "*/2", "0-3", "0,1,2,3", "1", "2", "23,0", "0-23"])
 )

@@ -1,4 +1,4 @@
-"""Cron expressions for which the code needs the largest number of steps."""
+"""Cron expressions that could make the code slow: long lists, long texts and rare dates."""
 
 from __future__ import annotations
 

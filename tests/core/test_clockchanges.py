@@ -1,4 +1,4 @@
-"""The predicted effect of a clock change on a schedule agrees with the instants at which the schedule fires."""
+"""The tests check the effect of a clock change on a schedule: which runs are moved, dropped or repeated."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ YEAR = (datetime(2026, 1, 1, tzinfo=UTC), datetime(2027, 1, 1, tzinfo=UTC))
         ("30 23 * * *", "Africa/Cairo", [(False, "23:00", "00:00", 1, "once")]),
     ],
 )  # fmt: skip
-def test_changes_that_meet_a_schedule(expression: str, zone: str, met: list[tuple[bool, str, str, int, str]]) -> None:
+def test_clock_changes_that_affect_a_schedule(
+    expression: str, zone: str, met: list[tuple[bool, str, str, int, str]]
+) -> None:
     found = changes_met(parse(expression), zone, *YEAR)
     assert [
         (change.skipped, f"{change.start:%H:%M}", f"{change.end:%H:%M}", change.readings, change.effect.value)
@@ -47,12 +49,12 @@ def test_changes_that_meet_a_schedule(expression: str, zone: str, met: list[tupl
         ("0 8 * * *", datetime(2026, 10, 24, 12, tzinfo=UTC), [None, None]),
     ],
 )  # fmt: skip
-def test_the_runs_themselves(expression: str, after: datetime, effects: list[object]) -> None:
+def test_the_effect_on_each_run(expression: str, after: datetime, effects: list[object]) -> None:
     runs = upcoming(parse(expression), "Europe/Madrid", after, len(effects))
     assert [effect_on(parse(expression), "Europe/Madrid", run) for run in runs] == effects
 
 
-def test_a_moved_run_is_the_one_that_the_change_announces() -> None:
+def test_a_moved_run_comes_at_the_clock_change() -> None:
     cron = parse("15,30,45 2 * * *")
     (gap, _fold) = changes_met(cron, "Europe/Madrid", *YEAR)
     moved = upcoming(cron, "Europe/Madrid", gap.instant - timedelta(seconds=1), 1)

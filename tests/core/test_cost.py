@@ -1,7 +1,6 @@
-"""The number of steps for any expression has a limit. The limit grows only with the length of the expression.
+"""The number of steps for an expression is limited, because any text can come from a user or from plain SQL.
 
-Expressions come from users and from plain SQL.
-A date that never comes needs the most steps, because the search looks at all months of fifty years.
+The limit grows only with the length of the expression.
 """
 
 from __future__ import annotations
@@ -23,23 +22,27 @@ from tests.steps import steps
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 SEARCH = 60_000
-"""The maximum number of steps of a search for a date that never comes. A usual search needs a tenth of this number."""
+"""The maximum number of steps of a search. A usual search needs a tenth of this number.
+
+A search for a date that never comes needs the most steps, because it looks at all months of fifty years.
+"""
+
 CHARACTER = 60
+"""The additional steps for each character of the expression."""
+
 WORDS = 6_000
+"""The maximum number of steps of a description."""
 
 typed = st.text(st.sampled_from("0123456789*/-,#L \tabcdefmnorstuy()\u0660"), max_size=MAX_LENGTH)
 
 
 def next_of(expression: str) -> datetime:
-    """Return the next instant, as a producer computes it."""
+    """Return the first instant after NOW, as a producer computes it."""
     return next_after(parse(expression), "Europe/Madrid", NOW)
 
 
-def bounded(expression: str) -> None:
-    """Check the number of steps of each function that a page or a producer calls with an expression.
-
-    The caches are empty at the start.
-    """
+def check_steps(expression: str) -> None:
+    """Check the number of steps of the functions that pages and producers call. The caches are empty at the start."""
     parse.cache_clear()
     days.first_day.cache_clear()
     days._engine.cache_clear()
@@ -49,22 +52,24 @@ def bounded(expression: str) -> None:
 
 
 @pytest.mark.parametrize("expression", CRAFTED)
-def test_crafted_ones(expression: str) -> None:
-    bounded(expression)
+def test_crafted_expressions(expression: str) -> None:
+    check_steps(expression)
 
 
 @settings(max_examples=300, deadline=None)
 @given(typed | st.lists(typed, min_size=5, max_size=5).map(" ".join) | brute.expressions)
-def test_any(expression: str) -> None:
-    bounded(expression)
+def test_any_expression(expression: str) -> None:
+    check_steps(expression)
 
 
 @pytest.mark.parametrize("character", ["0", ",", "*", "(", " ", "0,", "\u0660"])
-def test_a_megabyte_is_not_even_read(character: str) -> None:
+def test_a_text_of_a_megabyte_is_refused_at_once(character: str) -> None:
     for call in (parse, next_of, describe):
         assert steps(call, character * 1_000_000) <= 100
 
 
-def test_a_count_over_years_is_no_walk() -> None:
+def test_counting_runs_does_not_visit_each_run() -> None:
     until = datetime(2036, 3, 10, 12, tzinfo=UTC)
-    assert steps(count_between, parse("* * * * *"), "Europe/Madrid", NOW, until) <= 10 * SEARCH  # for 5 million runs
+    assert (
+        steps(count_between, parse("* * * * *"), "Europe/Madrid", NOW, until) <= 10 * SEARCH
+    )  # ten years have 5 million runs

@@ -1,4 +1,4 @@
-"""Descriptions of cron expressions in plain English."""
+"""The tests check the English descriptions of cron expressions."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from tests.core import brute
         ("0 6,14,22 * * *", "At 06:00, 14:00 and 22:00"),
         ("0 22-23,0-2 * * *", "At 00:00, 01:00, 02:00, 22:00 and 23:00"),
         ("*/15 9-17 * * mon-fri", "Every 15 minutes, between 09:00 and 17:59, Monday through Friday"),
-        # Unusual spellings: the sentence names the values that a field matches. `5-5` matches only 5.
+        # Unusual spellings. The description names the values that a field matches: `5-5` matches only 5.
         ("5-5 * * * *", "At 5 minutes past the hour"),
         ("59/15 * * * *", "At 59 minutes past the hour"),
         ("0 23/6 * * *", "At 23:00"),
@@ -54,7 +54,8 @@ from tests.core import brute
         ("0 9 L,1,15 * *", "At 09:00, on day 1, 15, and the last day of the month"),
         ("0 9 * * 1#2", "At 09:00, on the second Monday of the month"),
         ("0 9 * * fri#1,7#5", "At 09:00, on the fifth Sunday and the first Friday of the month"),
-        # Two day fields: a date must match one of them. If a field begins with a star, the date must match both fields.
+        # Day of the month and weekday: a date must match one of the two fields. If one of them begins with a star, the
+        # date must match both.
         ("0 9 13 * 5", "At 09:00, on day 13 of the month, or on Friday"),
         ("0 9 L * 1-5", "At 09:00, on the last day of the month, or on Monday through Friday"),
         ("0 9 */2 * 1", "At 09:00, every 2 days, starting on day 1 of the month, but only on Monday"),
@@ -69,14 +70,14 @@ def test_sentences(expression: str, sentence: str) -> None:
 
 
 @pytest.mark.parametrize("expression", ["60 * * * *", "0 0 12 * * *", "H * * * *", ""])
-def test_what_is_refused_is_not_described(expression: str) -> None:
-    # cron-descriptor alone would say "At 60 minutes past the hour", or read the first of six fields as seconds
+def test_invalid_expressions_are_not_described(expression: str) -> None:
+    # cron-descriptor alone would describe some of them, for example as "At 60 minutes past the hour".
     with pytest.raises(CronError):
         describe(expression)
 
 
 def test_the_locale_of_the_process_does_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
-    # Given a process with a German locale, then a process without a locale
+    # The first round has a German locale, the second round has no locale.
     german = ["Montag", "Dienstag", "Mittwoch", "Donnerstag", "Freitag", "Samstag", "Sonntag"]
     monkeypatch.setattr(calendar, "day_name", german)
     for name in ("de_DE", None):
@@ -89,7 +90,7 @@ def test_the_locale_of_the_process_does_not_matter(monkeypatch: pytest.MonkeyPat
             assert describe("0 15 * 5 1-3") == "At 15:00, Monday through Wednesday, only in May"
 
 
-def test_a_failing_library_leaves_the_expression(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_expression_is_shown_if_the_library_fails(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(_: object) -> str:
         raise cron_descriptor.FormatError("no words")
 
@@ -103,11 +104,11 @@ def test_a_failing_library_leaves_the_expression(monkeypatch: pytest.MonkeyPatch
 
 @settings(max_examples=200, deadline=None)
 @given(brute.expressions)
-def test_every_schedule_has_a_sentence(expression: str) -> None:
+def test_every_expression_has_a_description(expression: str) -> None:
     try:
         sentence = describe(expression)
     except CronError:
-        return  # the strategy also makes dates that do not exist, such as 30 February
+        return  # `brute.expressions` also makes dates that do not exist, such as 30 February
 
     assert sentence != expression
     assert sentence[0].isupper()

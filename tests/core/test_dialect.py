@@ -1,4 +1,4 @@
-"""The tests check the meaning of accepted cron expressions, and the error messages for refused cron expressions."""
+"""The tests check what cron expressions mean, and which error messages invalid expressions give."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def outcome(expression: str) -> Cron | CronError:
         ("@annually", "0 0 1 1 *", False),
     ],
 )
-def test_expression_is_normalised_and_is_interval_by_its_first_characters(
+def test_an_expression_is_normalised_and_classified_as_interval_or_fixed(
     written: str, normalised: str, interval: bool
 ) -> None:
     cron = parse(written)
@@ -92,7 +92,7 @@ def test_minutes(text: str, minutes: tuple[int, ...]) -> None:
         ("mon-fri", (1, 2, 3, 4, 5)),
     ],
 )
-def test_weekdays_count_from_sunday_which_is_also_7(text: str, weekdays: tuple[int, ...]) -> None:
+def test_sunday_is_weekday_0_and_7(text: str, weekdays: tuple[int, ...]) -> None:
     assert parse(f"0 0 * * {text}").weekdays == weekdays
 
 
@@ -107,8 +107,8 @@ def test_months(text: str, months: tuple[int, ...]) -> None:
 @pytest.mark.parametrize(
     ("dates", "of_2026"),
     [
-        # Two day fields: a date must match one of them. If a field begins with a star, the date must match both fields.
-        # 13 February 2026 is a Friday.
+        # Day of the month and weekday: a date must match one of the two fields. If one of them begins with a star, the
+        # date must match both. 13 February 2026 is a Friday.
         ("13 * 5", ["02-06", "02-13", "02-20", "02-27"]),
         ("13 * *", ["02-13"]),
         ("* * 5", ["02-06", "02-13", "02-20", "02-27"]),
@@ -116,7 +116,7 @@ def test_months(text: str, months: tuple[int, ...]) -> None:
         ("*/1 * 1", ["02-02", "02-09", "02-16", "02-23"]),
         ("9,10 * */2", ["02-10"]),
         ("31 * 1", ["02-02", "02-09", "02-16", "02-23"]),
-        # A range of all weekdays is not a star, so one match suffices.
+        # A range of all values is not a star, so a date must match only one of the fields.
         ("13 * 0-6", [f"02-{day:02}" for day in range(1, 29)]),
         ("1-31 * 5", [f"02-{day:02}" for day in range(1, 29)]),
         ("13 */3 *", []),
@@ -140,12 +140,13 @@ def test_dates(dates: str, of_2026: list[str]) -> None:
     assert count_days(calendar, february[0], date(2026, 3, 1)) == len(of_2026)
 
 
-def test_29_february_is_found_across_a_century_without_it() -> None:
+def test_29_february_is_found_after_the_year_2100() -> None:
     assert first_day(parse("0 0 29 2 *").calendar, date(2096, 3, 1)) == date(2104, 2, 29)
 
 
 def test_the_rarest_date_is_still_found() -> None:
-    # Given 29 February if it is a Sunday. It comes every 28 years. 2100 is no leap year, so 2128 follows 2088
+    # This expression means 29 February if the day is a Sunday. Such a day usually comes every 28 years. 2100 is no leap
+    # year, so 2128 follows 2088.
     calendar = parse("0 0 29 2 */7").calendar
 
     assert first_day(calendar, date(2060, 3, 1)) == date(2088, 2, 29)
@@ -159,7 +160,7 @@ def test_the_calendar_ends_with_the_year_9999() -> None:
 
 MINUTE, HOUR, DOM, MONTH, DOW = "minute", "hour", "day of month", "month", "weekday"
 REFUSED = [
-    # whole expression
+    # the whole expression
     ("", None, "Write five fields"),
     ("* * * *", None, "not 4"),
     ("0 0 12 * * *", None, "not 6; seconds and years are not supported"),
@@ -267,7 +268,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("expression", "field", "words"), REFUSED)
-def test_refused_with_the_field_and_the_fix(expression: str, field: str | None, words: str) -> None:
+def test_the_error_message_names_the_field_and_the_solution(expression: str, field: str | None, words: str) -> None:
     with pytest.raises(CronError) as caught:
         parse(expression)
 
@@ -278,26 +279,24 @@ def test_refused_with_the_field_and_the_fix(expression: str, field: str | None, 
 
 
 @pytest.mark.parametrize("expression", ["0 0 31 2 1", "0 0 29 2 *", "0 0 * 2 1#5", "0 0 30,31 2,3 *"])
-def test_rare_is_not_never(expression: str) -> None:
+def test_rare_dates_are_accepted(expression: str) -> None:
     assert parse(expression).expression == expression
 
 
 @pytest.mark.parametrize("hint", ["50-59,0-10", "22-23,0-2", "23,0", "22,0,2"])
-def test_hints_for_ranges_are_accepted(hint: str) -> None:
+def test_the_suggested_ranges_are_valid(hint: str) -> None:
     assert parse(f"{hint} 0 * * *" if "5" in hint else f"0 {hint} * * *")
 
 
-def test_hostile_length_is_refused_before_it_is_read() -> None:
-    # Given expressions that are too long to parse quickly, and shorter expressions with absurd items
+def test_long_expressions_are_refused_with_a_short_error_message() -> None:
     for expression in ("1," * 250_000 + "1 * * * *", "9" * 250 + " * * *", "1-" * 120 + " * * * *", "," * 240):
         with pytest.raises(CronError) as caught:
             parse(expression)
 
-        # Then the error message is short.
         assert len(str(caught.value)) < 400
 
 
-def test_refusals_are_not_kept() -> None:
+def test_errors_are_not_cached() -> None:
     before = parse.cache_info().currsize
     for number in range(100):
         with pytest.raises(CronError):
@@ -307,7 +306,7 @@ def test_refusals_are_not_kept() -> None:
     assert parse.cache_info().maxsize is not None
 
 
-def test_a_cron_is_a_value() -> None:
+def test_a_parsed_expression_is_an_immutable_value() -> None:
     daily = parse("0 0 * * *")
 
     assert parse("@daily") == daily
@@ -319,7 +318,7 @@ def test_a_cron_is_a_value() -> None:
 
 @settings(max_examples=600, deadline=None)
 @given(brute.expressions, st.dates(date(1971, 1, 1), date(2110, 1, 1)))
-def test_every_valid_expression_means_what_a_plain_reading_says(expression: str, start: date) -> None:
+def test_every_valid_expression_means_the_same_as_in_brute(expression: str, start: date) -> None:
     matcher = brute.Matcher(expression)
     stretch = [start + day * DAY for day in range(400)]
     expected = [day for day in stretch if matcher.matches_day(day)]
@@ -327,7 +326,7 @@ def test_every_valid_expression_means_what_a_plain_reading_says(expression: str,
     cron = outcome(expression)
 
     if isinstance(cron, CronError):
-        # The strategy writes valid fields only, but also dates that do not exist, such as 30 February.
+        # `brute.expressions` makes only valid fields, but also dates that do not exist, such as 30 February.
         assert "never fire" in str(cron)
         assert not expected
         return
@@ -345,7 +344,7 @@ _garbage = st.text(st.sampled_from("0123456789*/-,#LWHR?@ \tabcdefmnorstuy()\u06
 
 @settings(max_examples=800, deadline=None)
 @given(_garbage | st.text(max_size=300) | st.lists(_garbage, min_size=5, max_size=5).map(" ".join))
-def test_garbage_is_refused_with_a_sentence_or_is_a_schedule(text: str) -> None:
+def test_any_text_has_an_error_message_or_is_an_expression(text: str) -> None:
     result = outcome(text)
 
     if isinstance(result, CronError):
@@ -356,23 +355,23 @@ def test_garbage_is_refused_with_a_sentence_or_is_a_schedule(text: str) -> None:
 
 
 class TestFlawsOfCroniter:
-    """Expressions that croniter 7.0 alone reads wrongly: a job would run at unintended times."""
+    """Expressions that croniter 7.0 reads wrongly if it is used without our code."""
 
-    def test_d_equal_range_is_one_value_not_the_whole_field(self) -> None:
+    def test_a_range_with_equal_ends_is_one_value(self) -> None:
         assert parse("5-5 * * * *").minutes == (5,)
         assert parse("0 0-0 * * *").hours == (0,)
         assert parse("0 0 * * MON-MON").calendar == "* * 1"
         assert parse("0 0 1-1 3-3 *").calendar == "1 3 *"
         assert parse("5-5/3 * * * *").minutes == (5,)
 
-    def test_e_stepped_star_restricts_the_other_day_field(self) -> None:
-        # Given every odd day and Mondays: 2026-06-01 is a Monday and odd, 2026-06-08 a Monday and even
+    def test_a_star_with_a_step_restricts_the_other_day_field(self) -> None:
+        # This expression means the Mondays with an odd day of the month: 1 June 2026, then 15 June 2026.
         calendar = parse("0 0 */2 * 1").calendar
 
         assert first_day(calendar, date(2026, 6, 1)) == date(2026, 6, 1)
         assert first_day(calendar, date(2026, 6, 2)) == date(2026, 6, 15)
 
-    def test_h_never_is_told_from_rarely(self) -> None:
+    def test_a_date_that_never_comes_is_refused(self) -> None:
         assert first_day(parse("0 0 31 2 1").calendar, date(2026, 1, 1)) == date(2026, 2, 2)
         with pytest.raises(CronError, match="never fire"):
             parse("0 0 31 2 *")
@@ -380,26 +379,26 @@ class TestFlawsOfCroniter:
     @pytest.mark.parametrize(
         "expression",
         [
-            pytest.param("0 0 13 * 5#2", id="i-nth-with-day"),
-            pytest.param("0 0 15W * 1", id="i-nearest-weekday"),
-            pytest.param("R R * * *", id="j-random"),
-            pytest.param("0 22-2 * * *", id="k-reversed-hours"),
-            pytest.param("50-10 * * * *", id="k-reversed-minutes"),
-            pytest.param("0 0 1 nov-feb *", id="k-reversed-months"),
-            pytest.param("*/90 * * * *", id="l-step-beyond-the-field"),
-            pytest.param("*,5 * * * *", id="l-star-in-list"),
-            pytest.param("*,* * * * *", id="l-two-stars"),
-            pytest.param("0 0 12 * * 30", id="m-seconds"),
-            pytest.param("0 0 1 1 * 0 2099", id="n-years"),
-            pytest.param("1," * 200_000 + "1 * * * *", id="p-length"),
-            pytest.param("0 0 * * L5", id="q-own-spelling"),
-            pytest.param("0 0 * * 1,5#2", id="q-mixed"),
-            pytest.param("@reboot", id="q-alias"),
+            pytest.param("0 0 13 * 5#2", id="nth-with-day"),
+            pytest.param("0 0 15W * 1", id="nearest-weekday"),
+            pytest.param("R R * * *", id="random"),
+            pytest.param("0 22-2 * * *", id="reversed-hours"),
+            pytest.param("50-10 * * * *", id="reversed-minutes"),
+            pytest.param("0 0 1 nov-feb *", id="reversed-months"),
+            pytest.param("*/90 * * * *", id="step-beyond-the-field"),
+            pytest.param("*,5 * * * *", id="star-in-list"),
+            pytest.param("*,* * * * *", id="two-stars"),
+            pytest.param("0 0 12 * * 30", id="seconds"),
+            pytest.param("0 0 1 1 * 0 2099", id="years"),
+            pytest.param("1," * 200_000 + "1 * * * *", id="length"),
+            pytest.param("0 0 * * L5", id="last-weekday"),
+            pytest.param("0 0 * * 1,5#2", id="mixed"),
+            pytest.param("@reboot", id="alias"),
         ],
     )
     def test_ambiguous_or_costly_forms_are_refused(self, expression: str) -> None:
         with pytest.raises(CronError):
             parse(expression)
 
-    def test_q_alias_may_have_spaces_around(self) -> None:
+    def test_an_alias_may_have_spaces_around_it(self) -> None:
         assert parse(" @daily ") == parse("@daily")

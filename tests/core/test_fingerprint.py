@@ -27,7 +27,7 @@ TRACE = """Traceback (most recent call last):
         ("first line\nsecond A", "first line\nsecond B"),
     ],
 )
-def test_what_varies_is_left_out(one: str, other: str) -> None:
+def test_details_of_a_run_do_not_change_the_fingerprint(one: str, other: str) -> None:
     assert normalise(one) == normalise(other)
     assert fingerprint("E", one, TRACE.format(line=4)) == fingerprint("E", other, TRACE.format(line=90))
 
@@ -36,10 +36,10 @@ def test_what_varies_is_left_out(one: str, other: str) -> None:
     ("first", "second"),
     [(("E", "a"), ("F", "a")), (("E", "cannot read"), ("E", "cannot write"))],
 )
-def test_different_causes_stay_apart(first: tuple[str, str], second: tuple[str, str]) -> None:
+def test_different_errors_have_different_fingerprints(first: tuple[str, str], second: tuple[str, str]) -> None:
     assert fingerprint(*first) != fingerprint(*second)
 
 
-def test_the_innermost_own_frame_counts() -> None:
+def test_frames_of_installed_packages_are_ignored() -> None:
     assert own_frame(TRACE.format(line=1)) == "sync.py:sync"
     assert own_frame("") == ""

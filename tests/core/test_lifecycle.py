@@ -1,4 +1,4 @@
-"""The table of the execution's states and moves is complete and has no contradictions."""
+"""The tests check the table MOVES: from which state an execution may move to which state."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def test_every_state_has_its_moves() -> None:
     assert set(MOVES) == set(State)
 
 
-def test_what_has_ended_moves_no_more() -> None:
+def test_an_ended_execution_does_not_move() -> None:
     assert all(not MOVES[state] for state in ENDED)
 
 
-def test_what_may_start_or_be_cancelled_says_so() -> None:
+def test_forbidden_moves_are_errors() -> None:
     check_move(WAITING, State.RUNNING)
     check_move(CANCELLABLE, State.CANCELLED)
     for origins, to in [(ENDED, State.RUNNING), ({State.FAILED}, State.RUNNING), (WAITING, State.SUCCEEDED)]:
@@ -26,15 +26,15 @@ def test_what_may_start_or_be_cancelled_says_so() -> None:
             check_move(origins, to)
 
 
-def test_the_failed_inbox_is_left_by_operators_only() -> None:
+def test_a_failed_execution_moves_only_by_an_operators_action() -> None:
     assert MOVES[State.FAILED] == {State.CLAIMED, State.QUEUED, State.DISCARDED}
 
 
 def test_waiting_states_are_listed_once() -> None:
-    """Only lifecycle.py has a set or tuple of the three states in which an execution waits."""
+    """Only lifecycle.py lists the three states in which an execution waits."""
     root = Path(__file__).parents[2]
     sources = [path for app in ("scheduling", "reports", "cronsite") for path in (root / app).rglob("*.py")]
-    trio = re.compile(
+    three_states = re.compile(
         r"[({\[](?=[^(){}\[\]]*State\.CLAIMED)(?=[^(){}\[\]]*State\.QUEUED)(?=[^(){}\[\]]*State\.RETRYING)"
     )
-    assert [path.name for path in sources if trio.search(path.read_text())] == ["lifecycle.py"]
+    assert [path.name for path in sources if three_states.search(path.read_text())] == ["lifecycle.py"]

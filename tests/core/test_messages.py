@@ -1,4 +1,4 @@
-"""Decoding any bytes gives a message, or an error that holds the bytes and a reason."""
+"""`decode` turns any bytes into a message or raises an error. The error contains the bytes and a reason."""
 
 from __future__ import annotations
 
@@ -46,11 +46,10 @@ def test_round_trip(message: TaskMessage) -> None:
 
 
 @given(st.binary(max_size=200) | st.dictionaries(st.sampled_from(FIELDS), JSON).map(lambda d: json.dumps(d).encode()))
-def test_anything_else_is_a_reason_with_its_bytes(body: bytes) -> None:
+def test_an_error_contains_the_bytes_and_a_reason(body: bytes) -> None:
     try:
         assert isinstance(decode(body), TaskMessage)
     except DecodeError as error:
-        # Both results are right. An error must have the bytes and a reason.
         assert error.body == body  # noqa: PT017
         assert str(error)  # noqa: PT017
 
@@ -70,7 +69,7 @@ def test_anything_else_is_a_reason_with_its_bytes(body: bytes) -> None:
         ({"execution_key": "x" * 65}, "64 characters"),
     ],
 )
-def test_reasons_name_the_field(change: dict[str, Any], words: str) -> None:
+def test_error_messages_name_the_field(change: dict[str, Any], words: str) -> None:
     body = json.dumps({"type": "worker", "id": 1, **change}).encode()
     with pytest.raises(DecodeError, match=words):
         decode(body)
@@ -104,18 +103,18 @@ def test_a_deep_or_huge_body_is_refused() -> None:
         {"retry_count": 2**40},
     ],
 )
-def test_values_that_some_database_refuses_are_refused_at_the_edge(change: dict[str, Any]) -> None:
+def test_values_that_a_database_may_refuse_are_refused(change: dict[str, Any]) -> None:
     with pytest.raises(DecodeError):
         decode(json.dumps({"type": "worker", "id": 1, **change}).encode())
 
 
-def test_params_of_a_message_of_ours_are_the_rows_and_refuse_nothing() -> None:
+def test_params_in_our_own_message_are_ignored() -> None:
     body = json.dumps({"type": "worker", "id": 1, "execution_id": 5, "params_scheduler": '{"x":NaN}'}).encode()
     assert decode(body).params == {}
 
 
 @given(st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).encode(errors="replace")))
-def test_any_body_decodes_or_says_why_not(body: bytes) -> None:
+def test_any_body_is_decoded_or_refused(body: bytes) -> None:
     with suppress(DecodeError):
         assert isinstance(decode(body), TaskMessage)
 

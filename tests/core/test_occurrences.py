@@ -1,4 +1,4 @@
-"""The tests check which occurrences are due or missed, and what their execution keys are."""
+"""The tests check which occurrences are due or missed, and which execution keys they have."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ class TestKeys:
             ("2025-01-02T03:04:00+00:00", "cron-2025-1-2-3-4"),
             ("2025-12-12T08:00:00-05:00", "cron-2025-12-12-13-0"),
             ("2025-12-31T23:30:00-01:00", "cron-2026-1-1-0-30"),
-            # Cron has no seconds today, but instants that differ in seconds would have different keys.
+            # An expression has no seconds, but the key would contain them.
             ("2025-12-12T08:00:09+00:00", "cron-2025-12-12-8-0-9"),
         ],
     )
     def test_cron_key_is_the_utc_instant_without_padding(self, instant: str, key: str) -> None:
         assert cron_key(datetime.fromisoformat(instant)) == key
 
-    def test_both_passes_of_a_repeated_hour_have_their_own_keys(self) -> None:
+    def test_the_two_instants_of_a_repeated_time_have_different_keys(self) -> None:
         first = next_after(parse("30 * * * *"), NEW_YORK, utc("2026-11-01T05:00"))
         second = next_after(parse("30 * * * *"), NEW_YORK, first)
 
@@ -86,7 +86,7 @@ class TestPlanCron:
             next_run_at=utc("2026-01-02T09:00"),
         )
 
-    def test_at_the_instant_itself_it_is_due(self) -> None:
+    def test_an_occurrence_is_due_at_its_instant(self) -> None:
         plan = self.plan("* * * * *", "2026-01-01T09:00", "2026-01-01T09:00")
 
         assert plan.run == Due(utc("2026-01-01T09:00"), "cron-2026-1-1-9-0")
@@ -110,7 +110,7 @@ class TestPlanCron:
         )
         assert plan.next_run_at == utc("2026-01-01T01:00")
 
-    def test_one_missed_is_spoken_of_as_one(self) -> None:
+    def test_the_reason_for_one_missed_occurrence_is_singular(self) -> None:
         plan = self.plan("0 * * * *", "2026-01-01T00:00", "2026-01-01T01:10")
 
         assert plan.run == Due(utc("2026-01-01T01:00"), "cron-2026-1-1-1-0")
@@ -159,7 +159,7 @@ class TestPlanCron:
             f"Missed 1 occurrence at 2026-01-01 00:00 UTC: no producer ran within the catch-up window of {words}."
         )
 
-    def test_years_of_every_minute(self) -> None:
+    def test_ten_years_of_missed_minutes_are_counted(self) -> None:
         due, now = utc("2016-01-01"), utc("2026-01-01T00:00:30")
 
         plan = plan_cron(parse("* * * * *"), NEW_YORK, due, now, DAY)
@@ -170,15 +170,15 @@ class TestPlanCron:
         assert plan.missed.last == utc("2025-12-31T23:59")
         assert plan.next_run_at == utc("2026-01-01T00:01")
 
-    def test_stored_instant_is_honoured_after_the_expression_changed(self) -> None:
-        # Given a row whose expression was changed by plain SQL. The stored due instant stays, and the instant after it
-        # comes from the new expression.
+    def test_the_stored_instant_counts_after_a_change_of_the_expression(self) -> None:
+        # The expression was changed by plain SQL. The stored due instant still counts, and the next instant comes from
+        # the new expression.
         plan = self.plan("0 12 * * *", "2026-01-01T09:17", "2026-01-01T09:18")
 
         assert plan.run == Due(utc("2026-01-01T09:17"), "cron-2026-1-1-9-17")
         assert plan.next_run_at == utc("2026-01-01T12:00")
 
-    def test_through_a_fold_each_pass_is_an_occurrence_of_an_interval_job(self) -> None:
+    def test_an_interval_schedule_has_two_occurrences_in_a_fold(self) -> None:
         plan = self.plan("30 * * * *", "2026-11-01T04:30", "2026-11-01T06:40", tz=NEW_YORK)
 
         assert plan.missed is not None
@@ -206,7 +206,7 @@ class TestPlanCron:
         st.timedeltas(timedelta(0), timedelta(days=3)),
         st.timedeltas(timedelta(0), timedelta(days=2)),
     )
-    def test_every_occurrence_is_accounted_for_once(
+    def test_every_due_occurrence_is_counted_once(
         self, expression: str, tz: str, saved: datetime, downtime: timedelta, catch_up: timedelta
     ) -> None:
         cron = parse(expression)
@@ -215,7 +215,7 @@ class TestPlanCron:
 
         plan = plan_cron(cron, tz, due_from, now, catch_up)
 
-        # The run and the missed occurrences together are all due occurrences, and none is counted twice.
+        # Each due occurrence is either the run or a missed occurrence.
         due = 1 + count_between(cron, tz, due_from, now)
         assert (plan.run is not None) + (plan.missed.count if plan.missed else 0) == due
         if plan.missed:
@@ -250,7 +250,7 @@ class TestPlanDate:
         assert (plan.run is not None, plan.missed is None) == (runs, runs)
         assert plan.next_run_at is None
 
-    def test_too_late_is_missed_and_says_so(self) -> None:
+    def test_a_late_occurrence_is_missed_with_a_reason(self) -> None:
         due = utc("2026-01-01T09:00")
 
         plan = plan_date(due, utc("2026-01-05"), DAY)
@@ -290,10 +290,10 @@ class TestFirstRun:
         assert first_run("0 12 * * *", None, "UTC", self.now) == utc("2026-01-02T12:00")
 
     @pytest.mark.parametrize("date_time", [utc("2026-02-01T09:00:30"), utc("2020-01-01")])
-    def test_date_is_kept_as_it_is(self, date_time: datetime) -> None:
+    def test_a_date_is_the_first_run(self, date_time: datetime) -> None:
         assert first_run("", date_time, "UTC", self.now) == date_time
 
-    def test_neither(self) -> None:
+    def test_without_expression_and_date_there_is_no_run(self) -> None:
         assert first_run("", None, "UTC", self.now) is None
 
     @pytest.mark.parametrize(

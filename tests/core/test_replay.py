@@ -1,4 +1,4 @@
-"""The canary's outcome decides whether a replay goes on. A limit decides how fast the replay sends the others."""
+"""The tests check when a replay goes on after its canary, and how many executions it sends at a time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
 
 
 @pytest.mark.parametrize("state", [*State, None])
-def test_a_failure_for_good_stops_whatever_came_after_it(state: State | None) -> None:
+def test_a_failed_canary_stops_the_replay_in_every_state(state: State | None) -> None:
     assert verdict(state, "ValueError: no total") == Stop("The canary failed: ValueError: no total")
 
 
@@ -40,11 +40,13 @@ def test_each_state_has_its_verdict(state: str | None, kind: type) -> None:
         (SECOND, 4, timedelta(seconds=9.5), 4, timedelta(seconds=4)),
     ],
 )
-def test_so_many_are_due(step: timedelta, left: int, late: timedelta, count: int, following: timedelta) -> None:
+def test_number_of_due_executions(
+    step: timedelta, left: int, late: timedelta, count: int, following: timedelta
+) -> None:
     assert due(NOON, step, left, NOON + late, 100) == (count, NOON + following)
 
 
-def test_an_outage_is_not_made_up_for_in_one_burst() -> None:
+def test_after_an_outage_the_late_executions_are_not_sent_at_once() -> None:
     now = NOON + timedelta(hours=2)
     assert due(NOON, SECOND, 1_000, now, 100) == (1, now + SECOND)
     assert due(NOON, SECOND, 1_000, NOON + LATE, 100) == (61, NOON + 61 * SECOND)

@@ -46,7 +46,7 @@ def test_delays_follow_the_formula(policy: RetryPolicy, expected: list[int]) -> 
         ("max_delay_ms", 3_600_001),
     ],
 )
-def test_out_of_bounds_is_refused_with_the_code(field: str, value: float) -> None:
+def test_values_out_of_bounds_are_refused_with_an_error_code(field: str, value: float) -> None:
     with pytest.raises(RetryPolicyInvalid) as caught:
         RetryPolicy(**{field: value})  # type: ignore[arg-type]
     assert caught.value.code == "SCHEDULE_RETRY_POLICY_INVALID"
@@ -73,19 +73,19 @@ def test_decisions(retries: int, outcome: Failed | TimedOut | Crashed, expected:
     assert decide(RetryPolicy(), retries, outcome) == expected
 
 
-def test_jitter_draws_from_half_to_the_whole_delay() -> None:
+def test_jitter_takes_between_half_and_all_of_the_delay() -> None:
     policy = RetryPolicy(jitter=True)
     drawn = [decide(policy, 0, FAILED, lambda value=value: value) for value in (0.0, 0.5, 1.0)]
     assert drawn == [Retry(1, 15_000), Retry(1, 22_500), Retry(1, 30_000)]
 
 
 @pytest.mark.parametrize("outcome", [Succeeded(), Cancelled(), Interrupted()])
-def test_what_is_no_failure_is_not_decided(outcome: Succeeded) -> None:
+def test_only_failures_are_decided(outcome: Succeeded) -> None:
     with pytest.raises(ValueError, match="is not a failure"):
         decide(RetryPolicy(), 0, outcome)
 
 
-def test_ceiling_of_retries_stands_in_one_product_file() -> None:
+def test_the_maximum_of_retries_is_in_one_file() -> None:
     root = Path(__file__).parents[2]
     sources = [path for app in ("scheduling", "reports", "cronsite") for path in (root / app).rglob("*.py")]
     named = re.compile(rf"retr.*\b({MAX_RETRIES[1]}|{MAX_RETRIES[1] + 1})\b", re.IGNORECASE)

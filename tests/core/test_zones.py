@@ -1,4 +1,4 @@
-"""The tests check which time zone names are accepted, and which instant a wall-clock time means."""
+"""The tests check which names of time zones are valid, and which instant a local time means."""
 
 from __future__ import annotations
 
@@ -72,10 +72,10 @@ def test_any_text_is_a_zone_or_an_error(name: str) -> None:
     [
         ("2026-01-01T12:34:56", "UTC", "2026-01-01T12:34:56"),
         ("2026-07-01T12:00:07", "Europe/Madrid", "2026-07-01T10:00:07"),
-        # If the clock shows a local time twice, the earlier of the two instants is meant.
+        # If the clock shows a local time twice, the result is the earlier of the two instants.
         ("2026-11-01T01:30:15", "America/New_York", "2026-11-01T05:30:15"),
         ("2026-04-05T01:45", "Australia/Lord_Howe", "2026-04-04T14:45"),
-        # If the clock skips a local time, the end of the gap is meant, whatever the seconds of the local time are.
+        # If the clock skips a local time, the result is the end of the gap.
         ("2026-03-08T02:00", "America/New_York", "2026-03-08T07:00"),
         ("2026-03-08T02:30:15", "America/New_York", "2026-03-08T07:00"),
         ("2026-03-08T02:59:59.999999", "America/New_York", "2026-03-08T07:00"),
@@ -85,7 +85,7 @@ def test_any_text_is_a_zone_or_an_error(name: str) -> None:
         ("2018-11-04T00:00", "America/Sao_Paulo", "2018-11-04T03:00"),
     ],
 )
-def test_wall_time_is_resolved_as_fixed_jobs_are(local: str, tz: str, instant: str) -> None:
+def test_local_times_mean_the_same_instants_as_in_fixed_schedules(local: str, tz: str, instant: str) -> None:
     found = resolve_wall(datetime.fromisoformat(local), tz)
 
     assert found == utc(instant)
@@ -98,12 +98,12 @@ def test_fold_of_the_argument_does_not_matter() -> None:
     assert resolve_wall(local, "America/New_York") == utc("2026-11-01T05:30")
 
 
-def test_wall_time_with_a_zone_is_refused() -> None:
+def test_a_local_time_with_a_zone_is_refused() -> None:
     with pytest.raises(ValueError, match="must have no time zone"):
         resolve_wall(utc("2026-01-01"), "UTC")
 
 
-def test_wall_time_at_the_end_of_years_is_refused() -> None:
+def test_a_local_time_at_the_end_of_years_is_refused() -> None:
     with pytest.raises(ValueError, match="outside the years 1-9999"):
         resolve_wall(datetime.max, "America/New_York")
     with pytest.raises(ValueError, match="outside the years 1-9999"):

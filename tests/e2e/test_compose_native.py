@@ -1,7 +1,7 @@
-"""The tests start the services of docker-compose.yml without containers, with the same commands in the same order.
+"""The test starts the services of docker-compose.yml without containers, with the same commands in the same order.
 
-A user signs in, a schedule falls due, and the admin shows the schedule's execution and the execution's output. Then
-all services stop cleanly.
+A user signs in. A schedule falls due, and the admin shows the execution and its output. Then all services stop cleanly.
+
 `make compose-native` runs only this file. TEST_DATABASE_URLS and TEST_BROKER_URL name the servers.
 """
 
@@ -37,7 +37,7 @@ SERVERS = os.environ.get("TEST_DATABASE_URLS", "mysql://root@127.0.0.1:3306/cron
 
 
 def server_url() -> str:
-    """Return a URL from TEST_DATABASE_URLS. A MySQL server is preferred, because docker-compose.yml uses MySQL."""
+    """Return the first MySQL URL of TEST_DATABASE_URLS, or else another server's URL. docker-compose.yml uses MySQL."""
     urls = [url for url in SERVERS if not url.startswith("sqlite")]
     found = sorted(urls, key=lambda url: not url.startswith("mysql"))
     if not found:
@@ -46,7 +46,7 @@ def server_url() -> str:
 
 
 def missing(what: str) -> None:
-    """In CI, fail the test. Elsewhere, skip the test. `what` is the message that says what is missing."""
+    """Fail the test in CI, and skip the test elsewhere. `what` is the message."""
     if os.environ.get("CI"):
         pytest.fail(what)
     pytest.skip(what)
@@ -74,7 +74,7 @@ def fresh_database(django_db_blocker: Any) -> Iterator[str]:
 
 @pytest.fixture
 def broker_url() -> Iterator[str]:
-    """Provide the broker's URL with a queue prefix that only this test uses. At the end, remove the test's queues."""
+    """Provide the URL of the broker with a unique prefix for the queues. At the end, delete the queues."""
     require()
     with closing(Server()) as server:
         yield server.url()
@@ -107,8 +107,8 @@ class Site:
             return str(response.read().decode())
 
 
-class Fleet:
-    """The services of docker-compose.yml as processes of this machine."""
+class Services:
+    """The services of docker-compose.yml, started as processes on this machine."""
 
     def __init__(self, commands: Commands, port: int) -> None:
         self.commands, self.port = commands, port
@@ -120,7 +120,7 @@ class Fleet:
         for name in compose.order(services):
             service = services[name]
             if name not in compose.ours(services):
-                continue  # this service is a database or a broker, which already runs on this machine
+                continue  # the database and the broker already run on this machine
             command = [self._native(word) for word in compose.command(service)]
             if service["restart"] == "no":
                 code, output = self.commands.run(*command)
@@ -131,7 +131,7 @@ class Fleet:
             self._healthy(name, service["healthcheck"]["test"][2:])
 
     def down(self) -> dict[str, list[int]]:
-        """Stop all services at once, as `docker compose stop` does, and return the exit codes by service."""
+        """Stop all services at the same time, as `docker compose stop` does, and return the exit codes by service."""
         for _, process in self.running:
             process.terminate()
         codes: dict[str, list[int]] = {}
@@ -152,7 +152,7 @@ class Fleet:
 
 
 def schedule(commands: Commands, handler: str, params: dict[str, Any], description: str) -> None:
-    """Save a schedule that is due in one second."""
+    """Create a schedule that is due in one second."""
     code, output = commands.run(
         "shell",
         "-c",
@@ -165,14 +165,14 @@ def schedule(commands: Commands, handler: str, params: dict[str, Any], descripti
     assert code == 0, output
 
 
-def test_the_services_serve_the_main_job(tmp_path: Path, fresh_database: str, broker_url: str) -> None:
+def test_the_services_run_schedules_and_stop_cleanly(tmp_path: Path, fresh_database: str, broker_url: str) -> None:
     port = command_line.free_port("127.0.0.1", 18000) or 0
     commands = Commands(tmp_path, DATABASE_URL=fresh_database, BROKER_URL=broker_url, CRON_GRACE_SECONDS="20")
-    fleet = Fleet(commands, port)
+    services = Services(commands, port)
     site = Site(port)
     try:
-        fleet.up()
-        assert [name for name, _ in fleet.running].count("producer") == 2
+        services.up()
+        assert [name for name, _ in services.running].count("producer") == 2
         code, output = commands.run(
             "createsuperuser", "--noinput", "--username=ops", "--email=", DJANGO_SUPERUSER_PASSWORD=PASSWORD
         )
@@ -187,16 +187,16 @@ def test_the_services_serve_the_main_job(tmp_path: Path, fresh_database: str, br
 
         schedule(commands, "tests.mark", {"directory": str(tmp_path), "seconds": 2}, "takes a while")
         started = wait_for(lambda: list(tmp_path.glob("[0-9]*.txt")), "a long run starts")
-        codes = fleet.down()
-        assert codes == {"web": [0], "producer": [0, 0], "worker": [0], "worker-standalone": [0]}, fleet.logs()
+        codes = services.down()
+        assert codes == {"web": [0], "producer": [0, 0], "worker": [0], "worker-standalone": [0]}, services.logs()
         words = [line.split()[0] for line in marks(tmp_path, int(started[0].stem))]
-        assert words == ["start", "end"], "the drain waits for what runs"
+        assert words == ["start", "end"], "the run was not allowed to end"
     finally:
         commands.end()
 
 
 def visible(site: Site, description: str, state: str) -> str:
-    """Wait until the page of a schedule's execution shows `state`, and return the page."""
+    """Wait until an execution's page shows the schedule's description and `state`, and return the page."""
 
     def look() -> str:
         listed = site.get("/admin/scheduling/schedulerexecution/")

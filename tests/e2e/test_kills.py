@@ -1,6 +1,6 @@
 """The tests kill producers, consumers and children.
 
-No execution is lost. Each attempt after the first has a cause: the outcome of the attempt before.
+No execution is lost. A further attempt starts only after an attempt that crashed or was interrupted.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ def waiting() -> int:
     return SchedulerExecution.objects.exclude(state__in=OVER).count()
 
 
-def explain(directory: Path, execution: SchedulerExecution) -> None:
-    """Check an execution: it succeeded once, its attempts are numbered without a gap, and no attempt started twice."""
+def check_attempts(directory: Path, execution: SchedulerExecution) -> None:
+    """Check that the execution succeeded once, that no attempt number is missing, and that no attempt started twice."""
     attempts = list(Attempt.objects.filter(execution=execution))
     assert [attempt.number for attempt in attempts] == list(range(1, execution.attempt + 1))
     assert [attempt.outcome for attempt in attempts].count("succeeded") == 1
@@ -39,7 +39,7 @@ def explain(directory: Path, execution: SchedulerExecution) -> None:
     assert set(starts.values()) == {1}, starts
 
 
-def test_due_minute_survives_killed_producers_and_consumers(commands: Commands, tmp_path: Path) -> None:
+def test_due_schedules_run_although_producers_and_consumers_are_killed(commands: Commands, tmp_path: Path) -> None:
     instant = clock.now().replace(second=0, microsecond=0) - timedelta(minutes=1)
     rows = [
         SchedulerFactory(
@@ -53,8 +53,8 @@ def test_due_minute_survives_killed_producers_and_consumers(commands: Commands, 
     ]
     pick = random.Random(4)
     environment = {"CRON_LEASE_SECONDS": "3"}
-    fleet = [commands.start(name, **environment) for name in ("run_scheduler",) * 2 + ("run_worker",) * 2]
-    commands.ready(*fleet)
+    processes = [commands.start(name, **environment) for name in ("run_scheduler",) * 2 + ("run_worker",) * 2]
+    commands.ready(*processes)
     for row in rows:
         due(row, instant)
     for _ in range(6):
@@ -66,14 +66,14 @@ def test_due_minute_survives_killed_producers_and_consumers(commands: Commands, 
             "some more are done",
         )
         index = pick.randrange(4)
-        commands.stop(fleet[index], signal.SIGKILL)
-        fleet[index] = commands.start("run_scheduler" if index < 2 else "run_worker", **environment)
+        commands.stop(processes[index], signal.SIGKILL)
+        processes[index] = commands.start("run_scheduler" if index < 2 else "run_worker", **environment)
     wait_for(lambda: SchedulerExecution.objects.count() == 60 and not waiting(), "everything has ended", seconds=60)
     executions = list(SchedulerExecution.objects.all())
     assert len({(execution.scheduler_id, execution.execution_key) for execution in executions}) == 60
     for execution in executions:
         assert execution.state == "succeeded"
-        explain(tmp_path, execution)
+        check_attempts(tmp_path, execution)
 
 
 def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
@@ -91,7 +91,7 @@ def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
         victim = wait_for(
             lambda: list(SchedulerExecution.objects.filter(state="running").values_list("pk", flat=True)), "some run"
         )
-        lines = wait_for(lambda victim=victim: marks(tmp_path, victim[0]), "it has marked its start")
+        lines = wait_for(lambda victim=victim: marks(tmp_path, victim[0]), "its start is in the file")
         try:
             os.kill(int(pick.choice(lines).split()[2]), signal.SIGKILL)
         except ProcessLookupError:
@@ -99,12 +99,12 @@ def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
     wait_for(lambda: not waiting(), "everything has ended", seconds=60)
     for execution in executions:
         execution.refresh_from_db()
-        explain(tmp_path, execution)
+        check_attempts(tmp_path, execution)
     assert worker.poll() is None
 
 
-def test_a_producer_killed_between_claim_and_publish_loses_nothing(commands: Commands) -> None:
-    """With the database transport, a claim is one transaction. After a kill in the claim, the schedule is still due."""
+def test_a_producer_killed_during_a_claim_loses_nothing(commands: Commands) -> None:
+    """A claim on the database transport is one transaction. After a kill during the claim, the schedule stays due."""
     instant = clock.now().replace(second=0, microsecond=0)
     for _ in range(300):
         due(SchedulerFactory(schedule="0 0 1 1 *"), instant)
@@ -113,6 +113,6 @@ def test_a_producer_killed_between_claim_and_publish_loses_nothing(commands: Com
         commands.ready(producer)
         commands.stop(producer, signal.SIGKILL)
     producer = commands.start("run_scheduler")
-    wait_for(lambda: SchedulerExecution.objects.count() == 300, "all are on record")
+    wait_for(lambda: SchedulerExecution.objects.count() == 300, "all rows exist")
     assert set(SchedulerExecution.objects.values_list("state", flat=True)) == {"queued"}
     assert commands.stop(producer) == 0

@@ -1,4 +1,4 @@
-"""A run lasts longer than the time for which RabbitMQ waits for an acknowledgement. The run still succeeds, once."""
+"""A run lasts longer than RabbitMQ waits for the acknowledgement. It is not started again, and it succeeds."""
 
 from __future__ import annotations
 
@@ -22,21 +22,21 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 LIMIT_MS = 3000
 TERMS = (f"{{consumer_timeout, {LIMIT_MS}}}", "{channel_tick_interval, 500}")
-"""RabbitMQ settings: the limit for an acknowledgement and the time between two checks of this limit, in milliseconds.
+"""RabbitMQ's settings: how long it waits for an acknowledgement, and how often it checks this, in milliseconds.
 
-RabbitMQ's defaults are 30 minutes and one minute.
+The defaults are 30 minutes and one minute.
 """
 
-TAKEN_BACK = "delivery acknowledgement on channel"
-"""Words that stand in a consumer's log after RabbitMQ has closed the channel because of this limit."""
+CHANNEL_CLOSED = "delivery acknowledgement on channel"
+"""Words in the log of a consumer after RabbitMQ has closed its channel because of a missing acknowledgement."""
 
 
 @dataclass(frozen=True)
-class Impatient:
+class ServerWithLimit:
     """A RabbitMQ server that waits only a short time for an acknowledgement.
 
-    `closes` says whether the server closes the channel of a consumer that acknowledges too late. The consumers of this
-    test read classic queues. Some versions of RabbitMQ do not apply the limit to classic queues.
+    `closes` says whether the server closes the channel of a consumer that acknowledges too late. The main
+    queue is a classic queue, and RabbitMQ 4.3 and later have no limit for classic queues.
     """
 
     server: Server
@@ -44,17 +44,17 @@ class Impatient:
 
 
 @pytest.fixture(params=ROOTS)
-def impatient(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Impatient]:
-    """Provide a server for this test."""
+def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ServerWithLimit]:
+    """Provide a RabbitMQ server that only this test uses."""
     with node(tmp_path / "node", request.param, *TERMS) as url, closing(Server(url)) as server:
-        yield Impatient(server, closes=server.version < (4, 3))
+        yield ServerWithLimit(server, closes=server.version < (4, 3))
 
 
 def test_a_run_longer_than_the_acknowledgement_limit_succeeds_once(
-    commands: Commands, impatient: Impatient, tmp_path: Path
+    commands: Commands, limited: ServerWithLimit, tmp_path: Path
 ) -> None:
-    server = impatient.server
-    # After the limit, RabbitMQ delivers the message again. Of the two consumers, the idle consumer may get this copy.
+    server = limited.server
+    # After the limit, RabbitMQ delivers the message again. The second consumer is idle and may get this copy.
     workers = [commands.start("run_worker", BROKER_URL=server.url()) for _ in range(2)]
     commands.ready(*workers)
     with closing(get_broker(server.url())) as broker:
@@ -66,11 +66,11 @@ def test_a_run_longer_than_the_acknowledgement_limit_succeeds_once(
         long_enough = time.monotonic() + LIMIT_MS / 1000 * 3
 
         def limit_has_passed() -> bool:
-            closed = any(TAKEN_BACK in commands.log(worker) for worker in workers)
-            return closed if impatient.closes else time.monotonic() > long_enough
+            closed = any(CHANNEL_CLOSED in commands.log(worker) for worker in workers)
+            return closed if limited.closes else time.monotonic() > long_enough
 
-        wait_for(limit_has_passed, "RabbitMQ takes it back")
-        # The copy is in the queue before these messages. When these messages are done, the copy was acknowledged too.
+        wait_for(limit_has_passed, "the limit has passed")
+        # The copy is in front of these messages in the queue. When these runs have ended, the copy was delivered too.
         others = [
             run_now(SchedulerFactory(rare=True, handler="tests.mark", params={"directory": str(tmp_path)}), broker)
             for _ in range(6)
@@ -78,7 +78,7 @@ def test_a_run_longer_than_the_acknowledgement_limit_succeeds_once(
         for other in others:
             wait_for(lambda other=other: len(marks(tmp_path, other.pk)) == 2, "others run meanwhile")
         (tmp_path / "enough").touch()
-        wait_for(lambda: not_over(run.pk) == 0, "its end is on record")
+        wait_for(lambda: not_over(run.pk) == 0, "its end is recorded")
     for worker in workers:
         assert commands.stop(worker) == 0
     assert [mark.split()[:2] for mark in marks(tmp_path, run.pk)] == [["start", "1"], ["end", "1"]]
@@ -86,7 +86,7 @@ def test_a_run_longer_than_the_acknowledgement_limit_succeeds_once(
     assert [(attempt.number, attempt.outcome) for attempt in attempts] == [(1, "succeeded")]
     run.refresh_from_db()
     assert (run.state, run.attempt) == ("succeeded", 1)
-    assert server.count(server.name("main")) == 0  # no consumer returned a message to the queue when the consumer ended
+    assert server.count(server.name("main")) == 0  # the consumers returned no message when they stopped
     assert server.count(server.topology.failed) == 0
 
 

@@ -1,4 +1,4 @@
-"""With SIGKILL, the test kills the producers that send a replay. No execution is lost, and none is sent twice."""
+"""The test kills producers while they send a replay. Each execution is sent exactly once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 COUNT = 3_000
 
 
-def test_killed_producers_leave_nothing_half_done(commands: Commands) -> None:
+def test_a_replay_is_complete_after_kills_of_producers(commands: Commands) -> None:
     rows = ManualExecutionFactory.bulk(
         COUNT, state="failed", wake_at=None, attempt=4, error_class="E", finished_at=clock.now()
     )
@@ -44,6 +44,6 @@ def test_killed_producers_leave_nothing_half_done(commands: Commands) -> None:
     assert kills >= 2
     assert (made.state, made.sent, made.skipped, made.position) == ("done", COUNT, 0, COUNT)
     assert SchedulerExecution.objects.filter(state="queued", retry_base=4, attempt=4).count() == COUNT - 1
-    # Each execution has one log entry. An execution that was sent twice would have two entries.
+    # Each execution has exactly one log entry, so it was sent once.
     entries = LogEntry.objects.filter(change_message=f"republish: replay {made.pk}")
     assert entries.count() == entries.values("object_id").distinct().count() == COUNT

@@ -1,4 +1,4 @@
-"""Promise 1 of README.md: each due instant is recorded exactly once, whichever producer claims it."""
+"""Promise 1 of README.md: each due instant is recorded exactly once, however many producers run."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ def test_a_due_row_is_claimed_once_and_moves_on() -> None:
     assert execution.target_name == "tests.noop"
 
 
-def test_what_is_not_due_costs_one_look() -> None:
+def test_a_schedule_that_is_not_due_is_not_claimed() -> None:
     due(SchedulerFactory(rare=True), NOON)
     assert next_due() == NOON
     assert claim_due(NOON - timedelta(seconds=1), embedded=True).claimed == []
 
 
 def test_a_key_that_is_taken_is_not_claimed_again() -> None:
-    """A restored backup or clocks that disagree can make a row due again. The unique key refuses the second claim."""
+    """After a restore, or if clocks disagree, a schedule can be due again. The unique key refuses the second claim."""
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     other = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     claim_due(NOON, embedded=True)
@@ -65,7 +65,7 @@ def test_missed_occurrences_run_once_and_are_counted_once() -> None:
 def test_beyond_the_catch_up_window_nothing_runs() -> None:
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     now = NOON + timedelta(days=1, hours=23)
-    done = claim_due(now, embedded=True)  # the last occurrence is 23 hours old, which is inside the catch-up window
+    done = claim_due(now, embedded=True)  # the last occurrence is 23 hours old, so it still runs
     assert len(done.claimed) == 1
     due(row, NOON + timedelta(days=10))
     Scheduler.objects.filter(pk=row.pk).update(schedule="0 12 20 * *", planned_schedule="0 12 20 * *")
@@ -83,7 +83,7 @@ def test_a_one_time_schedule_runs_once_and_switches_itself_off() -> None:
     assert SchedulerExecution.objects.get().trigger == "date"
 
 
-def test_switched_off_after_it_fell_due_is_on_record_as_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_due_occurrence_is_skipped_when_the_schedule_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", lambda: NOON + timedelta(seconds=1))
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     row.status = False
@@ -96,19 +96,19 @@ def test_switched_off_after_it_fell_due_is_on_record_as_skipped(monkeypatch: pyt
     assert row.next_run_at is None
 
 
-def on_record() -> dict[str, tuple[str, int]]:
+def recorded() -> dict[str, tuple[str, int]]:
     rows = SchedulerExecution.objects.values_list("execution_key", "state", "missed")
     return {key: (state, missed) for key, state, missed in rows}
 
 
-def claimed_all(now: datetime) -> None:
+def claim_all(now: datetime) -> None:
     while claim_due(now, embedded=True).full:
         pass
 
 
 @pytest.fixture
-def at_half_past_six(monkeypatch: pytest.MonkeyPatch) -> datetime:
-    """Set the clock to 18:30. No producer has run since noon."""
+def now_is_half_past_six(monkeypatch: pytest.MonkeyPatch) -> datetime:
+    """Set the clock to 18:30 and return this time."""
     now = NOON + timedelta(hours=6, minutes=30)
     monkeypatch.setattr(clock, "now", lambda: now)
     return now
@@ -116,50 +116,50 @@ def at_half_past_six(monkeypatch: pytest.MonkeyPatch) -> datetime:
 
 @pytest.mark.parametrize("change", [{"status": False}, {"schedule": "0 0 1 1 *"}, {"timezone": "Europe/Madrid"}])
 @pytest.mark.parametrize("fields", [False, True])
-def test_what_was_missed_before_an_edit_is_on_record(
-    at_half_past_six: datetime, change: dict[str, Any], fields: bool
+def test_occurrences_missed_before_an_edit_are_recorded(
+    now_is_half_past_six: datetime, change: dict[str, Any], fields: bool
 ) -> None:
     row = due(SchedulerFactory(schedule="0 * * * *"), NOON)
     for name, value in change.items():
         setattr(row, name, value)
     row.save(update_fields=[*change] if fields else None)
-    assert on_record() == {"cron-2026-3-10-12-0": ("skipped", 6)}
+    assert recorded() == {"cron-2026-3-10-12-0": ("skipped", 6)}
     row.refresh_from_db()
     assert row.next_run_at == NOON + timedelta(hours=6)
-    claimed_all(at_half_past_six)
-    assert on_record()["cron-2026-3-10-18-0"][0] == ("queued" if row.status else "skipped")
-    assert sum(missed or 1 for _state, missed in on_record().values()) == 7
+    claim_all(now_is_half_past_six)
+    assert recorded()["cron-2026-3-10-18-0"][0] == ("queued" if row.status else "skipped")
+    assert sum(missed or 1 for _state, missed in recorded().values()) == 7
     SchedulerExecution.objects.all().delete()
     row.description = "another"
     row.save()
-    claimed_all(at_half_past_six)
-    assert on_record() == {}
+    claim_all(now_is_half_past_six)
+    assert recorded() == {}
 
 
-def test_an_edit_of_something_else_counts_nothing(at_half_past_six: datetime) -> None:
+def test_an_edit_of_another_field_counts_nothing(now_is_half_past_six: datetime) -> None:
     row = due(SchedulerFactory(schedule="0 * * * *"), NOON)
     row.description = "another"
     row.save()
-    assert on_record() == {}
-    claimed_all(at_half_past_six)
-    assert on_record() == {"cron-2026-3-10-12-0": ("skipped", 6), "cron-2026-3-10-18-0": ("queued", 0)}
+    assert recorded() == {}
+    claim_all(now_is_half_past_six)
+    assert recorded() == {"cron-2026-3-10-12-0": ("skipped", 6), "cron-2026-3-10-18-0": ("queued", 0)}
 
 
-def test_what_a_producer_has_counted_is_not_counted_again(at_half_past_six: datetime) -> None:
+def test_missed_occurrences_are_not_counted_twice(now_is_half_past_six: datetime) -> None:
     row = due(SchedulerFactory(schedule="0 * * * *"), NOON)
     stale = Scheduler.objects.get(pk=row.pk)
-    claimed_all(at_half_past_six)
-    before = on_record()
+    claim_all(now_is_half_past_six)
+    before = recorded()
     stale.status = False
     stale.save()
-    due(row, NOON)  # a restored backup can make the row due again
+    due(row, NOON)  # as after a restore of a backup
     row.refresh_from_db()
     row.schedule = "5 * * * *"
     row.save()
-    assert on_record() == before
+    assert recorded() == before
 
 
-def test_a_bad_row_is_set_aside_and_the_others_run() -> None:
+def test_an_invalid_row_is_set_aside_and_the_others_run() -> None:
     bad = due(SchedulerFactory(rare=True), NOON)
     Scheduler.objects.filter(pk=bad.pk).update(schedule="nonsense", planned_schedule="nonsense")
     due(SchedulerFactory(schedule="0 12 * * *"), NOON)
@@ -170,7 +170,7 @@ def test_a_bad_row_is_set_aside_and_the_others_run() -> None:
     assert bad.next_run_at is None
 
 
-def test_cron_changed_to_a_date_in_the_due_second_keeps_both() -> None:
+def test_a_due_occurrence_is_kept_when_the_schedule_gets_a_date() -> None:
     row = due(SchedulerFactory(schedule="* * * * *"), clock.now().replace(second=0, microsecond=0))
     instant, at = row.next_run_at, clock.now() + timedelta(hours=2)
     row.schedule, row.date_time = "", at
@@ -212,7 +212,7 @@ def test_four_producers_at_once_claim_each_occurrence_once() -> None:
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("times", [8])
 def test_the_unique_key_alone_keeps_racing_claims_apart(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a restored backup, several producers can see the same row as due. Only one insert succeeds."""
+    """Several producers read the same due row at the same time. Only one insert succeeds."""
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     values = claim._row(Scheduler.objects.filter(pk=row.pk).values_list(*claim._COLUMNS).get())
 
@@ -228,7 +228,7 @@ def test_the_unique_key_alone_keeps_racing_claims_apart(times: int, monkeypatch:
 
 
 def test_new_execution_takes_queue_target_and_params_of_its_schedule_and_is_inserted_once() -> None:
-    """A second insert with the same key is not an error, because the occurrence is already recorded."""
+    """A second insert with the same key returns nothing, because the occurrence is already recorded."""
     now = clock.now()
     row = SchedulerFactory(stay_alive=True)
     columns = {"execution_key": "cron-1", "scheduled_at": now, "trigger": "cron", **skipped(now, "late", 2)}

@@ -1,4 +1,4 @@
-"""Retention works in batches and removes only executions that ended long ago."""
+"""Retention removes only executions that ended long ago. It removes them in batches."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db
 OLD = timedelta(days=40)
 
 
-def history(state: str, number: int = 1, age: timedelta = OLD) -> list[SchedulerExecution]:
+def make_executions(state: str, number: int = 1, age: timedelta = OLD) -> list[SchedulerExecution]:
     then = clock.now() - age
     rows = ManualExecutionFactory.bulk(number, state=state, executed_at=then, finished_at=then, wake_at=None)
     for row in rows:
@@ -30,25 +30,27 @@ def history(state: str, number: int = 1, age: timedelta = OLD) -> list[Scheduler
     return rows
 
 
-def test_what_has_ended_long_ago_goes_and_everything_else_stays() -> None:
+def test_only_executions_that_ended_long_ago_are_removed() -> None:
     for state in ("succeeded", "cancelled", "discarded", "skipped"):
-        history(state)
-    kept = [row.pk for state in ("failed", "queued", "running", "retrying", "claimed") for row in history(state)]
-    kept += [row.pk for row in history("succeeded", age=timedelta(days=29))]
+        make_executions(state)
+    kept = [
+        row.pk for state in ("failed", "queued", "running", "retrying", "claimed") for row in make_executions(state)
+    ]
+    kept += [row.pk for row in make_executions("succeeded", age=timedelta(days=29))]
     done = prune(clock.now(), 30)
     assert (done.executions, done.attempts, done.outputs, done.complete) == (4, 4, 4, True)
     assert sorted(SchedulerExecution.objects.values_list("pk", flat=True)) == sorted(kept)
     assert Attempt.objects.count() == Output.objects.count() == len(kept)
 
 
-def test_a_rehearsal_counts_and_removes_nothing() -> None:
-    history("succeeded", 3)
+def test_a_dry_run_counts_and_removes_nothing() -> None:
+    make_executions("succeeded", 3)
     assert prune(clock.now(), 30, dry_run=True).executions == 3
     assert SchedulerExecution.objects.count() == 3
 
 
-def test_it_works_in_batches_and_stops_when_the_time_is_over() -> None:
-    history("succeeded", 10)
+def test_batches_stop_after_the_maximum_time() -> None:
+    make_executions("succeeded", 10)
     ticks = count()
     done = prune(clock.now(), 30, batch=2, max_seconds=2.5, monotonic=lambda: float(next(ticks)))
     assert (done.executions, done.complete) == (6, False)
@@ -56,7 +58,7 @@ def test_it_works_in_batches_and_stops_when_the_time_is_over() -> None:
 
 
 def test_prune_announces_rows_before_it_deletes_them() -> None:
-    rows = history("succeeded", 2)
+    rows = make_executions("succeeded", 2)
     heard: list[int] = []
 
     def receiver(ids: list[int], **_kwargs: object) -> None:
@@ -72,7 +74,7 @@ def test_prune_announces_rows_before_it_deletes_them() -> None:
 
 
 def test_the_command_says_what_it_did(capsys: pytest.CaptureFixture[str]) -> None:
-    history("succeeded", 2)
+    make_executions("succeeded", 2)
     call_command("cleanup_executions", "--dry-run")
     call_command("cleanup_executions", "--days", "30")
     out = capsys.readouterr().out

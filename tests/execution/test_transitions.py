@@ -48,7 +48,7 @@ def test_a_copy_of_a_message_starts_nothing() -> None:
     assert not transitions.start(execution.pk, 1, execution.execution_key, "two", now, now + LEASE)
     assert not transitions.start(
         execution.pk, 2, execution.execution_key, "two", now, now + LEASE
-    )  # the first attempt still runs, so the second attempt cannot start yet
+    )  # the first attempt still runs, so a second attempt must not start
     execution.refresh_from_db()
     assert (execution.state, execution.attempt, execution.consumer) == ("running", 1, "one")
 
@@ -73,20 +73,20 @@ def test_ten_consumers_with_one_message_start_it_once() -> None:
     assert sorted(wins) == [False] * 9 + [True]
 
 
-def test_a_fenced_process_cannot_record_its_result() -> None:
+def test_a_process_that_is_fenced_off_cannot_record_its_result() -> None:
     """A consumer's lease ends, and a second consumer runs the next attempt. The first consumer's result is refused."""
     execution = ManualExecutionFactory()
-    zombie = started(execution, consumer="zombie")
+    first = started(execution, consumer="first")
     later = clock.now() + LEASE * 2
     assert recover_leases(DatabaseBroker(), later, RunConfigs()) == 1
-    started(execution, attempt=2, consumer="heir")
-    assert settled(zombie, Succeeded()) is None
+    started(execution, attempt=2, consumer="second")
+    assert settled(first, Succeeded()) is None
     execution.refresh_from_db()
-    assert (execution.state, execution.attempt, execution.consumer) == ("running", 2, "heir")
+    assert (execution.state, execution.attempt, execution.consumer) == ("running", 2, "second")
     assert list(Attempt.objects.values_list("number", "outcome")) == [(1, "crashed")]
 
 
-def test_of_two_results_of_one_attempt_one_is_recorded() -> None:
+def test_only_the_first_result_of_an_attempt_is_recorded() -> None:
     execution = ManualExecutionFactory()
     ended = started(execution)
     assert settled(ended, Succeeded()) is State.SUCCEEDED
@@ -96,7 +96,7 @@ def test_of_two_results_of_one_attempt_one_is_recorded() -> None:
     assert Attempt.objects.get().outcome == "succeeded"
 
 
-def test_a_renewed_lease_is_not_swept() -> None:
+def test_an_attempt_with_a_valid_lease_is_not_recovered() -> None:
     execution = ManualExecutionFactory()
     started(execution)
     assert recover_leases(DatabaseBroker(), clock.now(), RunConfigs()) == 0
@@ -138,7 +138,7 @@ def test_interrupted_attempts_do_not_count() -> None:
     assert outcomes == ["interrupted", "failed", "failed"]
 
 
-def test_cancel_wins_over_the_retry_that_would_follow() -> None:
+def test_a_cancelled_run_that_fails_is_not_retried() -> None:
     execution = ManualExecutionFactory()
     ended = started(execution)
     SchedulerExecution.objects.filter(pk=execution.pk).update(cancel_requested_by="ann")
@@ -147,7 +147,7 @@ def test_cancel_wins_over_the_retry_that_would_follow() -> None:
     assert execution.reason == "Cancelled by ann."
 
 
-def test_a_success_is_the_truth_even_when_cancel_was_asked() -> None:
+def test_a_success_is_recorded_although_a_cancel_was_requested() -> None:
     execution = ManualExecutionFactory()
     ended = started(execution)
     SchedulerExecution.objects.filter(pk=execution.pk).update(cancel_requested_by="ann")
@@ -158,7 +158,7 @@ def test_a_success_is_the_truth_even_when_cancel_was_asked() -> None:
     ("outcome", "state"),
     [(Crashed(signal=9), "retrying"), (Cancelled("ann"), "cancelled"), (Failed("E", "x", retryable=False), "failed")],
 )
-def test_every_end_has_a_row(outcome: object, state: str) -> None:
+def test_every_outcome_is_recorded(outcome: object, state: str) -> None:
     execution = ManualExecutionFactory()
     settled(started(execution), outcome)
     execution.refresh_from_db()
@@ -193,7 +193,7 @@ def test_failure_signal_is_sent_once_and_survives_a_bad_receiver(caplog: pytest.
     assert any("alerting is down" in record.getMessage() for record in caplog.records)
 
 
-def test_text_that_databases_refuse_is_stored_clean() -> None:
+def test_characters_that_databases_refuse_are_removed() -> None:
     execution = ManualExecutionFactory()
     nasty = "\x00 \ud800 " + "y" * 100_000
     settled(started(execution), Failed("E\x00", nasty, nasty, retryable=False))

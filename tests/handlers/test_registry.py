@@ -1,4 +1,4 @@
-"""Promise 7 of README.md: a row can make a consumer run only code that is registered."""
+"""Promise 7 of README.md: a consumer runs only registered code, whatever the database contains."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Params(BaseModel):
 
 
 @pytest.mark.parametrize("name", ["os.system", "subprocess.Popen", "tests.apps.sample.workers.noop", "__import__", ""])
-def test_importable_is_not_registered(name: str) -> None:
+def test_code_that_is_not_registered_is_not_found(name: str) -> None:
     with pytest.raises(UnknownHandler, match="registered"):
         find("worker", name)
 
 
-def test_one_name_one_function() -> None:
+def test_a_second_function_with_the_same_name_is_refused() -> None:
     @worker("tests.twice")
     def first(params: object, run: object) -> None:
         """One."""
@@ -46,7 +46,7 @@ def test_one_name_one_function() -> None:
             """Another."""
 
 
-def test_a_module_that_is_loaded_again_registers_again() -> None:
+def test_the_same_function_may_be_registered_twice() -> None:
     def function(params: object, run: object) -> None:
         """The same."""
 
@@ -67,7 +67,7 @@ def test_a_function_that_cannot_be_called_is_refused_at_import() -> None:
 
 
 @pytest.mark.django_db
-def test_rows_appear_once_and_keep_what_operators_changed() -> None:
+def test_rows_are_made_once_and_keep_the_changes_of_operators() -> None:
     Worker.objects.filter(name="tests.noop").update(title="Renamed", params={"a": 1})
     worker("tests.fresh_row")(lambda params, run: None)
     assert sync_targets() == 1
@@ -77,7 +77,7 @@ def test_rows_appear_once_and_keep_what_operators_changed() -> None:
     assert {handler.name for handler in handlers("worker")} <= set(Worker.objects.values_list("name", flat=True))
 
 
-def test_params_layers_and_sentences() -> None:
+def test_params_are_merged_and_errors_name_the_fields() -> None:
     handler = registry.Handler("worker", "x", lambda params, run: None, params=Params)
     params = validate(handler, merge({"days": 2}, {"region": "us"}, None, {"days": 3}))
     assert (params.days, params.region) == (3, "us")  # type: ignore[attr-defined]

@@ -1,4 +1,4 @@
-"""The retry policy of a run is the schedule's own, else the handler's, else the settings'."""
+"""A run uses the retry policy of the schedule, else the policy of the handler, else the policy of the settings."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ WITH_POLICY = replace(PLAIN, retry=OWN)
 
 
 @override_settings(CRON_MAX_RETRIES=2)
-def test_schedule_over_handler_over_settings() -> None:
+def test_order_of_schedule_handler_and_settings() -> None:
     assert inherited_policy(None) == inherited_policy(PLAIN) == RetryPolicy(max_retries=2)
     assert (
         inherited_policy(WITH_POLICY)
@@ -30,7 +30,7 @@ def test_schedule_over_handler_over_settings() -> None:
     assert retry_policy(None, Scheduler(retry_jitter=True)) == RetryPolicy(max_retries=2, jitter=True)
 
 
-def test_values_out_of_bounds_are_ignored_by_runs_and_named_by_their_column() -> None:
+def test_runs_ignore_values_out_of_bounds_and_errors_name_the_column() -> None:
     for column, value in [("max_retries", MAX_RETRIES[1] + 1), ("retry_delay_ms", DELAY_MS[0] - 1)]:
         row = Scheduler(**{column: value})
         assert retry_policy(WITH_POLICY, row) == OWN

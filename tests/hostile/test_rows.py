@@ -1,4 +1,4 @@
-"""Plain SQL writes invalid values into a row. All valid rows still run, and a refused row has a reason."""
+"""Plain SQL writes an invalid value into a row. The other rows still run, and a refused row has a reason."""
 
 from __future__ import annotations
 
@@ -60,15 +60,15 @@ EXECUTION_VALUES = [
 
 
 @pytest.fixture(autouse=True)
-def lax_sql(transactional_db: None) -> None:
-    """Make MariaDB and MySQL accept zero dates. An operator's SQL client may have the same setting."""
+def accept_invalid_dates(transactional_db: None) -> None:
+    """Make MariaDB and MySQL accept invalid dates. The SQL client of an operator may do the same."""
     if connection.vendor == "mysql":
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION sql_mode = ''")
 
 
-def spoil(row: Any, column: str, value: str) -> None:
-    """Write a value into a column of a row by plain SQL. If the database refuses the value, skip the test."""
+def write_by_sql(row: Any, column: str, value: str) -> None:
+    """Write a value into a column with plain SQL. If the database refuses the value, skip the test."""
     table = row._meta.db_table
     quote = connection.ops.quote_name
     try:
@@ -83,28 +83,28 @@ def short(values: list[tuple[str, str]]) -> list[str]:
 
 
 @pytest.mark.parametrize(("column", "value"), SCHEDULER_VALUES, ids=short(SCHEDULER_VALUES))
-def test_a_spoilt_schedule_stops_no_other(column: str, value: str) -> None:
+def test_an_invalid_schedule_does_not_stop_others(column: str, value: str) -> None:
     now = clock.now()
-    spoilt, healthy = (due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=5)) for _ in range(2))
-    spoil(spoilt, column, value)
+    invalid, valid = (due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=5)) for _ in range(2))
+    write_by_sql(invalid, column, value)
     for _turn in range(2):
         next_due()
         claim_due(now, embedded=True)
         sweep(DatabaseBroker(), now)
-    assert SchedulerExecution.objects.filter(scheduler=healthy.pk, state=State.QUEUED.value).count() == 1
-    healthy.refresh_from_db()
-    assert healthy.next_run_at is not None
-    assert healthy.next_run_at > now
+    assert SchedulerExecution.objects.filter(scheduler=valid.pk, state=State.QUEUED.value).count() == 1
+    valid.refresh_from_db()
+    assert valid.next_run_at is not None
+    assert valid.next_run_at > now
 
 
 @pytest.mark.parametrize("state", ["queued", "retrying", "running"])
 @pytest.mark.parametrize(("column", "value"), EXECUTION_VALUES, ids=short(EXECUTION_VALUES))
-def test_a_spoilt_execution_stops_no_other(column: str, value: str, state: str) -> None:
+def test_an_invalid_execution_does_not_stop_others(column: str, value: str, state: str) -> None:
     now = clock.now()
     past = now - timedelta(minutes=5)
-    spoilt = ManualExecutionFactory(state=state, wake_at=past)
-    healthy = ManualExecutionFactory(wake_at=past)
-    spoil(spoilt, column, value)
+    invalid = ManualExecutionFactory(state=state, wake_at=past)
+    valid = ManualExecutionFactory(wake_at=past)
+    write_by_sql(invalid, column, value)
     broker, configs = DatabaseBroker(), RunConfigs()
     writer = RowWriter(broker, "main", 60, configs, Answers(broker, "main"), Rescue(broker, "main"))
     sweep(broker, now, configs)
@@ -112,17 +112,17 @@ def test_a_spoilt_execution_stops_no_other(column: str, value: str, state: str) 
     for _turn in range(3):
         _settled, _deliveries, arrivals = writer.write([], 5, now)
         started += [arrival.delivery.message.execution_id for arrival in arrivals if arrival.started]
-    assert healthy.pk in started
-    ((state_now, reason),) = SchedulerExecution.objects.filter(pk=spoilt.pk).values_list("state", "error_message")
-    # The row failed with a reason, or started like any other row, or was left alone because its time is unreadable.
+    assert valid.pk in started
+    ((state_now, reason),) = SchedulerExecution.objects.filter(pk=invalid.pk).values_list("state", "error_message")
+    # The row failed with a reason, or it started, or it still waits because its time cannot be read.
     assert state_now in {"failed", "running", "retrying", "queued"}
     assert reason or state_now != "failed"
 
 
-def test_a_schedule_that_is_set_aside_says_why() -> None:
+def test_a_schedule_that_is_set_aside_has_a_reason() -> None:
     now = clock.now()
     row = due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=5))
-    spoil(row, "params", "null")
+    write_by_sql(row, "params", "null")
     assert claim_due(now, embedded=True).broken == 1
     ((reason, following),) = Scheduler.objects.filter(pk=row.pk).values_list("plan_error", "next_run_at")
     assert reason

@@ -36,7 +36,7 @@ def states(rows: list[SchedulerExecution]) -> list[str]:
     )
 
 
-def test_republished_runs_again_with_its_retries_and_keeps_its_attempts() -> None:
+def test_a_republish_keeps_the_attempts_and_allows_all_retries_again() -> None:
     (row,) = failed()
     assert republish([row.pk], BROKER, "ann") == [row.pk]
     row.refresh_from_db()
@@ -53,7 +53,7 @@ def test_a_second_click_does_nothing() -> None:
 
 
 @pytest.mark.django_db(transaction=True)
-def test_two_operators_at_once_send_it_once() -> None:
+def test_operators_at_the_same_time_republish_each_execution_once() -> None:
     rows = failed(20)
     ids = [row.pk for row in rows]
     moved = at_once([lambda: republish(ids, BROKER, "ann")] * 4)
@@ -69,7 +69,7 @@ def test_discard_needs_a_reason_and_keeps_it() -> None:
     assert (row.state, row.reason) == ("discarded", "Discarded by ann: customer is gone")
 
 
-def test_nothing_else_takes_it_out() -> None:
+def test_sweeps_retention_and_cancel_do_not_remove_a_failure() -> None:
     rows = failed(3)
     later = clock.now() + timedelta(days=400)
     for _ in range(3):
@@ -98,7 +98,7 @@ def test_cancel(state: str, answer: str, after: str) -> None:
     assert BROKER.take("main", 1, clock.now()) == []
 
 
-def test_spread_ones_start_one_after_another() -> None:
+def test_a_spread_republish_starts_one_execution_after_another() -> None:
     rows, now = failed(4), clock.now()
     assert len(republish([row.pk for row in rows], BROKER, "ann", now, first=now, step=timedelta(minutes=5))) == 4
     assert len(BROKER.take("main", 9, now)) == 1
@@ -107,7 +107,7 @@ def test_spread_ones_start_one_after_another() -> None:
 
 
 class Remote(DatabaseBroker):
-    """A transport outside the database, like RabbitMQ. It confirms every message."""
+    """A transport outside the database. It confirms every message."""
 
     embedded = False
 
@@ -116,7 +116,7 @@ class Remote(DatabaseBroker):
         self.sent: list[int] = []
 
     def publish(self, messages: Sequence[TaskMessage], queue: str) -> set[int]:
-        """Record and confirm all messages."""
+        """Record and confirm the messages."""
         found = [message.execution_id or 0 for message in messages]
         self.sent += found
         return set(found)

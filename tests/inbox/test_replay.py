@@ -1,4 +1,4 @@
-"""A replay whose canary fails republishes no other execution. After a success, each is republished once."""
+"""If the canary fails, a replay republishes no other execution. If it succeeds, each execution is republished once."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def begin(rows: Sequence[SchedulerExecution], broker: Any = BROKER, size: int = 
     return made
 
 
-def now_is(row: Replay) -> Replay:
+def refreshed(row: Replay) -> Replay:
     row.refresh_from_db()
     return row
 
@@ -62,7 +62,7 @@ def run_canary(outcome: Any, policy: RetryPolicy = NEVER) -> None:
     Desk(BROKER).run(outcome, policy)
 
 
-def test_the_canary_goes_first_and_the_others_follow_its_success() -> None:
+def test_the_other_executions_follow_after_the_canarys_success() -> None:
     rows = failures(5)
     made = begin(rows, user=UserFactory(username="ann"), size=2)
     assert (made.state, made.canary, made.total, made.sent) == ("waiting", rows[0].pk, 5, 1)
@@ -73,53 +73,53 @@ def test_the_canary_goes_first_and_the_others_follow_its_success() -> None:
     run_canary(Succeeded())
     assert sweep(BROKER, clock.now()).replayed == 4
     assert states(rows) == ["succeeded", *["queued"] * 4]
-    assert (now_is(made).state, made.sent, made.skipped) == ("done", 5, 0)
+    assert (refreshed(made).state, made.sent, made.skipped) == ("done", 5, 0)
     assert made.finished_at is not None
     canary, other = SchedulerExecution.objects.order_by("pk")[:2]
     assert other.reason == f"Republished by ann in replay {made.pk}, after its canary {canary.pk} succeeded."
     assert (other.attempt, other.retry_base) == (4, 4)
-    # Each execution has a log entry in the name of the operator who asked.
+    # Each execution has a log entry of the operator who started the replay.
     assert LogEntry.objects.filter(user__username="ann", change_message=f"republish: replay {made.pk}").count() == 5
     assert sweep(BROKER, clock.now()).replayed == 0
 
 
-def test_a_canary_that_fails_stops_it_and_no_other_is_touched() -> None:
+def test_a_failed_canary_stops_the_replay_and_changes_no_other_execution() -> None:
     rows = failures(4)
     before = list(SchedulerExecution.objects.filter(pk__gt=rows[0].pk).order_by("pk").values())
     made = begin(rows)
     run_canary(ERROR)
     for _ in range(3):
         sweep(BROKER, clock.now())
-    assert now_is(made).state == "stopped"
+    assert refreshed(made).state == "stopped"
     assert made.reason == "The canary failed: builtins.RuntimeError: still <no> route"
     assert list(SchedulerExecution.objects.filter(pk__gt=rows[0].pk).order_by("pk").values()) == before
     assert LogEntry.objects.count() == 1
 
 
-def test_a_retry_of_the_canary_is_waited_for() -> None:
+def test_a_replay_waits_for_a_retry_of_the_canary() -> None:
     rows = failures(3)
     made = begin(rows)
     run_canary(ERROR, ONCE)
     sweep(BROKER, clock.now())
-    assert (now_is(made).state, states(rows)[0]) == ("waiting", "retrying")
+    assert (refreshed(made).state, states(rows)[0]) == ("waiting", "retrying")
     SchedulerExecution.objects.filter(pk=rows[0].pk).update(wake_at=clock.now())
     run_canary(Succeeded(), ONCE)
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
 
 
-def test_a_canary_given_back_or_recovered_is_waited_for() -> None:
+def test_a_replay_waits_for_an_interrupted_or_crashed_canary() -> None:
     rows = failures(2)
     made = begin(rows)
     run_canary(Interrupted())
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "waiting"
+    assert refreshed(made).state == "waiting"
     run_canary(Crashed(lost=True), ONCE)
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "waiting"
+    assert refreshed(made).state == "waiting"
     run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
 
 
 def test_canary_failure_counts_although_it_was_republished() -> None:
@@ -129,37 +129,37 @@ def test_canary_failure_counts_although_it_was_republished() -> None:
     inbox_actions.republish([rows[0].pk], BROKER, "bob")  # before a sweep sees the failure
     run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "stopped"
+    assert refreshed(made).state == "stopped"
     assert states(rows) == ["succeeded", "failed", "failed"]
 
 
-@pytest.mark.parametrize(("deed", "reason"), [("cancel", "cancelled"), ("discard", "failed"), ("delete", "gone")])
-def test_a_canary_that_never_succeeds_stops_it(deed: str, reason: str) -> None:
+@pytest.mark.parametrize(("action", "reason"), [("cancel", "cancelled"), ("discard", "failed"), ("delete", "gone")])
+def test_a_canary_that_never_succeeds_stops_the_replay(action: str, reason: str) -> None:
     rows = failures(3)
     made = begin(rows)
-    if deed == "cancel":
+    if action == "cancel":
         cancel(rows[0].pk, "bob")
-    elif deed == "discard":
+    elif action == "discard":
         run_canary(ERROR)
         inbox_actions.discard([rows[0].pk], "bob", "known")
     else:
         rows[0].delete()
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "stopped"
+    assert refreshed(made).state == "stopped"
     assert reason in made.reason
     assert states(rows[1:]) == ["failed"] * 2
 
 
-def test_what_left_the_inbox_by_other_hands_is_skipped() -> None:
+def test_executions_that_left_the_inbox_meanwhile_are_skipped() -> None:
     rows = failures(6)
     made = begin(rows)
     inbox_actions.discard([rows[1].pk], "bob", "known")
     inbox_actions.republish([rows[2].pk], BROKER, "bob")
-    # This execution has failed again since the operator chose it. The operator has not chosen the new failure.
+    # The operator chose the failure of attempt 4. Since then, attempt 5 has failed; this failure was not chosen.
     SchedulerExecution.objects.filter(pk=rows[3].pk).update(attempt=5)
     Desk(BROKER).run(Succeeded(), NEVER)
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
     assert (made.sent, made.skipped) == (3, 3)
     assert states(rows) == ["succeeded", "discarded", "queued", "failed", "queued", "queued"]
 
@@ -172,10 +172,10 @@ def test_canary_is_the_next_execution_when_the_first_is_gone_or_unreadable() -> 
     assert made.canary == rows[2].pk
     run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert (now_is(made).sent, made.skipped, made.state) == (2, 2, "done")
+    assert (refreshed(made).sent, made.skipped, made.state) == (2, 2, "done")
 
 
-def test_a_selection_that_is_gone_is_said_to_be() -> None:
+def test_a_replay_without_executions_stops_with_a_reason() -> None:
     rows = failures(2)
     inbox_actions.discard([row.pk for row in rows], "bob", "known")
     made = begin(rows)
@@ -183,7 +183,7 @@ def test_a_selection_that_is_gone_is_said_to_be() -> None:
     assert "had left the inbox" in made.reason
 
 
-def test_a_second_click_meets_the_first() -> None:
+def test_a_second_click_starts_no_second_replay() -> None:
     (row, other), key, user = failures(2), uuid.uuid4(), UserFactory()
     assert replay.start(key, [[(row.pk, 4)]], BROKER, user, "one") is not None
     assert replay.start(key, [[(other.pk, 4)]], BROKER, user, "one") is None
@@ -191,14 +191,14 @@ def test_a_second_click_meets_the_first() -> None:
     assert Replay.objects.count() == 1
 
 
-def test_stop_leaves_the_rest_alone() -> None:
+def test_a_stop_leaves_the_others_failed() -> None:
     rows = failures(3)
     made = begin(rows)
     assert replay.stop(made.pk, "Stopped by bob.")
     assert not replay.stop(made.pk, "again")
     run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert (now_is(made).state, made.reason) == ("stopped", "Stopped by bob.")
+    assert (refreshed(made).state, made.reason) == ("stopped", "Stopped by bob.")
     assert states(rows) == ["succeeded", "failed", "failed"]
 
 
@@ -209,7 +209,7 @@ def test_spread_replay_sends_one_by_one_and_stop_keeps_the_rest() -> None:
     sent = []
     for minutes in (0, 9, 10, 19, 20, 21):
         replay.sweep(BROKER, now + timedelta(minutes=minutes, seconds=1))
-        sent.append(now_is(made).sent)
+        sent.append(refreshed(made).sent)
     assert sent == [1, 1, 2, 2, 3, 3]
     assert states(rows) == ["succeeded", "queued", "queued", "failed", "failed", "failed"]
     replay.stop(made.pk, "Stopped by bob.")
@@ -217,127 +217,127 @@ def test_spread_replay_sends_one_by_one_and_stop_keeps_the_rest() -> None:
     assert states(rows)[3:] == ["failed"] * 3
 
 
-def test_an_abandoned_collection_sends_nothing() -> None:
+def test_a_replay_killed_during_its_collection_sends_nothing() -> None:
     rows = failures(2)
     key, user = uuid.uuid4(), UserFactory()
 
     def cut() -> Any:
         yield [(rows[0].pk, 4)]
-        raise KeyboardInterrupt  # like a killed process, the replay is not cleaned up
+        raise KeyboardInterrupt  # as if the process were killed
 
     with pytest.raises(KeyboardInterrupt):
         replay.start(key, cut(), BROKER, user, "these")
     made = Replay.objects.get()
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "collecting"
+    assert refreshed(made).state == "collecting"
     sweep(BROKER, clock.now() + timedelta(minutes=11))
-    assert now_is(made).state == "stopped"
+    assert refreshed(made).state == "stopped"
     assert states(rows) == ["failed"] * 2
 
 
-class Dies(DatabaseBroker):
-    """A transport outside the database, like RabbitMQ. The process that uses it is killed during a publish."""
+class RemoteBroker(DatabaseBroker):
+    """A transport outside the database. With `killed`, `publish` acts as if the process were killed."""
 
     embedded = False
 
-    def __init__(self, dies: bool = True) -> None:
+    def __init__(self, killed: bool = False) -> None:
         super().__init__()
-        self.dies, self.sent = dies, list[int]()
+        self.killed, self.sent = killed, list[int]()
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
-        """Confirm all messages, or stop like a killed process."""
-        if self.dies:
+        """Record and confirm the messages, or raise KeyboardInterrupt."""
+        if self.killed:
             raise KeyboardInterrupt
         found = {message.execution_id or 0 for message in messages}
         self.sent += sorted(found)
         return found
 
     def ready(self, queue: str, now: Any) -> bool:
-        """This method is not called in these tests."""
+        """Return false. The tests do not need this method."""
         return False
 
 
-def test_death_between_row_and_publish_loses_and_doubles_nothing() -> None:
+def test_after_a_kill_before_the_publish_each_execution_is_sent_once() -> None:
     rows, now = failures(3), clock.now()
     with pytest.raises(KeyboardInterrupt):
-        begin(rows, Dies())
-    made, other = Replay.objects.get(), Dies(dies=False)
+        begin(rows, RemoteBroker(killed=True))
+    made, other = Replay.objects.get(), RemoteBroker()
     assert (made.state, states(rows)) == ("waiting", ["claimed", "failed", "failed"])
     sweep(other, now + timedelta(seconds=12))
     assert other.sent == [rows[0].pk]
     SchedulerExecution.objects.filter(pk=rows[0].pk).update(state="succeeded")
     with pytest.raises(KeyboardInterrupt):
-        sweep(Dies(), now + timedelta(seconds=14))
-    assert (now_is(made).state, states(rows)) == ("done", ["succeeded", "claimed", "claimed"])
+        sweep(RemoteBroker(killed=True), now + timedelta(seconds=14))
+    assert (refreshed(made).state, states(rows)) == ("done", ["succeeded", "claimed", "claimed"])
     sweep(other, clock.now() + timedelta(seconds=30))
     assert other.sent == [row.pk for row in rows]
 
 
-def test_a_death_inside_a_step_undoes_all_of_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_kill_inside_a_step_undoes_the_step(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = failures(3)
     made = begin(rows)
     run_canary(Succeeded())
     real = inbox_actions.requeue_failed
 
-    def second_dies(pk: int, *arguments: Any, **options: Any) -> bool:
+    def killed_at_second(pk: int, *arguments: Any, **options: Any) -> bool:
         if pk == rows[2].pk:
             raise KeyboardInterrupt
         return real(pk, *arguments, **options)
 
-    monkeypatch.setattr(inbox_actions, "requeue_failed", second_dies)
+    monkeypatch.setattr(inbox_actions, "requeue_failed", killed_at_second)
     with pytest.raises(KeyboardInterrupt):
         sweep(BROKER, clock.now())
-    assert (now_is(made).position, states(rows)[1:]) == (0, ["failed", "failed"])
+    assert (refreshed(made).position, states(rows)[1:]) == (0, ["failed", "failed"])
     monkeypatch.undo()
     sweep(BROKER, clock.now())
-    assert (now_is(made).state, states(rows)[1:]) == ("done", ["queued", "queued"])
+    assert (refreshed(made).state, states(rows)[1:]) == ("done", ["queued", "queued"])
 
 
 @pytest.mark.django_db(transaction=True)
-def test_any_number_of_producers_send_each_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_several_producers_send_each_execution_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay.SweepLimits, "executions_per_step", 7)
     rows = failures(60)
     made = begin(rows, size=25)
     run_canary(Succeeded())
-    brokers = [Dies(dies=False) for _ in range(4)]
+    brokers = [RemoteBroker() for _ in range(4)]
 
-    def produce(broker: Dies) -> None:
+    def produce(broker: RemoteBroker) -> None:
         for _ in range(50):
             replay.sweep(broker, clock.now())
 
     at_once([partial(produce, broker) for broker in brokers])
-    assert (now_is(made).state, made.sent, made.skipped) == ("done", 60, 0)
+    assert (refreshed(made).state, made.sent, made.skipped) == ("done", 60, 0)
     assert sorted(pk for broker in brokers for pk in broker.sent) == [row.pk for row in rows[1:]]
     assert LogEntry.objects.count() == 60
 
 
-def test_a_spoilt_one_stops_and_the_others_go_on() -> None:
+def test_a_damaged_replay_stops_and_the_others_go_on() -> None:
     rows = failures(4)
-    spoilt, sound = begin(rows[:2]), begin(rows[2:])
-    ReplayChunk.objects.filter(replay=spoilt).update(items="x")
+    damaged, intact = begin(rows[:2]), begin(rows[2:])
+    ReplayChunk.objects.filter(replay=damaged).update(items="x")
     for _ in range(2):
         run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert (now_is(spoilt).state, now_is(sound).state) == ("stopped", "done")
-    assert "cannot be read" in spoilt.reason
+    assert (refreshed(damaged).state, refreshed(intact).state) == ("stopped", "done")
+    assert "cannot be read" in damaged.reason
     assert states(rows) == ["succeeded", "failed", "succeeded", "queued"]
 
 
 @pytest.mark.parametrize(
     "items", [[[10**30, 4]], [[-1, 4]], [[1, -1]], [[1, 10**30]], [["x", 4]], [[1]], [None], {"a": 1}]
 )
-def test_spoilt_selection_stops_its_replay_and_no_producer(items: Any) -> None:
-    spoilt, sound = begin(failures(2)), begin(failures(2))
-    ReplayChunk.objects.filter(replay=spoilt).update(items=items)
-    Replay.objects.filter(pk=spoilt.pk).update(position=0)
+def test_an_invalid_selection_stops_only_its_replay(items: Any) -> None:
+    damaged, intact = begin(failures(2)), begin(failures(2))
+    ReplayChunk.objects.filter(replay=damaged).update(items=items)
+    Replay.objects.filter(pk=damaged.pk).update(position=0)
     for _ in range(2):
         run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert (now_is(spoilt).state, now_is(sound).state) == ("stopped", "done")
-    assert "cannot be read" in spoilt.reason
+    assert (refreshed(damaged).state, refreshed(intact).state) == ("stopped", "done")
+    assert "cannot be read" in damaged.reason
 
 
-def test_waiting_canaries_do_not_hold_up_other_replays(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_waiting_canaries_do_not_delay_other_replays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay.SweepLimits, "replays_per_round", 3)
     for _ in range(4):
         begin(failures(2))
@@ -347,30 +347,30 @@ def test_waiting_canaries_do_not_hold_up_other_replays(monkeypatch: pytest.Monke
     for _ in range(100):
         if sweep(BROKER, clock.now()).replayed:
             break
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
 
 
-def test_wide_spread_replays_do_not_hold_up_others(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_slow_replays_do_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(replay.SweepLimits, "replays_per_round", 3)
     for _ in range(4):
         begin(failures(9), minutes=1440)
         run_canary(Succeeded())
-        sweep(BROKER, clock.now())  # the sweep sends one execution of each replay; others follow hours later
+        sweep(BROKER, clock.now())  # this sends one execution; the next one follows hours later
     SchedulerExecution.objects.filter(state="queued").update(wake_at=clock.now() + timedelta(hours=1))
     made = begin(failures(3))
     run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
 
 
-def test_an_account_that_is_deleted_does_not_stop_it() -> None:
+def test_the_deletion_of_the_operators_account_does_not_stop_a_replay() -> None:
     user = UserFactory()
     rows = failures(3)
     made = begin(rows, user=user)
     run_canary(Succeeded())
     user.delete()
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
     assert made.requested_by == user.username
 
 
@@ -380,7 +380,7 @@ def test_replay_can_be_started_without_an_account() -> None:
     assert made.user_id is None
 
 
-def test_retention_takes_those_that_ended() -> None:
+def test_retention_removes_only_replays_that_ended() -> None:
     old, open_ = begin(failures(2)), begin(failures(2))
     replay.stop(old.pk, "Stopped.", clock.now() - timedelta(days=40))
     assert prune(clock.now(), 30, dry_run=True).replays == 1
@@ -389,18 +389,18 @@ def test_retention_takes_those_that_ended() -> None:
     assert ReplayChunk.objects.count() == 1
 
 
-def test_its_earlier_failures_are_not_the_canarys() -> None:
+def test_failures_before_the_replay_do_not_count() -> None:
     rows = failures(2)
-    AttemptFactory(execution=rows[0], number=4)  # this attempt failed before the replay began, and no retry followed it
+    AttemptFactory(execution=rows[0], number=4)  # this attempt failed for good before the replay
     made = begin(rows)
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "waiting"
+    assert refreshed(made).state == "waiting"
     run_canary(Succeeded())
     sweep(BROKER, clock.now())
-    assert now_is(made).state == "done"
+    assert refreshed(made).state == "done"
 
 
-def test_stop_during_collection_has_the_last_word() -> None:
+def test_a_stop_during_the_collection_is_final() -> None:
     rows = failures(2)
 
     def chosen() -> Any:
@@ -413,8 +413,8 @@ def test_stop_during_collection_has_the_last_word() -> None:
     assert states(rows) == ["failed"] * 2
 
 
-def test_position_taken_by_another_producer_is_not_taken_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Some databases cannot lock rows. A second producer can then act between the first producer's read and write."""
+def test_executions_sent_by_another_producer_are_not_sent_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If a database cannot lock rows, another producer can change the replay between a read and a write."""
     rows = failures(3)
     made = begin(rows)
     run_canary(Succeeded())
@@ -426,4 +426,4 @@ def test_position_taken_by_another_producer_is_not_taken_again(monkeypatch: pyte
 
     monkeypatch.setattr(replay, "_items", raced)
     sweep(BROKER, clock.now())
-    assert (now_is(made).sent, states(rows)) == (3, ["succeeded", "failed", "failed"])
+    assert (refreshed(made).sent, states(rows)) == (3, ["succeeded", "failed", "failed"])

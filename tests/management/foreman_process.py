@@ -1,4 +1,4 @@
-"""A script that runs a foreman. Its arguments are commands and options: `'{"name": "code"}' '{"option": 1}'`."""
+"""A script that runs a foreman. Its arguments are two JSON objects: the children by name, and the foreman's options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from scheduling.management.log_prefix import Prefixer
 
 
 def main() -> int:
-    """Run the named pieces of Python code under a foreman. The code and the options are JSON."""
+    """Run a foreman and return its exit code. Each child is given as Python code or as a list of command words."""
     children, options = json.loads(sys.argv[1]), json.loads(sys.argv[2])
     backoff = Backoff(**options.pop("backoff", {}))
     specs = [

@@ -1,4 +1,4 @@
-"""Run a real process in a test: read its output at once, wait with a deadline, and always end the process."""
+"""Helpers that run a real process in a test, wait for its output or for a condition, and end the process."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 DEADLINE = 60.0
-"""Seconds after which a wait fails. The value is large enough for a slow machine."""
+"""How long a test waits before it fails, in seconds. The value is large because some machines are slow."""
 
 
 def until(condition: Callable[[], bool], what: str, deadline: float = DEADLINE) -> None:
-    """Wait until a condition is true. The condition usually depends on another process.
+    """Wait until a condition is true.
 
     Raises:
-        AssertionError: if the condition is not met in time. The message names `what`.
+        AssertionError: if the condition is not true in time. The message contains `what`.
     """
     end = time.monotonic() + deadline
     pause = threading.Event()
@@ -31,7 +31,7 @@ def until(condition: Callable[[], bool], what: str, deadline: float = DEADLINE) 
 
 
 def exists(pid: int) -> bool:
-    """Return whether a process runs. A zombie process counts as ended."""
+    """Return whether a process runs. A zombie process does not count."""
     try:
         os.kill(pid, 0)
     except ProcessLookupError:
@@ -43,10 +43,10 @@ def exists(pid: int) -> bool:
 
 
 class Running:
-    """A command that runs as a process in a separate session. A thread collects the output of the process.
+    """A process in a new session. A thread reads its output.
 
     Attributes:
-        text: the output so far.
+        text: the output that was read so far.
     """
 
     def __init__(self, argv: Sequence[str], env: dict[str, str] | None = None, cwd: Path = ROOT) -> None:
@@ -70,8 +70,8 @@ class Running:
 
     def __exit__(self, *_exc: object) -> None:
         if self.process.poll() is None:
-            # After the first signal, a foreman asks its children to end. After the second signal, the foreman asks them
-            # again and waits for a shorter time. After the third signal, the foreman kills them.
+            # At the first signal, a foreman asks its children to end. At the second signal, it asks again and waits for
+            # a shorter time. At the third signal, it kills the children.
             for _ in range(3):
                 self.send(signal.SIGTERM)
             try:
@@ -102,7 +102,7 @@ class Running:
         return matches()
 
     def number(self, pattern: str, index: int = 0) -> int:
-        """Wait for match number `index` of a pattern, counted from 0, and return the first group as a number."""
+        """Wait until the output has `index + 1` matches. Return the first group of match `index` as a number."""
         return int(self.wait_for(pattern, index + 1)[index].group(1))
 
     def send(self, number: signal.Signals) -> None:
@@ -110,7 +110,7 @@ class Running:
         self.process.send_signal(number)
 
     def ended(self) -> int:
-        """Wait until the process has ended and all of its output is read, and return the exit code."""
+        """Wait until the process has ended and its output is read. Return its exit code."""
         code = self.process.wait(DEADLINE)
         self._reader.join(DEADLINE)
         return code

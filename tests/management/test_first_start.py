@@ -1,4 +1,4 @@
-"""The preparations of `up`: secret key, first user, port and welcome text. These tests start no process."""
+"""The tests check what `up` does before it starts processes: secret key, first user, port and welcome text."""
 # ruff: noqa: S104 (the addresses are only parsed, not bound)
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ class TestSecretKey:
         monkeypatch.setenv("SECRET_KEY", "")
         return settings
 
-    def test_is_made_once_and_private(self, settings: SimpleNamespace) -> None:
+    def test_the_key_is_made_once_and_is_private(self, settings: SimpleNamespace) -> None:
         path = ensure_secret_key()
         assert path == settings.DATA_DIR / "secret.key"
         key = path.read_text().strip()
@@ -50,7 +50,7 @@ class TestSecretKey:
         assert settings.SECRET_KEY
 
     @pytest.mark.parametrize(("owner", "mode"), [("this user", 0o700), ("another", 0o755)])
-    def test_a_folder_that_is_there_is_closed_if_it_is_ours(
+    def test_an_existing_folder_of_this_user_is_made_private(
         self, settings: SimpleNamespace, owner: str, mode: int, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         settings.DATA_DIR.mkdir()
@@ -60,12 +60,12 @@ class TestSecretKey:
         ensure_data_dir()
         assert stat.S_IMODE(settings.DATA_DIR.stat().st_mode) == mode
 
-    def test_one_that_is_set_stays(self, settings: SimpleNamespace) -> None:
+    def test_a_key_that_is_set_is_kept(self, settings: SimpleNamespace) -> None:
         settings.SECRET_KEY = "set"
         assert ensure_secret_key() is None
         assert not settings.DATA_DIR.exists()
 
-    def test_a_file_that_cannot_be_kept_is_a_sentence(self, settings: SimpleNamespace) -> None:
+    def test_a_key_file_that_cannot_be_written_has_an_error_message(self, settings: SimpleNamespace) -> None:
         (settings.DATA_DIR / "secret.key").mkdir(parents=True)
         with pytest.raises(CommandError, match="or set SECRET_KEY"):
             ensure_secret_key()
@@ -73,29 +73,29 @@ class TestSecretKey:
 
 @pytest.mark.django_db
 class TestAdmin:
-    def test_is_made_with_a_password_that_works(self) -> None:
+    def test_the_user_is_made_with_a_valid_password(self) -> None:
         account = ensure_admin()
         user = get_user_model().objects.get()
         assert (account.name, user.is_staff, user.is_superuser) == ("admin", True, True)
         assert user.check_password(account.password)
         assert ensure_admin() == Account("admin")
 
-    def test_who_is_there_already_keeps_the_password(self) -> None:
+    def test_an_existing_superuser_keeps_the_password(self) -> None:
         get_user_model().objects.create_superuser("eve", password="eve's")
         assert ensure_admin() == Account("eve")
 
-    def test_an_ordinary_user_of_that_name_is_left_alone(self) -> None:
+    def test_an_ordinary_user_named_admin_is_not_changed(self) -> None:
         get_user_model().objects.create_user("admin", password="mine")
         assert ensure_admin() == Account("")
         assert not get_user_model().objects.get().is_superuser
 
-    def test_a_superuser_who_was_switched_off_does_not_count(self) -> None:
+    def test_an_inactive_superuser_does_not_count(self) -> None:
         get_user_model().objects.create_superuser("gone", password="x", is_active=False)
         assert ensure_admin().name == "admin"
 
 
-class TestEntry:
-    def test_a_taken_port_is_passed_over(self) -> None:
+class TestCommandLine:
+    def test_a_used_port_is_skipped(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             taken = server.getsockname()[1]
             chosen = command_line.free_port("127.0.0.1", taken)
@@ -109,17 +109,17 @@ class TestEntry:
                 probe.bind(("127.0.0.1", 65_535))
                 probe.listen()
             except OSError:
-                pass  # another process holds the port, so this port is not free
+                pass  # another process uses the port, so the port is not free
             assert command_line.free_port("127.0.0.1", 65_535) is None
 
-    def test_a_host_of_another_machine(self) -> None:
+    def test_the_address_of_another_machine_is_an_error(self) -> None:
         with pytest.raises(OSError, match="assign"):
             command_line.free_port("192.0.2.1", 8000)
 
     @pytest.mark.parametrize(
         ("host", "typed"), [("0.0.0.0", "127.0.0.1:80"), ("::", "[::1]:80"), ("example.org", "example.org:80")]
     )
-    def test_what_to_type_into_a_browser(self, host: str, typed: str) -> None:
+    def test_the_address_for_the_browser(self, host: str, typed: str) -> None:
         assert command_line.address_of(command_line.reachable_host(host), 80) == typed
 
     @pytest.mark.parametrize(
@@ -130,7 +130,7 @@ class TestEntry:
             ("cronsite.exe", "MZ", ["-P", "-m", "django"]),
         ],
     )
-    def test_the_door_by_which_it_came_in(
+    def test_a_child_is_started_with_the_command_of_its_parent(
         self, name: str, text: str, arguments: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         script = tmp_path / name
@@ -140,10 +140,10 @@ class TestEntry:
         expected = [str(script)] if arguments == [name] else arguments
         assert command_line.command_line(from_shell=True) == [sys.executable, *expected]
 
-    def test_other_code_calls_it_by_djangos_own_door(self) -> None:
+    def test_a_child_is_started_with_django_if_other_code_called_up(self) -> None:
         assert command_line.command_line(from_shell=False) == [sys.executable, "-P", "-m", "django"]
 
-    def test_page_without_a_server(self) -> None:
+    def test_a_page_without_a_server_has_no_answer(self) -> None:
         with socket.socket() as silent:
             silent.bind(("127.0.0.1", 0))
             assert command_line.answer("127.0.0.1", silent.getsockname()[1], "/") is None
@@ -179,7 +179,7 @@ class TestWelcome:
             assert part in stream.getvalue()
         assert stream.getvalue().count("secret") == (1 if account.password else 0)
 
-    def test_a_password_is_not_lost_with_a_start_that_was_broken_off(self) -> None:
+    def test_the_password_is_shown_although_the_start_was_interrupted(self) -> None:
         welcome, stream = self.welcome(Account("admin", "secret"), status=None)
         assert welcome() is True
         welcome.leave()

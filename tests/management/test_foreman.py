@@ -17,8 +17,8 @@ from scheduling.management.log_prefix import LONGEST_LINE, Prefixer, wants_colou
 from scheduling.management.orphan_reaper import read_sessions
 from tests.management.running import Running, exists, until
 
-# Each child prints its process id. A test waits for this line, because the child is ready then.
-POLITE = """
+# The Python code of the children. When a child is ready, it prints a line, for example its process id.
+STOPS_ON_SIGTERM = """
 import os, signal, sys
 def stop(*_):
     print("bye"); sys.exit(0)
@@ -26,19 +26,19 @@ signal.signal(signal.SIGTERM, stop)
 print("pid", os.getpid())
 while True: signal.pause()
 """
-TALKATIVE = """
+PRINTS = """
 import sys
 print("out")
 print("err", file=sys.stderr)
 sys.stdout.write("no end")
 """
-DEAF = """
+IGNORES_SIGNALS = """
 import os, signal
 for number in (signal.SIGTERM, signal.SIGINT): signal.signal(number, signal.SIG_IGN)
 print("pid", os.getpid())
 while True: signal.pause()
 """
-FAMILY = """
+STARTS_TWO_PROCESSES = """
 import os, signal, subprocess, sys
 deaf = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
 same = subprocess.Popen([sys.executable, "-c", deaf], stdout=subprocess.PIPE)
@@ -48,7 +48,7 @@ print("same", same.pid)
 print("own", own.pid)
 print("pid", os.getpid())
 """
-HURRIED = """
+STOPS_ON_SECOND_SIGTERM = """
 import signal, sys
 seen = []
 def stop(*_):
@@ -59,7 +59,7 @@ signal.signal(signal.SIGTERM, stop)
 print("ready")
 while True: signal.pause()
 """
-QUICK = {"first": 0.05, "longest": 0.4}
+SHORT_PAUSES = {"first": 0.05, "longest": 0.4}
 
 
 def foreman(children: dict[str, Any], **options: Any) -> Running:
@@ -69,8 +69,8 @@ def foreman(children: dict[str, Any], **options: Any) -> Running:
 
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-def test_a_signal_drains_all_children_and_exits_clean(number: signal.Signals) -> None:
-    with foreman({"web": POLITE, "consumer": POLITE}) as running:
+def test_after_a_signal_all_children_end_and_the_exit_is_clean(number: signal.Signals) -> None:
+    with foreman({"web": STOPS_ON_SIGTERM, "consumer": STOPS_ON_SIGTERM}) as running:
         pids = [int(match.group(1)) for match in running.wait_for(r"\| pid (\d+)$", 2)]
         running.send(number)
         assert running.ended() == Exit.CLEAN
@@ -81,8 +81,8 @@ def test_a_signal_drains_all_children_and_exits_clean(number: signal.Signals) ->
 
 
 @pytest.mark.processes
-def test_output_of_both_streams_stands_behind_the_name() -> None:
-    with foreman({"a": POLITE, "longer": TALKATIVE + POLITE}) as running:
+def test_each_line_of_output_begins_with_the_name_of_the_child() -> None:
+    with foreman({"a": STOPS_ON_SIGTERM, "longer": PRINTS + STOPS_ON_SIGTERM}) as running:
         running.wait_for(r"pid", 2)
         running.send(signal.SIGTERM)
         running.ended()
@@ -92,14 +92,17 @@ def test_output_of_both_streams_stands_behind_the_name() -> None:
 
 @pytest.mark.processes
 def test_stdin_is_empty_and_each_child_leads_a_session() -> None:
-    code = "import os, sys; print(repr(sys.stdin.read()), os.getsid(0) == os.getpgid(0) == os.getpid())\n" + POLITE
+    code = (
+        "import os, sys; print(repr(sys.stdin.read()), os.getsid(0) == os.getpgid(0) == os.getpid())\n"
+        + STOPS_ON_SIGTERM
+    )
     with foreman({"child": code}) as running:
         running.wait_for(r"child \| '' True$")
 
 
 @pytest.mark.processes
 def test_a_child_that_dies_is_started_again_after_growing_pauses() -> None:
-    with foreman({"child": "print('alive'); raise SystemExit(7)"}, backoff=QUICK) as running:
+    with foreman({"child": "print('alive'); raise SystemExit(7)"}, backoff=SHORT_PAUSES) as running:
         lines = running.wait_for(r"^up    \| child ended with exit code 7; starting it again in ([\d.]+) s\.$", 5)
         assert [match.group(1) for match in lines[:5]] == ["0.05", "0.1", "0.2", "0.4", "0.4"]
         running.send(signal.SIGINT)
@@ -108,7 +111,7 @@ def test_a_child_that_dies_is_started_again_after_growing_pauses() -> None:
 
 @pytest.mark.processes
 def test_a_killed_child_is_named_with_its_signal_and_the_others_go_on() -> None:
-    with foreman({"one": POLITE, "two": POLITE}, backoff=QUICK) as running:
+    with foreman({"one": STOPS_ON_SIGTERM, "two": STOPS_ON_SIGTERM}, backoff=SHORT_PAUSES) as running:
         first = running.number(r"^one \| pid (\d+)$")
         other = running.number(r"^two \| pid (\d+)$")
         os.kill(first, signal.SIGKILL)
@@ -119,7 +122,7 @@ def test_a_killed_child_is_named_with_its_signal_and_the_others_go_on() -> None:
 
 @pytest.mark.processes
 def test_a_command_that_does_not_exist_is_tried_again() -> None:
-    with foreman({"bad": ["/nonexistent/command"], "good": POLITE}, backoff=QUICK) as running:
+    with foreman({"bad": ["/nonexistent/command"], "good": STOPS_ON_SIGTERM}, backoff=SHORT_PAUSES) as running:
         running.wait_for(r"bad cannot be started \(.*\); starting it again in", 2)
         running.wait_for(r"^good \| pid")
         running.send(signal.SIGTERM)
@@ -128,15 +131,15 @@ def test_a_command_that_does_not_exist_is_tried_again() -> None:
 
 @pytest.mark.processes
 def test_orphans_of_a_dead_child_are_ended_before_its_restart() -> None:
-    with foreman({"child": FAMILY}, backoff={"first": 3600}) as running:
+    with foreman({"child": STARTS_TWO_PROCESSES}, backoff={"first": 3600}) as running:
         same, own = running.number(r"\| same (\d+)$"), running.number(r"\| own (\d+)$")
         running.wait_for("starting it again in 3600 s")
         until(lambda: not exists(same) and not exists(own), "the processes of the session end")
 
 
 @pytest.mark.processes
-def test_a_child_that_outlives_the_grace_is_killed_with_its_session() -> None:
-    with foreman({"deaf": FAMILY + DEAF}, grace=0.2) as running:
+def test_a_child_that_runs_after_the_grace_time_is_killed_with_its_session() -> None:
+    with foreman({"deaf": STARTS_TWO_PROCESSES + IGNORES_SIGNALS}, grace=0.2) as running:
         pids = [running.number(rf"\| {name} (\d+)$") for name in ("same", "own", "pid")]
         running.wait_for(r"\| pid", 2)
         running.send(signal.SIGTERM)
@@ -148,7 +151,7 @@ def test_a_child_that_outlives_the_grace_is_killed_with_its_session() -> None:
 
 @pytest.mark.processes
 def test_a_second_signal_asks_again_and_does_not_wait_for_the_grace() -> None:
-    with foreman({"child": HURRIED}, grace=3600, hurry=3600) as running:
+    with foreman({"child": STOPS_ON_SECOND_SIGTERM}, grace=3600, hurry=3600) as running:
         running.wait_for("ready")
         running.send(signal.SIGINT)
         running.wait_for(r"child \| asked 1$")
@@ -159,7 +162,7 @@ def test_a_second_signal_asks_again_and_does_not_wait_for_the_grace() -> None:
 
 @pytest.mark.processes
 def test_second_signal_kills_slow_children() -> None:
-    with foreman({"deaf": DEAF}, grace=3600, hurry=0.1) as running:
+    with foreman({"deaf": IGNORES_SIGNALS}, grace=3600, hurry=0.1) as running:
         pid = running.number(r"\| pid (\d+)$")
         running.send(signal.SIGINT)
         running.wait_for("Ctrl-C again")
@@ -170,8 +173,8 @@ def test_second_signal_kills_slow_children() -> None:
 
 
 @pytest.mark.processes
-def test_a_third_signal_waits_for_nothing() -> None:
-    with foreman({"deaf": DEAF}, grace=3600, hurry=3600) as running:
+def test_a_third_signal_kills_at_once() -> None:
+    with foreman({"deaf": IGNORES_SIGNALS}, grace=3600, hurry=3600) as running:
         pid = running.number(r"\| pid (\d+)$")
         for line in ("Ctrl-C again", "Not waiting any longer", "Killing deaf"):
             running.send(signal.SIGINT)
@@ -183,7 +186,7 @@ def test_a_third_signal_waits_for_nothing() -> None:
 @pytest.mark.processes
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGQUIT])
 def test_children_end_when_the_foreman_is_killed(number: signal.Signals) -> None:
-    with foreman({"polite": POLITE, "deaf": FAMILY + DEAF}, grace=0.2) as running:
+    with foreman({"polite": STOPS_ON_SIGTERM, "deaf": STARTS_TWO_PROCESSES + IGNORES_SIGNALS}, grace=0.2) as running:
         pids = [running.number(rf"\| {name} (\d+)$") for name in ("same", "own")]
         pids += [running.number(rf"^{name} *\| pid (\d+)$") for name in ("polite", "deaf")]
         running.wait_for(r"^deaf *\| pid", 2)
@@ -204,11 +207,11 @@ def test_backoff(previous: float, lived: float, pause: float) -> None:
     ("returncode", "words"),
     [(0, "ended with exit code 0"), (3, "ended with exit code 3"), (-9, "was killed by SIGKILL"), (-64, "killed by")],
 )
-def test_endings_in_words(returncode: int, words: str) -> None:
+def test_descriptions_of_exit_codes(returncode: int, words: str) -> None:
     assert words in describe(returncode)
 
 
-def test_the_wardens_list() -> None:
+def test_sessions_that_the_reaper_reads() -> None:
     assert read_sessions(["+10\n", "+11\n", "-10\n", "+12\n", "-9\n"]) == {11, 12}
 
 
@@ -232,25 +235,25 @@ class TestPrefixer:
         out.finish("a")
         assert stream.getvalue() == shown
 
-    def test_a_line_without_an_end_is_not_kept_for_ever(self) -> None:
+    def test_a_long_line_without_an_end_is_written(self) -> None:
         stream = io.StringIO()
         Prefixer(stream, ["a"], own="up", colour=False).feed("a", b"x" * LONGEST_LINE)
         assert len(stream.getvalue()) > LONGEST_LINE
 
-    def test_colours_name_the_writers_apart(self) -> None:
+    def test_each_child_has_a_different_colour(self) -> None:
         stream = io.StringIO()
         out = Prefixer(stream, ["a", "b"], own="up", colour=True)
         out.feed("a", b"x\n")
         out.feed("b", b"x\n")
         assert stream.getvalue() == "\x1b[36ma  |\x1b[0m x\n\x1b[33mb  |\x1b[0m x\n"
 
-    def test_a_stream_that_cannot_write_a_letter_gets_another(self) -> None:
+    def test_a_letter_that_a_stream_cannot_write_is_replaced(self) -> None:
         raw = io.BytesIO()
         stream = io.TextIOWrapper(raw, "ascii")
         Prefixer(stream, ["a"], own="up", colour=False).feed("a", "é\n".encode())
         assert raw.getvalue() == b"a  | ?\n"
 
-    def test_a_terminal_that_is_gone_stops_nothing(self) -> None:
+    def test_a_closed_terminal_is_not_an_error(self) -> None:
         class Gone(io.StringIO):
             def write(self, _text: str) -> int:
                 raise BrokenPipeError
@@ -267,7 +270,7 @@ class TestPrefixer:
             (True, {"TERM": "dumb"}, False),
         ],
     )
-    def test_colour_is_for_people(
+    def test_colours_are_only_for_terminals(
         self, tty: bool, env: dict[str, str], colour: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         class Stream(io.StringIO):

@@ -1,4 +1,4 @@
-"""`load_demo` makes the demo's rows, and a second call makes no further rows. test_up.py runs the demo's code."""
+"""`load_demo` makes the rows of the demo. A second call makes no more rows. test_up.py runs the demo's schedules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduling.models import Scheduler, SchedulerExecution, Worker
 pytestmark = pytest.mark.django_db
 
 TOTAL = len(DEMOS) + 1
-"""The number of demo schedules. One schedule runs the report that reviews failures; all others run workers."""
+"""The number of demo schedules: one for each entry of DEMOS, and one for the report that reviews failures."""
 
 
 @pytest.fixture(autouse=True)
@@ -50,7 +50,7 @@ def test_each_schedule_is_made_active_and_run_once() -> None:
         assert (execution.trigger, execution.requested_by, execution.state) == ("manual", "load_demo", "queued")
 
 
-def test_a_second_time_it_makes_what_is_missing_only() -> None:
+def test_a_second_call_makes_only_missing_schedules() -> None:
     load()
     Scheduler.objects.get(description=DEMOS[0].description).executions.all().delete()
     Scheduler.objects.get(description=DEMOS[0].description).delete()
@@ -59,7 +59,7 @@ def test_a_second_time_it_makes_what_is_missing_only() -> None:
     assert demos().count() == TOTAL
 
 
-def test_once_leaves_alone_what_an_operator_deleted() -> None:
+def test_once_does_not_make_deleted_schedules_again() -> None:
     load(once=True)
     SchedulerExecution.objects.all().delete()
     demos().exclude(description=DEMOS[0].description).delete()
@@ -67,7 +67,7 @@ def test_once_leaves_alone_what_an_operator_deleted() -> None:
     assert demos().count() == 1
 
 
-def test_a_copy_with_the_same_description_is_no_obstacle() -> None:
+def test_a_copy_with_the_same_description_is_allowed() -> None:
     load()
     copy = Scheduler.objects.get(description=DEMOS[0].description)
     copy.pk = None
@@ -76,7 +76,7 @@ def test_a_copy_with_the_same_description_is_no_obstacle() -> None:
     assert load() == "All demo schedules are there.\n"
 
 
-def test_the_groups_are_made_once_and_left_to_the_team() -> None:
+def test_existing_groups_are_not_changed() -> None:
     load()
     operator = Group.objects.get(name="operator")
     operator.permissions.remove(Permission.objects.get(codename="discard_failedexecution"))
@@ -90,7 +90,7 @@ def test_the_review_of_failures_comes_with_its_report() -> None:
     assert Scheduler.objects.get(description=REVIEW).report == Report.objects.get(controller=REVIEW_CONTROLLER)
 
 
-def test_without_the_demos_code_it_says_what_to_set() -> None:
+def test_without_the_demos_code_the_error_names_the_setting() -> None:
     Worker.objects.filter(name=DEMOS[-1].worker).delete()
     with pytest.raises(CommandError, match="CRON_DEMO=1"):
         load()

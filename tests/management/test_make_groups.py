@@ -1,7 +1,4 @@
-"""`make_groups` gives each group its permissions.
-
-The command reads the list of all permissions, so the command forgets no permission.
-"""
+"""`make_groups` makes the groups viewer, operator and editor, and gives each group its permissions."""
 
 from __future__ import annotations
 
@@ -64,7 +61,7 @@ def test_each_role_has_what_it_needs_and_no_more() -> None:
     assert {name.split(".")[0] for name in held("editor")} == {"scheduling", "cron_reports"}
 
 
-def test_an_action_of_a_later_version_goes_to_the_operator() -> None:
+def test_a_new_permission_is_for_the_operator() -> None:
     kind = ContentType.objects.get(app_label="scheduling", model="failedexecution")
     make()
     Permission.objects.create(content_type=kind, codename="stop_replay", name="Can stop")
@@ -75,8 +72,8 @@ def test_an_action_of_a_later_version_goes_to_the_operator() -> None:
     assert "scheduling.stop_replay" not in held("viewer")
 
 
-def test_a_group_that_is_there_is_left_as_it_is() -> None:
-    Group.objects.create(name="editor")  # the project already has a group of this name for another purpose
+def test_an_existing_group_is_not_changed() -> None:
+    Group.objects.create(name="editor")  # a project may already have a group with this name
     lines = make()
     assert lines[2].startswith("editor: is there. It lacks cron_reports.add_report, ")
     assert held("editor") == set()
@@ -84,7 +81,7 @@ def test_a_group_that_is_there_is_left_as_it_is() -> None:
     assert held("cron editor") > held("viewer")
 
 
-def test_nothing_is_ever_taken_away() -> None:
+def test_no_permission_is_removed() -> None:
     make()
     group = Group.objects.get(name="viewer")
     group.permissions.add(Permission.objects.get(codename="view_user"))

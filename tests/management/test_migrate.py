@@ -1,4 +1,4 @@
-"""`migrate` makes the tables and the schedule of the nightly cleanup, removes both, and makes both again."""
+"""The tests run `migrate` forwards and backwards, and check the tables and the schedule of the nightly cleanup."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def migrate(*target: str) -> None:
-    """Run `migrate` with its system checks, as in a shell. By default, `call_command` skips the checks."""
+    """Run `migrate` with its system checks, which `call_command` skips by default."""
     call_command("migrate", *target, verbosity=0, interactive=False, skip_checks=False)
 
 
@@ -37,11 +37,11 @@ def test_migrate_makes_the_tables_and_the_nightly_cleanup(unmigrated: None) -> N
     migrate()
     row = Scheduler.objects.get(worker__name="run_command")
     assert (row.schedule, row.params, row.status) == ("0 3 * * *", {"command": "cleanup_executions"}, True)
-    assert row.plan_stale == 1  # the row is not planned yet, and a producer's first sweep plans it
+    assert row.plan_stale == 1  # a producer's first sweep plans the row
     assert Replay.objects.count() == 0
 
 
-def test_the_check_of_parameters_waits_for_the_tables(unmigrated: None) -> None:
+def test_the_check_of_params_does_nothing_without_tables(unmigrated: None) -> None:
     assert check_params(["default"]) == []
     migrate()
     SchedulerFactory(worker__name="tests.typed", params={"since_days": 9})
@@ -50,7 +50,7 @@ def test_the_check_of_parameters_waits_for_the_tables(unmigrated: None) -> None:
     assert {warning.id for warning in check_params(["default"])} == {"scheduling.W002"}
 
 
-def test_a_database_is_taken_back_and_forth(unmigrated: None) -> None:
+def test_migrations_can_be_undone_and_applied_again(unmigrated: None) -> None:
     migrate()
     migrate("scheduling", "zero")
     migrate("cron_reports", "zero")

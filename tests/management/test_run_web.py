@@ -1,4 +1,4 @@
-"""`run_web` uses gunicorn, or Django's server if gunicorn is missing. `run_web` serves static files in any project."""
+"""`run_web` starts gunicorn, or Django's server if gunicorn is missing. It also serves static files."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from scheduling.management.commands.run_web import application_of_project
 from tests.management.running import ROOT, Running, until
 
 
-def test_a_project_that_serves_static_files_itself_is_left_alone() -> None:
+def test_a_project_that_serves_static_files_gets_no_second_handler() -> None:
     assert not isinstance(application_of_project(), StaticFilesHandler)
 
 
-def test_a_project_that_does_not_gets_them_served(settings: Any) -> None:
+def test_another_project_gets_a_handler_for_static_files(settings: Any) -> None:
     settings.MIDDLEWARE = [name for name in settings.MIDDLEWARE if "whitenoise" not in name]
     assert isinstance(application_of_project(), StaticFilesHandler)
 
 
 @pytest.mark.processes
 @pytest.mark.parametrize("with_gunicorn", [True, False])
-def test_it_serves(with_gunicorn: bool, tmp_path: Path, free_port: int) -> None:
+def test_static_files_are_served(with_gunicorn: bool, tmp_path: Path, free_port: int) -> None:
     path = ROOT
     if not with_gunicorn:
-        # An empty package named gunicorn hides the real package, as on a machine without gunicorn.
+        # An empty package with the name gunicorn hides the real package.
         (tmp_path / "gunicorn").mkdir()
         (tmp_path / "gunicorn" / "__init__.py").touch()
         path = tmp_path

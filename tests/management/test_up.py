@@ -1,4 +1,4 @@
-"""The tests run `up` as a new user does: the real command starts real processes in an empty folder."""
+"""The tests run `up` with real processes in an empty folder, as a new user does."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.processes
 
 
 def up(data_dir: Path, *arguments: str, **env: str) -> Running:
-    """Start `manage.py up`. The environment variables `env` override those of this machine."""
+    """Start `manage.py up` with additional environment variables."""
     environment = {
         "DATA_DIR": str(data_dir),
         "DJANGO_SETTINGS_MODULE": "cronsite.settings",
@@ -31,7 +31,7 @@ def up(data_dir: Path, *arguments: str, **env: str) -> Running:
         "SECRET_KEY": "",
         "DATABASE_URL": f"sqlite:///{data_dir / 'db.sqlite3'}",
         "CRON_DEMO": "",
-        "CRON_GRACE_SECONDS": "1",  # `up` stops without waiting for the demo's long run
+        "CRON_GRACE_SECONDS": "1",  # so `up` does not wait for the long run of the demo
         **env,
     }
     return Running([sys.executable, str(ROOT / "manage.py"), "up", *arguments], environment)
@@ -51,12 +51,12 @@ def sign_in(address: str, user: str, password: str) -> str:
 
 
 def open_to_others(folder: Path) -> list[str]:
-    """Search the folder and everything in it. Return the paths that other users can read, write or execute."""
+    """Search a folder and its content. Return the paths that other users can read, write or execute."""
     return [str(path) for path in (folder, *folder.rglob("*")) if path.stat().st_mode & 0o077]
 
 
 def states(data_dir: Path) -> dict[str, tuple[str, int]]:
-    """Return the state and attempt number of the demo's manual executions. The keys are the names of the workers."""
+    """Return the state and attempt number of each manual execution, by the name of its worker."""
     with closing(sqlite3.connect(data_dir / "db.sqlite3")) as database:
         rows = database.execute(
             "select target_name, state, attempt from scheduling_schedulerexecution where trigger = 'manual'"
@@ -138,7 +138,7 @@ def test_a_web_server_that_is_killed_comes_back_on_its_port(tmp_path: Path, free
 
 
 def web_process(parent: int) -> int:
-    """Return the process id of the `run_web` that `up` started."""
+    """Return the id of the `run_web` process that the process `parent` has started."""
     for entry in Path("/proc").glob("[0-9]*"):
         try:
             own_parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
@@ -160,7 +160,9 @@ def web_process(parent: int) -> int:
         ([], {"CRON_MAX_RETRIES": "99"}, "CRON_MAX_RETRIES is 99; it must be from 0 to 19"),
     ],
 )
-def test_refusals(tmp_path: Path, arguments: list[str], env: dict[str, str], sentence: str) -> None:
+def test_invalid_arguments_and_settings_are_refused(
+    tmp_path: Path, arguments: list[str], env: dict[str, str], sentence: str
+) -> None:
     with up(tmp_path, *arguments, **env) as running:
         assert running.ended() != 0
         assert re.search(sentence, running.text), running.text
@@ -168,7 +170,7 @@ def test_refusals(tmp_path: Path, arguments: list[str], env: dict[str, str], sen
         assert "Starting" not in running.text
 
 
-def test_a_data_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_a_data_folder_that_cannot_be_made_has_an_error_message(tmp_path: Path) -> None:
     in_the_way = tmp_path / "file"
     in_the_way.write_text("")
     with up(in_the_way / "data") as running:

@@ -1,4 +1,4 @@
-"""Execution rows: one function makes an execution's message, and one method changes its state."""
+"""The tests check `message_of`, which makes the message of an execution, and the changes of an execution's state."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.factories import ManualExecutionFactory
 pytestmark = pytest.mark.django_db
 
 
-def test_row_tuple_and_embedded_queue_give_the_same_message() -> None:
+def test_a_row_a_tuple_and_the_database_transport_give_the_same_message() -> None:
     row = ManualExecutionFactory(attempt=4, retry_base=1, params={"a": 2})
     message = message_of(row)
     assert (message.execution_id, message.attempt, message.retry_count, message.params) == (row.pk, 5, 3, {"a": 2})
@@ -25,7 +25,7 @@ def test_row_tuple_and_embedded_queue_give_the_same_message() -> None:
         assert [delivery.message for delivery in DatabaseBroker().take("main", 1, clock.now())] == [message]
 
 
-def test_move_changes_rows_of_the_named_states_only_and_refuses_what_moves_forbids() -> None:
+def test_move_changes_only_rows_in_the_named_states_and_refuses_forbidden_moves() -> None:
     waiting, over = ManualExecutionFactory.bulk(2)
     SchedulerExecution.objects.filter(pk=over.pk).update(state=State.SUCCEEDED.value)
     rows = SchedulerExecution.objects.filter(pk__in=[waiting.pk, over.pk])

@@ -1,4 +1,4 @@
-"""A process is alive, silent or stopped. The queryset, the row and the badge use the same rule."""
+"""A process is alive, silent or stopped. The queryset, the row and the badge agree about this."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
         ("300", 301, False, "silent"),
     ],
 )
-def test_presence_is_judged_by_one_rule(settings: Any, lease: str, age: int, stopped: bool, presence: str) -> None:
+def test_queryset_row_and_badge_agree(settings: Any, lease: str, age: int, stopped: bool, presence: str) -> None:
     settings.CRON_LEASE_SECONDS = lease
     row = ProcessFactory(heartbeat_at=NOON - timedelta(seconds=age), stopped_at=NOON if stopped else None)
     assert list(Process.objects.alive(NOON)) == ([row] if presence == "alive" else [])
@@ -35,7 +35,7 @@ def test_presence_is_judged_by_one_rule(settings: Any, lease: str, age: int, sto
     assert presence in process_badge(row, NOON)
 
 
-def test_alive_can_be_asked_by_kind() -> None:
+def test_alive_processes_of_one_kind() -> None:
     producer, consumer = ProcessFactory(producer=True, heartbeat_at=NOON), ProcessFactory(heartbeat_at=NOON)
     assert set(Process.objects.alive(NOON)) == {producer, consumer}
     assert list(Process.objects.alive(NOON, Process.Kind.PRODUCER)) == [producer]

@@ -1,4 +1,4 @@
-"""Validation errors name the invalid field, `save` plans the next run, and producers notice changes made with SQL."""
+"""The tests check the validation of a schedule, the plan that `save` makes, and changes that were made with SQL."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ pytestmark = pytest.mark.django_db
         ({"schedule": "* * * * *", "params": [1]}, "params", "JSON object"),
     ],
 )
-def test_nonsense_is_refused_at_its_field_and_nothing_is_written(
+def test_an_invalid_value_has_an_error_at_its_field_and_is_not_saved(
     columns: dict[str, Any], field: str, words: str
 ) -> None:
     with pytest.raises(ValidationError) as caught:
@@ -47,7 +47,7 @@ def test_policy_out_of_bounds_has_the_original_error_code() -> None:
     assert caught.value.error_dict["max_retries"][0].code == "SCHEDULE_RETRY_POLICY_INVALID"
 
 
-def test_params_that_do_not_fit_are_refused_when_saved() -> None:
+def test_invalid_params_are_not_saved() -> None:
     with pytest.raises(ValidationError) as caught:
         SchedulerFactory(rare=True, handler="tests.typed", params={"since_days": 91})
     assert "since_days" in str(caught.value)
@@ -62,7 +62,7 @@ def test_params_that_do_not_fit_are_refused_when_saved() -> None:
         {"reminder": True},
     ],
 )
-def test_the_database_itself_holds_one_target_and_one_time(change: dict[str, Any]) -> None:
+def test_database_constraints_require_one_target_and_one_time(change: dict[str, Any]) -> None:
     row = SchedulerFactory(rare=True)
     if change.get("reminder"):
         change = {"reminder": Reminder.objects.create(name="r", subject="s", recipients="a@example.com")}
@@ -80,10 +80,10 @@ def test_saving_plans_the_next_run() -> None:
     assert (row.next_run_at, row.plan_stale) == (None, 0)
 
 
-def test_an_edit_of_something_else_leaves_a_due_instant_alone() -> None:
+def test_an_edit_of_another_field_keeps_the_due_instant() -> None:
     row = SchedulerFactory(schedule="* * * * *")
     instant = clock.now().replace(second=0, microsecond=0)
-    form = Scheduler.objects.get(pk=row.pk)  # an operator loaded this form before the schedule was due
+    form = Scheduler.objects.get(pk=row.pk)  # an operator opens the form before the schedule is due
     due(row, instant)
     form.description = "renamed"
     form.save()
@@ -91,16 +91,16 @@ def test_an_edit_of_something_else_leaves_a_due_instant_alone() -> None:
     assert (row.next_run_at, row.description) == (instant, "renamed")
 
 
-def test_an_edit_of_the_plan_in_the_due_second_loses_nothing() -> None:
+def test_an_edit_of_the_expression_keeps_the_due_instant() -> None:
     row = due(SchedulerFactory(schedule="* * * * *"), clock.now().replace(second=0, microsecond=0))
     instant = row.next_run_at
     row.schedule = "0 5 * * *"
     row.save()
     row.refresh_from_db()
-    assert row.next_run_at == instant  # producers claim this instant and then follow the new expression
+    assert row.next_run_at == instant  # a producer first claims this instant, and then the new expression applies
 
 
-def test_plain_sql_is_noticed_and_planned() -> None:
+def test_a_change_by_plain_sql_is_planned() -> None:
     row = SchedulerFactory(schedule="0 0 1 1 *")
     with connection.cursor() as cursor:
         cursor.execute(
@@ -116,7 +116,7 @@ def test_plain_sql_is_noticed_and_planned() -> None:
     assert row.next_run_at - clock.now() <= timedelta(minutes=10)
 
 
-def test_nonsense_by_plain_sql_is_reported_once_per_change(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_invalid_expression_by_plain_sql_is_logged_once(caplog: pytest.LogCaptureFixture) -> None:
     row = SchedulerFactory(rare=True)
     Scheduler.objects.filter(pk=row.pk).update(schedule="every monday")
     plan_stale(clock.now())
@@ -145,7 +145,7 @@ def test_a_row_inserted_by_plain_sql_is_planned() -> None:
     assert Scheduler.objects.get(worker=worker).next_run_at is not None
 
 
-def test_the_policy_of_the_row_lies_over_the_inherited_one() -> None:
+def test_the_policy_of_the_row_replaces_inherited_values() -> None:
     base = RetryPolicy(max_retries=1, delay_ms=2000)
     assert Scheduler().retry_policy(base) is base
     own = Scheduler(max_retries=5, retry_multiplier=3.0).retry_policy(base)

@@ -1,4 +1,4 @@
-"""`doctor` finds each kind of problem, describes it in a sentence, and reports it by the exit code."""
+"""`doctor` finds each kind of problem and describes it. The exit code is 1 if there is a failure."""
 
 from __future__ import annotations
 
@@ -37,16 +37,16 @@ AREAS = ("settings", "database", "broker", "schedules", "processes", "runs")
 
 
 def doctor(*arguments: str) -> tuple[int, dict[str, list[dict[str, str]]]]:
-    """Run the command and return its exit code and the findings by check."""
-    code, text = spoken("--format=json", *arguments)
+    """Run the command. Return its exit code, and its findings grouped by check."""
+    code, text = doctor_text("--format=json", *arguments)
     found: dict[str, list[dict[str, str]]] = {}
     for finding in json.loads(text)["findings"]:
         found.setdefault(finding["check"], []).append(finding)
     return code, found
 
 
-def spoken(*arguments: str) -> tuple[int, str]:
-    """Run the command and return its exit code and its text."""
+def doctor_text(*arguments: str) -> tuple[int, str]:
+    """Run the command and return its exit code and its output."""
     out = io.StringIO()
     try:
         call_command("doctor", *arguments, stdout=out)
@@ -56,16 +56,16 @@ def spoken(*arguments: str) -> tuple[int, str]:
 
 
 @pytest.fixture
-def at_work(db: None) -> None:
+def alive_processes(db: None) -> None:
     """Make a producer and a consumer that are alive."""
     ProcessFactory(producer=True)
     ProcessFactory()
 
 
-@pytest.mark.usefixtures("at_work")
-def test_a_well_installation() -> None:
+@pytest.mark.usefixtures("alive_processes")
+def test_an_installation_without_problems() -> None:
     SchedulerFactory()
-    code, text = spoken("--format=json", "--strict")
+    code, text = doctor_text("--format=json", "--strict")
     report = json.loads(text)
     assert code == 0, text
     assert report["level"] == "ok"
@@ -73,10 +73,10 @@ def test_a_well_installation() -> None:
     assert all(finding["seen"] for finding in report["findings"])
 
 
-@pytest.mark.usefixtures("at_work")
-def test_the_text_for_people() -> None:
+@pytest.mark.usefixtures("alive_processes")
+def test_the_output_as_text() -> None:
     SchedulerExecutionFactory(wake_at=clock.now() - timedelta(minutes=20))
-    code, text = spoken("--no-color")
+    code, text = doctor_text("--no-color")
     assert code == 0
     lines = text.splitlines()
     assert "Database" in lines
@@ -86,8 +86,8 @@ def test_the_text_for_people() -> None:
     assert re.fullmatch(r"\d+ fine, 1 warning, 0 failures\.", lines[-1])
 
 
-@pytest.mark.usefixtures("at_work")
-def test_a_warning_fails_when_asked_to() -> None:
+@pytest.mark.usefixtures("alive_processes")
+def test_strict_makes_a_warning_a_failure() -> None:
     ProcessFactory(silent=True)
     assert doctor()[0] == 0
     code, found = doctor("--strict")
@@ -96,7 +96,7 @@ def test_a_warning_fails_when_asked_to() -> None:
 
 
 @pytest.mark.django_db
-def test_before_a_first_start_only_what_is_there_is_asked() -> None:
+def test_chosen_areas_work_before_the_first_start() -> None:
     code, found = doctor("--only", "settings", "database", "broker")
     assert code == 0
     assert {"settings", "version", "migrations", "transport"} <= set(found)
@@ -151,7 +151,7 @@ def lost_lease() -> None:
     SchedulerExecutionFactory(running=True, wake_at=clock.now() - timedelta(minutes=3))
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("alive_processes")
 @pytest.mark.parametrize(
     ("make", "check", "level", "words"),
     [
@@ -178,7 +178,7 @@ def lost_lease() -> None:
         (lost_lease, "leases", "fail", r"Runs whose process is gone, not recovered yet: 1\."),
     ],
 )
-def test_each_trouble_is_found(make: Callable[[], None], check: str, level: str, words: str) -> None:
+def test_each_problem_is_found(make: Callable[[], None], check: str, level: str, words: str) -> None:
     make()
     code, found = doctor()
     (finding,) = found[check]
@@ -199,7 +199,7 @@ def test_no_process_is_alive() -> None:
 
 
 @pytest.mark.django_db
-def test_a_standalone_consumer_is_none_for_the_others() -> None:
+def test_a_standalone_consumer_does_not_serve_the_main_queue() -> None:
     ProcessFactory(info={"queue": "standalone"})
     _, found = doctor()
     assert found["consumers"][0]["level"] == "fail"
@@ -207,7 +207,7 @@ def test_a_standalone_consumer_is_none_for_the_others() -> None:
 
 
 @pytest.mark.django_db
-def test_a_long_lease_beats_slowly(settings: Any) -> None:
+def test_a_consumer_with_a_long_lease_stays_alive_longer(settings: Any) -> None:
     settings.CRON_LEASE_SECONDS = "1200"
     ProcessFactory(heartbeat_at=clock.now() - timedelta(seconds=390))
     assert doctor()[1]["consumers"][0]["level"] == "ok"
@@ -226,7 +226,7 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
 
 
 class Remote(DatabaseBroker):
-    """A transport outside the database. This class replaces only the methods that the doctor calls."""
+    """A transport outside the database. It replaces only the methods that `doctor` calls."""
 
     embedded = False
     address = "amqp://cron@broker:5672"
@@ -246,7 +246,7 @@ class Remote(DatabaseBroker):
         self.closed = True
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("alive_processes")
 @pytest.mark.parametrize(
     ("remote", "check", "level", "words"),
     [
@@ -257,11 +257,11 @@ class Remote(DatabaseBroker):
         (Remote(product="HareQueue 2.0"), "version", "warn", "HareQueue 2.0."),
         (Remote(ready=3), "failed", "ok", "2 messages parked, 0 rows"),
         (Remote(ready=3), "depths", "ok", "main: 3 messages, 3 queued rows"),
-        (Remote(ready=1), "depths", "ok", "main: 1 message, 3 queued rows"),  # the consumer holds two messages
+        (Remote(ready=1), "depths", "ok", "main: 1 message, 3 queued rows"),  # a consumer holds the other two messages
         (Remote(ready=0), "depths", "warn", "main: 0 messages, 3 queued rows"),
     ],
 )
-def test_what_the_broker_says(
+def test_findings_about_the_broker(
     remote: Remote, check: str, level: str, words: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(broker_area, "get_broker", lambda _url: remote)
@@ -274,9 +274,9 @@ def test_what_the_broker_says(
     assert remote.closed
 
 
-@pytest.mark.usefixtures("at_work")
+@pytest.mark.usefixtures("alive_processes")
 @pytest.mark.rabbitmq
-def test_a_real_broker_and_a_queue_of_another_shape(settings: Any) -> None:
+def test_a_real_broker_and_a_queue_with_other_arguments(settings: Any) -> None:
     require()
     with closing(Server()) as server:
         settings.BROKER_URL = server.url()
@@ -292,8 +292,8 @@ def test_a_real_broker_and_a_queue_of_another_shape(settings: Any) -> None:
         assert f"The queue '{failed}' exists with x-max-length = '5'" in found["queues"][0]["seen"]
 
 
-@pytest.mark.usefixtures("at_work")
-def test_runs_longer_than_the_broker_waits_are_explained(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.usefixtures("alive_processes")
+def test_runs_longer_than_the_brokers_limit_are_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(broker_area, "get_broker", lambda _url: Remote())
     assert "long runs" not in doctor("--only", "broker")[1]
     AttemptFactory(started_at=clock.now() - timedelta(hours=3), finished_at=clock.now())
@@ -301,18 +301,18 @@ def test_runs_longer_than_the_broker_waits_are_explained(monkeypatch: pytest.Mon
 
 
 @pytest.mark.django_db
-def test_a_broker_that_is_away_and_its_password(settings: Any) -> None:
+def test_a_broker_that_does_not_answer(settings: Any) -> None:
     settings.BROKER_URL = "amqp://cron:sesame@127.0.0.1:1/"
-    code, text = spoken("--only", "broker")
+    code, text = doctor_text("--only", "broker")
     assert code == 1
     assert "127.0.0.1:1" in text
     assert "sesame" not in text
 
 
 @pytest.mark.django_db
-def test_a_broker_address_that_cannot_be_read(settings: Any) -> None:
+def test_an_invalid_broker_url(settings: Any) -> None:
     settings.BROKER_URL = "amqp://cron:sesame#@broker:port/"
-    code, text = spoken("--only", "broker")
+    code, text = doctor_text("--only", "broker")
     assert code == 1
     assert "BROKER_URL" in text
     assert "sesame" not in text
@@ -322,7 +322,7 @@ def test_a_broker_address_that_cannot_be_read(settings: Any) -> None:
 
 
 @pytest.mark.processes
-def test_a_database_that_is_not_there(commands: Commands, tmp_path: Path) -> None:
+def test_a_missing_database_file(commands: Commands, tmp_path: Path) -> None:
     absent = tmp_path / "absent.sqlite3"
     code, text = commands.run("doctor", DATABASE_URL=f"sqlite:///{absent}")
     assert code == 1
@@ -333,7 +333,7 @@ def test_a_database_that_is_not_there(commands: Commands, tmp_path: Path) -> Non
 
 
 @pytest.mark.processes
-def test_a_database_server_that_is_away(commands: Commands) -> None:
+def test_a_database_server_that_does_not_answer(commands: Commands) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("SQLite has no server")
     scheme = {"mysql": "mysql", "postgresql": "postgres"}[connection.vendor]
@@ -356,11 +356,11 @@ def test_a_database_without_tables(commands: Commands, tmp_path: Path) -> None:
     ("theirs", "level"),
     [(1000.0, Level.OK), (1000.9, Level.OK), (1002.0, Level.WARN), (997.0, Level.WARN), (1006.0, Level.FAIL)],
 )
-def test_clocks(theirs: float, level: Level) -> None:
+def test_clock_of_the_database_server(theirs: float, level: Level) -> None:
     assert judge_clock(1000.0, theirs, 1000.0).level is level
 
 
-def test_a_slow_answer_is_no_wrong_clock() -> None:
+def test_a_slow_answer_does_not_look_like_a_wrong_clock() -> None:
     assert judge_clock(1000.0, 1004.0, 1004.5).level is Level.OK
 
 

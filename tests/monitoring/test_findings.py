@@ -1,4 +1,4 @@
-"""The doctor and the dashboard ask the same questions and show the same findings."""
+"""`doctor` and the dashboard show the same findings."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture
-def trouble() -> None:
-    """Make one example of each problem that is visible in rows."""
+def rows_with_problems() -> None:
+    """Make rows with one example of each problem."""
     now = clock.now()
     ProcessFactory(silent=True)
     SchedulerFactory(stay_alive=True)
@@ -54,7 +54,7 @@ CHECKS = {
 }  # fmt: skip
 
 
-def test_doctor_and_dashboard_say_the_same(trouble: None) -> None:
+def test_doctor_and_dashboard_say_the_same(rows_with_problems: None) -> None:
     now = clock.now()
     request = RequestFactory().get("/")
     request.user = UserFactory(is_superuser=True)
@@ -67,12 +67,12 @@ def test_doctor_and_dashboard_say_the_same(trouble: None) -> None:
     assert all(finding.advice for finding in shown)
 
 
-def test_failures_come_before_warnings(trouble: None) -> None:
+def test_failures_come_before_warnings(rows_with_problems: None) -> None:
     levels = [finding.level for finding in problems(clock.now())]
     assert levels == sorted(levels, key=[Level.FAIL, Level.WARN].index)
 
 
-def test_many_rows_are_named_in_part_and_counted() -> None:
+def test_only_the_first_of_many_rows_are_named() -> None:
     for _ in range(8):
         SchedulerFactory()
     Scheduler.objects.filter(description__startswith="Schedule").update(next_run_at=None)
@@ -88,15 +88,15 @@ def test_a_standalone_consumer_alone_serves_no_other_queue() -> None:
     assert [finding.check for finding in problems(clock.now())] == ["consumers"]
 
 
-def test_a_consumer_that_has_not_said_its_queue_is_none_that_is_missing() -> None:
+def test_a_consumer_without_a_heartbeat_may_serve_any_queue() -> None:
     ProcessFactory(producer=True)
     ProcessFactory(info={})
     SchedulerFactory(stay_alive=True)
     assert problems(clock.now()) == []
 
 
-def test_the_number_of_queries_does_not_follow_the_rows(
-    trouble: None, django_assert_max_num_queries: Callable[..., Any]
+def test_the_number_of_queries_does_not_depend_on_the_rows(
+    rows_with_problems: None, django_assert_max_num_queries: Callable[..., Any]
 ) -> None:
     for _ in range(10):
         ProcessFactory(silent=True)

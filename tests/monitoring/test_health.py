@@ -1,4 +1,4 @@
-"""`health` prints one line and sets an exit code. The probe of each container uses this exit code."""
+"""`health` prints one line and exits with 0 or 1. The health checks of the containers use this exit code."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support import Commands
 
 
 def health(*arguments: str) -> tuple[int, str]:
-    """Run the command and return its exit code and its line."""
+    """Run the command and return its exit code and its line of output."""
     out = io.StringIO()
     code = 0
     try:
@@ -59,7 +59,7 @@ def test_heartbeats(columns: dict[str, Any], arguments: list[str], code: int, wo
 
 
 @pytest.mark.django_db
-def test_health_follows_the_common_rule_with_a_long_lease(settings: Any) -> None:
+def test_a_long_lease_lengthens_the_limit(settings: Any) -> None:
     settings.CRON_LEASE_SECONDS = "300"
     process(age=290)
     process(age=310, producer=True)
@@ -68,19 +68,19 @@ def test_health_follows_the_common_rule_with_a_long_lease(settings: Any) -> None
 
 
 @pytest.mark.django_db
-def test_the_youngest_counts() -> None:
+def test_the_latest_heartbeat_counts() -> None:
     process(age=100)
     process(age=1)
     assert health("--kind=consumer")[0] == 0
 
 
 @pytest.mark.django_db
-def test_it_asks_one_question(django_assert_num_queries: Any) -> None:
+def test_health_needs_one_query(django_assert_num_queries: Any) -> None:
     with django_assert_num_queries(1):
         health("--kind=consumer")
 
 
-def test_nonsense_is_refused() -> None:
+def test_invalid_arguments_are_refused() -> None:
     with pytest.raises(CommandError, match="at least 1"):
         call_command("health", "--kind=consumer", "--seconds=0")
 
@@ -120,7 +120,7 @@ def test_web(status: int, code: int) -> None:
 @pytest.mark.parametrize(
     ("allowed", "name"), [([".example.com"], "example.com"), (["*"], "localhost"), ([], "localhost")]
 )
-def test_web_is_asked_by_a_name_that_it_goes_by(allowed: list[str], name: str, settings: Any) -> None:
+def test_the_request_has_an_allowed_host_name(allowed: list[str], name: str, settings: Any) -> None:
     settings.ALLOWED_HOSTS = allowed
     hosts: list[str] = []
     with website(200, hosts) as port:
@@ -128,7 +128,7 @@ def test_web_is_asked_by_a_name_that_it_goes_by(allowed: list[str], name: str, s
     assert hosts == [name]
 
 
-def test_no_web(free_port: int) -> None:
+def test_no_web_server(free_port: int) -> None:
     code, line = health("--kind=web", f"--port={free_port}")
     assert code == 1
     assert "does not answer" in line
@@ -151,7 +151,7 @@ def test_real_processes(commands: Commands) -> None:
 
 
 @pytest.mark.processes
-def test_a_database_that_is_away(commands: Commands) -> None:
+def test_a_database_that_does_not_answer(commands: Commands) -> None:
     code, text = commands.run("health", "--kind", "consumer", DATABASE_URL="sqlite:////nonexistent/db.sqlite3")
     assert code == 1
     assert text.startswith("unhealthy: the database does not answer: ")

@@ -1,4 +1,4 @@
-"""Sweeps repair rows that a crash left between two steps."""
+"""A sweep continues the work that a crash has interrupted."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 
 class RecordingBroker(DatabaseBroker):
-    """A transport outside the database, like RabbitMQ. `confirms` says whether the transport confirms messages."""
+    """A transport outside the database. It records the published messages and confirms them if `confirms` is true."""
 
     embedded = False
 
@@ -31,29 +31,29 @@ class RecordingBroker(DatabaseBroker):
         self.published: list[TaskMessage] = []
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
-        """Record the messages."""
+        """Record the messages. Return the ids of the confirmed executions."""
         self.published += messages
         return {message.execution_id or 0 for message in messages} if self.confirms else set()
 
     def ready(self, queue: str, now: datetime) -> bool:
-        """This method is not called in these tests."""
+        """Return false. The tests do not need this method."""
         return False
 
 
-def test_what_was_claimed_and_never_confirmed_is_published_again() -> None:
+def test_an_execution_without_a_confirm_is_published_again() -> None:
     due(SchedulerFactory(schedule="0 12 * * *"), NOON)
-    deaf, broker = RecordingBroker(confirms=False), RecordingBroker()
-    assert publish(claim_due(NOON, embedded=False).claimed, deaf) == 0
+    without_confirms, broker = RecordingBroker(confirms=False), RecordingBroker()
+    assert publish(claim_due(NOON, embedded=False).claimed, without_confirms) == 0
     row = SchedulerExecution.objects.get()
     assert row.state == "claimed"
-    assert sweep(broker, NOON + timedelta(seconds=5)).claims == 0  # the producer could still publish
+    assert sweep(broker, NOON + timedelta(seconds=5)).claims == 0  # too early: the producer may still publish it
     assert sweep(broker, NOON + timedelta(seconds=11)).claims == 1
     row.refresh_from_db()
     assert row.state == "queued"
     assert [message.execution_id for message in broker.published] == [row.pk]
 
 
-def test_a_confirm_marks_it_queued_once() -> None:
+def test_a_confirmed_execution_is_not_published_again() -> None:
     due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     broker = RecordingBroker()
     assert publish(claim_due(NOON, embedded=False).claimed, broker) == 1
@@ -62,7 +62,7 @@ def test_a_confirm_marks_it_queued_once() -> None:
     assert broker.published[0].attempt == 1
 
 
-def test_a_retry_that_did_not_come_back_is_published() -> None:
+def test_an_overdue_retry_is_published() -> None:
     now = clock.now()
     row = ManualExecutionFactory(state="retrying", attempt=1, wake_at=now, published_at=None)
     broker = RecordingBroker()
@@ -72,7 +72,7 @@ def test_a_retry_that_did_not_come_back_is_published() -> None:
     assert (row.state, broker.published[0].attempt, broker.published[0].retry_count) == ("queued", 2, 1)
 
 
-def test_rows_claimed_for_a_broker_that_is_no_longer_set_run_embedded() -> None:
+def test_claimed_rows_are_queued_after_a_change_to_the_database_transport() -> None:
     row = ManualExecutionFactory(state="claimed", wake_at=clock.now() - timedelta(minutes=1))
     sweep(DatabaseBroker(), clock.now())
     row.refresh_from_db()

@@ -1,4 +1,4 @@
-"""Fixtures for the reports' tests: a media folder for each test, and a registry that is restored afterwards."""
+"""Fixtures for the tests of reports: a media folder and a registry for each test."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from scheduling.handlers import registry
 
 @pytest.fixture(autouse=True)
 def media(settings: Any, tmp_path: Path) -> Path:
-    """Provide the media folder of this test: a temporary folder, which holds the test's artefacts."""
+    """Set MEDIA_ROOT to a temporary folder of this test, and return this folder."""
     settings.MEDIA_ROOT = tmp_path / "media"
     return tmp_path / "media"
 
 
 @pytest.fixture
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Give the test a copy of the registry. At the end, restore the registry without the test's handlers."""
+    """Replace the registry by a copy during a test. So the handlers of the test do not stay registered."""
     monkeypatch.setattr(registry, "_handlers", dict(registry._handlers))

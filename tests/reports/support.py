@@ -1,4 +1,4 @@
-"""Helpers that make reports, `Run` objects, executions and artefacts for tests."""
+"""Functions that make reports, `Run` objects, executions and artefacts for tests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Numbers(ReportController):
 
 
 def run_of(execution: SchedulerExecution | None = None, **facts: Any) -> Run:
-    """Return the `Run` object that a handler gets for the current attempt of an execution."""
+    """Return a `Run` object for the current attempt of an execution. `facts` replace its attributes."""
     values: dict[str, Any] = {
         "execution_id": execution.pk if execution else 1,
         "execution_key": execution.execution_key if execution else "manual-1",
@@ -62,7 +62,7 @@ def execution_of(state: str = "running", **columns: Any) -> SchedulerExecution:
 
 
 def failed(at: datetime, error: str = "no route", **columns: Any) -> SchedulerExecution:
-    """Store an execution with two failed attempts. The first failed one minute before `at`, the second at `at`."""
+    """Store an execution with two failed attempts, and return it. The second attempt failed at `at`."""
     values = {
         "error_class": "ConnectionError",
         "error_message": error,

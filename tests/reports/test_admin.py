@@ -1,4 +1,4 @@
-"""Tests of the admin pages of reports and artefacts: their permissions, and the headers and content of a download."""
+"""The tests check the admin pages of reports and artefacts: permissions, downloads, lists and forms."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIST = "/admin/scheduling/artefact/"
 
 
 def client_with(*codenames: str) -> Client:
-    """Return a client of a staff user who has only these permissions."""
+    """Return the test client of a staff user with only these permissions."""
     user = User.objects.create_user(f"staff-{len(codenames)}", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(codename__in=codenames))
     client = Client()
@@ -31,12 +31,12 @@ def client_with(*codenames: str) -> Client:
 
 
 def download(client: Client, artefact: Artefact) -> Any:
-    """Request the artefact's download."""
+    """Request the download of an artefact and return the response."""
     return client.get(f"{LIST}{artefact.pk}/download/")
 
 
 def body(response: Any) -> bytes:
-    """Read a streamed response to its end and close its file."""
+    """Return the content of a streamed response and close the response."""
     content = b"".join(response.streaming_content)
     response.close()
     return content
@@ -53,7 +53,7 @@ def test_view_permission_allows_download() -> None:
     assert response["Content-Length"] == "3"
 
 
-def test_others_may_not() -> None:
+def test_other_users_may_not_download() -> None:
     artefact = artefact_of(execution_of("succeeded"))
     assert download(client_with("view_schedulerexecution", "view_report"), artefact).status_code == 403
     assert client_with("view_report").get(LIST).status_code == 403
@@ -62,12 +62,12 @@ def test_others_may_not() -> None:
     assert response["Location"].startswith("/admin/login/")
 
 
-def test_a_download_is_only_read(admin_client: Client) -> None:
+def test_a_download_refuses_post(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
     assert admin_client.post(f"{LIST}{artefact.pk}/download/").status_code == 405
 
 
-def test_what_plain_sql_wrote_into_a_row_is_not_believed(admin_client: Client) -> None:
+def test_values_written_by_plain_sql_are_made_safe(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
     Artefact.objects.filter(pk=artefact.pk).update(filename='../x"\r\nSet-Cookie: a=b;.html', content_type="text/html")
     response = download(admin_client, artefact)
@@ -78,7 +78,7 @@ def test_what_plain_sql_wrote_into_a_row_is_not_believed(admin_client: Client) -
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "reports/gone.csv", ""])
-def test_a_file_that_is_not_in_the_storage_is_said_to_be_missing(name: str, admin_client: Client) -> None:
+def test_a_missing_file_has_an_error_message(name: str, admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
     Artefact.objects.filter(pk=artefact.pk).update(file=name)
     response = admin_client.get(f"{LIST}{artefact.pk}/download/", follow=True)
@@ -86,12 +86,12 @@ def test_a_file_that_is_not_in_the_storage_is_said_to_be_missing(name: str, admi
     assert "cannot be read from here" in response.content.decode()
 
 
-def test_an_artefact_that_was_pruned_meanwhile_is_named(admin_client: Client) -> None:
+def test_a_deleted_artefact_has_an_error_message(admin_client: Client) -> None:
     response = admin_client.get(f"{LIST}12345/download/", follow=True)
     assert "There is no artefact 12345" in response.content.decode()
 
 
-def test_pages_show_each_files_standing_and_never_its_storage_address(admin_client: Client, settings: Any) -> None:
+def test_pages_show_whether_a_file_is_a_result_and_no_storage_url(admin_client: Client, settings: Any) -> None:
     settings.MEDIA_URL = "/media-of-the-project/"
     execution = execution_of("succeeded", attempt=2)
     result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
@@ -104,7 +104,7 @@ def test_pages_show_each_files_standing_and_never_its_storage_address(admin_clie
     assert "media-of-the-project" not in page + detail
 
 
-def test_history_cannot_be_added_changed_or_deleted(admin_client: Client) -> None:
+def test_artefacts_cannot_be_added_changed_or_deleted(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
     assert admin_client.get(f"{LIST}add/").status_code == 403
     assert admin_client.post(f"{LIST}{artefact.pk}/change/", {"attempt": 7}).status_code == 403
@@ -112,7 +112,7 @@ def test_history_cannot_be_added_changed_or_deleted(admin_client: Client) -> Non
     assert Artefact.objects.filter(pk=artefact.pk, attempt=1).exists()
 
 
-def test_the_list_costs_the_same_for_many_and_joins_nothing(admin_client: Client) -> None:
+def test_the_number_of_queries_does_not_depend_on_the_rows(admin_client: Client) -> None:
     def queries() -> list[str]:
         from django.db import connection
 
@@ -162,7 +162,7 @@ def region_report(own_registry: None) -> Report:
 
 
 def post(client: Client, row: Report, **fields: str) -> Any:
-    """Post the report's change form with these fields."""
+    """Send the change form of a report with these fields and return the response."""
     data = {"title": row.title, "description": "", "params": "{}", **fields}
     return client.post(f"/admin/cron_reports/report/{row.pk}/change/", data)
 
@@ -171,7 +171,7 @@ def test_a_reports_page_shows_its_code_and_its_parameters(admin_client: Client, 
     page = admin_client.get(f"/admin/cron_reports/report/{region_report.pk}/change/").content.decode()
     assert "registered" in page
     assert "Where to look." in page
-    assert 'name="controller"' not in page  # read-only after the report has been added
+    assert 'name="controller"' not in page  # the field is read-only after the report was added
     assert "not registered" not in page
     gone = Report.objects.create(controller="tests.gone")
     assert "not registered" in admin_client.get(f"/admin/cron_reports/report/{gone.pk}/change/").content.decode()
@@ -201,7 +201,7 @@ def test_the_list_of_reports_has_the_built_in_one(admin_client: Client) -> None:
     assert "failure_review" in page
 
 
-def test_reports_have_the_pages_of_targets(admin_client: Client, region_report: Report) -> None:
+def test_reports_have_the_same_pages_as_workers(admin_client: Client, region_report: Report) -> None:
     assert '<option value="tests.region">' in admin_client.get("/admin/cron_reports/report/add/").content.decode()
     gone = Report.objects.create(controller="tests.gone", description="Old numbers.\nMore.")
     page = admin_client.get("/admin/cron_reports/report/?q=tests").content.decode()
@@ -211,6 +211,6 @@ def test_reports_have_the_pages_of_targets(admin_client: Client, region_report: 
     assert (str(gone), gone.handler_name) == ("tests.gone", "tests.gone")
 
 
-def test_the_media_folder_is_the_tests_own(media: Path) -> None:
+def test_files_are_stored_in_the_folder_of_the_test(media: Path) -> None:
     artefact = artefact_of(execution_of())
     assert Path(artefact.file.path).is_relative_to(media)

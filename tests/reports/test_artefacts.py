@@ -1,4 +1,4 @@
-"""An attempt makes artefacts. They count only if the attempt succeeded, and they are deleted with their execution."""
+"""The tests check the artefacts of an attempt: their files, their standing, their links and their deletion."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Breaks(Numbers):
 
 
 def files(media: Path) -> list[str]:
-    """Return the sorted names of all files in the media folder."""
+    """Return the sorted names of all files and folders in the media folder."""
     return sorted(path.name for path in media.rglob("*")) if media.exists() else []
 
 
@@ -53,7 +53,7 @@ def content(artefact: Artefact) -> bytes:
         return bytes(file.read())
 
 
-def test_a_report_is_kept_under_its_execution_and_attempt(media: Path) -> None:
+def test_a_file_is_stored_with_its_execution_and_attempt(media: Path) -> None:
     execution = execution_of(attempt=3)
     (artefact,) = deliver(Numbers(), None, run_of(execution))
     artefact.refresh_from_db()
@@ -76,7 +76,7 @@ def test_every_format_is_made_and_a_hostile_name_is_made_safe() -> None:
     assert content(made[1]) == b'{"name": "one", "total": 1}\n{"name": "two", "total": 2}\n'
 
 
-def test_an_empty_report_is_a_report() -> None:
+def test_a_report_without_rows_makes_a_file() -> None:
     class Empty(Numbers):
         def rows(self, params: Any, run: Run) -> Iterator[Any]:
             return iter(())
@@ -85,14 +85,14 @@ def test_an_empty_report_is_a_report() -> None:
     assert (artefact.rows, artefact.size) == (0, len(b"\xef\xbb\xbfname,total\r\n"))
 
 
-def test_a_report_that_breaks_leaves_nothing(media: Path) -> None:
+def test_a_report_that_fails_leaves_no_file(media: Path) -> None:
     with pytest.raises(ReportError, match="Row 3"):
         deliver(Breaks(), None, run_of(execution_of()))
     assert Artefact.objects.count() == 0
     assert files(media) == []
 
 
-def test_one_attempt_keeps_one_file_of_a_name() -> None:
+def test_an_attempt_cannot_have_two_files_with_one_name() -> None:
     run = run_of(execution_of())
     deliver(Numbers(), None, run)
     with pytest.raises(IntegrityError), transaction.atomic():
@@ -112,14 +112,14 @@ def test_one_attempt_keeps_one_file_of_a_name() -> None:
         ("discarded", 2, Standing.UNFINISHED),
     ],
 )
-def test_only_the_attempt_that_succeeded_made_the_result(state: str, attempt: int, standing: Standing) -> None:
+def test_only_the_attempt_that_succeeded_has_a_result(state: str, attempt: int, standing: Standing) -> None:
     artefact = artefact_of(execution_of(state, attempt=attempt), attempt=2)
     assert artefact.standing is standing
     assert artefact.is_result is (standing is Standing.RESULT)
     assert list(Artefact.objects.results()) == ([artefact] if artefact.is_result else [])
 
 
-def test_links_name_the_result_first_and_say_what_the_others_are() -> None:
+def test_the_link_to_the_result_comes_first() -> None:
     execution = execution_of("succeeded", attempt=2)
     result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
     links = artefacts_for(execution.pk)
@@ -131,7 +131,7 @@ def test_links_name_the_result_first_and_say_what_the_others_are() -> None:
     assert all_links(execution_of().pk) == []
 
 
-def test_a_provider_that_raises_does_not_take_the_page_with_it(
+def test_a_provider_that_raises_does_not_break_the_page(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     def broken(execution_id: int) -> list[tuple[str, str]]:
@@ -145,7 +145,7 @@ def test_a_provider_that_raises_does_not_take_the_page_with_it(
     assert caplog.text.count("An artefact provider raised") == 1
 
 
-def test_artefacts_go_with_their_execution(media: Path) -> None:
+def test_artefacts_are_deleted_with_their_execution(media: Path) -> None:
     old = execution_of("succeeded", finished_at=NOON)
     kept = execution_of("failed", finished_at=NOON)
     artefact_of(old)
@@ -164,7 +164,7 @@ def test_a_dry_run_removes_no_file(media: Path) -> None:
     assert "numbers.csv" in files(media)
 
 
-def test_pruning_survives_a_storage_outage_and_deletes_files_later(
+def test_files_are_deleted_later_if_the_storage_fails(
     media: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
     first, second = (execution_of("succeeded", finished_at=NOON) for _ in range(2))
@@ -190,7 +190,7 @@ def test_pruning_survives_a_storage_outage_and_deletes_files_later(
     assert "numbers.csv" not in files(media)
 
 
-def test_a_file_that_is_gone_already_is_no_error(media: Path) -> None:
+def test_a_file_that_was_deleted_before_is_no_error(media: Path) -> None:
     artefact = artefact_of(execution_of())
     (media / artefact.file.name).unlink()
     assert storage.remove([artefact]) == 1

@@ -1,4 +1,4 @@
-"""ReportController and @report refuse rows of a wrong shape and classes that cannot make a report."""
+"""ReportController refuses rows of a wrong shape. `@report` refuses classes that cannot make a report."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.reports.support import Numbers, run_of
 
 
 def one_row(row: Any) -> ReportController:
-    """Return a report that has only this row."""
+    """Return a report with the columns `a` and `b` and only this row."""
 
     class OneRow(ReportController):
         columns = ("a", "b")
@@ -42,12 +42,12 @@ def test_rows_come_as_sequences_or_by_name() -> None:
         ({1, 2}, "is a set: yield a tuple"),
     ],
 )
-def test_a_row_of_the_wrong_shape_is_named(row: Any, sentence: str) -> None:
+def test_a_row_of_the_wrong_shape_is_an_error(row: Any, sentence: str) -> None:
     with pytest.raises(ReportError, match=sentence):
         list(one_row(row).table(None, run_of()))
 
 
-def test_rows_that_forget_to_yield_are_named() -> None:
+def test_a_method_rows_that_does_not_yield_is_an_error() -> None:
     class Forgetful(ReportController):
         columns = ("a",)
 
@@ -75,7 +75,7 @@ def test_rows_are_made_one_at_a_time() -> None:
 
 
 @pytest.mark.usefixtures("own_registry")
-def test_a_registered_report_runs_in_a_process_of_its_own() -> None:
+def test_a_registered_report_runs_in_a_new_process() -> None:
     report("tests.numbers", title="Numbers", time_limit=5)(Numbers)
     handler = find("report", "tests.numbers")
     assert (handler.fresh, handler.title, handler.time_limit) == (True, "Numbers", 5)
@@ -88,7 +88,7 @@ def test_two_reports_of_one_name_are_refused() -> None:
         pass
 
     report("tests.numbers")(Numbers)
-    report("tests.numbers")(Numbers)  # the same class is accepted twice, because a module can be imported twice
+    report("tests.numbers")(Numbers)  # the same class may be registered twice, because a module can be imported twice
     with pytest.raises(RegistryError, match="Two reports"):
         report("tests.numbers")(Other)
 
@@ -115,7 +115,7 @@ def test_a_class_that_cannot_make_a_report_is_refused(attributes: dict[str, Any]
 
 
 @pytest.mark.usefixtures("own_registry")
-def test_what_is_no_controller_is_refused() -> None:
+def test_a_class_that_is_no_controller_is_refused() -> None:
     with pytest.raises(RegistryError, match="subclass of ReportController"):
         report("tests.unusable")(dict)  # type: ignore[type-var]
     with pytest.raises(RegistryError, match="pydantic model class"):

@@ -1,4 +1,4 @@
-"""Tests of the failure review: which failures the report includes, and which rows the report has for these failures."""
+"""The tests check which failures the report "failure review" contains, and how it groups them into rows."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ pytestmark = pytest.mark.django_db
 
 
 def review(**params: Any) -> list[dict[str, Any]]:
-    """Return the rows of a review that is due at NOON. Each row is a dictionary whose keys are the column names."""
+    """Return the rows of a review that is due at NOON, as dictionaries with the column names as keys."""
     controller = FailureReview()
     rows = controller.table(FailureReviewParams(**params), run_of())
     return [dict(zip(controller.columns, row, strict=True)) for row in rows]
 
 
-def test_each_failure_tells_what_failed_and_when() -> None:
+def test_the_columns_of_a_failure() -> None:
     row = SchedulerFactory(rare=True, description="Sync of tokens")
     execution = failed(NOON - timedelta(hours=1), "no route to 10.1.2.3\nmore", scheduler=row)
     assert review(group="each") == [
@@ -74,13 +74,13 @@ def test_only_the_window_before_the_due_instant_counts() -> None:
     assert {row["error"] for row in review(days=8, group="each")} == {"first instant", "too old"}
 
 
-def test_only_failures_count_and_the_discarded_on_request() -> None:
+def test_only_failures_count_and_discarded_ones_are_optional() -> None:
     at = NOON - timedelta(hours=1)
     for state in ("succeeded", "cancelled", "retrying", "skipped"):
         execution_of(state, finished_at=at)
     failed(at)
-    # The time of the failure decides, not the time of the discard. `long_ago` failed before the window and was
-    # discarded inside it. `inside` failed inside the window and was discarded after it.
+    # The time of the failure counts, not the time of the discard. `long_ago` failed before the period of the review and
+    # was discarded during the period. `inside` failed during the period and was discarded afterwards.
     long_ago = failed(NOON - timedelta(days=30), state="discarded")
     inside = failed(at, state="discarded")
     type(inside).objects.filter(pk=long_ago.pk).update(finished_at=at)
@@ -91,7 +91,7 @@ def test_only_failures_count_and_the_discarded_on_request() -> None:
     assert (row["count"], row["state"]) == (2, "failed, discarded")
 
 
-def test_a_message_that_never_ran_is_in_it_too() -> None:
+def test_a_message_that_never_ran_is_a_failure() -> None:
     execution_of(
         "failed",
         attempt=0,
@@ -117,7 +117,7 @@ def test_it_reads_in_chunks_without_joins(monkeypatch: pytest.MonkeyPatch) -> No
     assert not any(" JOIN " in query["sql"] for query in queries)
 
 
-def test_rows_of_each_are_not_collected(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_are_not_collected_in_memory(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(FailureReview, "executions_per_query", 1)
     for _ in range(3):
         failed(NOON - timedelta(hours=1))
@@ -133,6 +133,6 @@ def test_params_out_of_bounds_are_refused(params: dict[str, Any]) -> None:
         FailureReviewParams(**params)
 
 
-def test_operators_find_it_as_a_row() -> None:
+def test_the_failure_review_has_a_row() -> None:
     assert find("report", "failure_review").fresh
     assert Report.objects.get(controller="failure_review").title == "Failure review"

@@ -1,4 +1,4 @@
-"""A file name that a report proposes is changed into a safe name."""
+"""`safe_filename` makes a safe file name from the name that a report proposes."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ from scheduling.execution.filenames import safe_filename
         ("trailing...", "trailing.csv"),
     ],
 )
-def test_a_proposal_becomes_a_name(stem: str, expected: str) -> None:
+def test_unsafe_characters_are_removed(stem: str, expected: str) -> None:
     assert safe_filename(stem, "csv") == expected
 
 
 @given(st.text(max_size=400))
-def test_any_proposal_fits_the_disk_and_the_column(stem: str) -> None:
+def test_any_name_becomes_short_and_safe(stem: str) -> None:
     name = safe_filename(stem, "csv")
     assert name.endswith(".csv")
     assert len(name) > len(".csv")

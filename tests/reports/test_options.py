@@ -1,6 +1,6 @@
-"""Every report accepts the param `options_interface`, but only a params model that declares this param receives it.
+"""Every report accepts the param `options_interface`, but only a params model that declares the param receives it.
 
-The model gets `options_interface` with `delivery.instant` set to true, whatever value is stored.
+If the options have a `delivery`, the model receives them with `delivery.instant` set to true.
 """
 
 from __future__ import annotations
@@ -45,33 +45,33 @@ def handler(model: type[BaseModel]) -> Handler:
     return find("report", "tests.options")
 
 
-def test_a_strict_model_never_sees_the_options() -> None:
+def test_a_model_without_the_field_does_not_receive_the_options() -> None:
     assert validate(handler(Strict), {"days": 3, "options_interface": LATER}).model_dump() == {"days": 3}
 
 
-def test_a_handler_without_params_takes_the_options() -> None:
+def test_a_report_without_params_accepts_the_options() -> None:
     report("tests.options")(Numbers)
     assert validate(find("report", "tests.options"), {"options_interface": LATER}).model_dump() == {}
 
 
 @pytest.mark.parametrize(("model", "name"), [(Declared, "options_interface"), (Aliased, "options")])
-def test_a_model_that_declares_them_gets_an_instant_delivery(model: type[BaseModel], name: str) -> None:
+def test_a_model_with_the_field_gets_an_instant_delivery(model: type[BaseModel], name: str) -> None:
     params = validate(handler(model), {"options_interface": LATER})
     assert getattr(params, name) == {"delivery": {"instant": True, "to": "a@example.com"}, "theme": "dark"}
     assert isinstance(params, model)
 
 
-def test_options_without_a_delivery_are_left_alone() -> None:
+def test_options_without_a_delivery_are_not_changed() -> None:
     params = validate(handler(Declared), {"options_interface": {"theme": "dark"}})
     assert params.model_dump() == {"days": 1, "options_interface": {"theme": "dark"}}
 
 
-def test_no_options_are_no_options() -> None:
+def test_options_and_delivery_may_be_null() -> None:
     assert validate(handler(Strict), {"options_interface": None}).model_dump() == {"days": 1}
     assert validate(handler(Strict), {"options_interface": {"delivery": None}}).model_dump() == {"days": 1}
 
 
-def test_what_is_stored_is_not_changed() -> None:
+def test_the_stored_params_are_not_changed() -> None:
     stored = {"options_interface": {"delivery": {"instant": False}}}
     validate(handler(Declared), stored)
     assert stored == {"options_interface": {"delivery": {"instant": False}}}

@@ -1,4 +1,4 @@
-"""A consumer in a real process runs reports and commands."""
+"""The tests start a consumer as a process. It runs the failure review and the cleanup."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ def ended(execution: SchedulerExecution) -> SchedulerExecution:
 
 
 def run(commands: Commands, row: Scheduler, media: Path) -> SchedulerExecution:
-    """Run a schedule now in a new consumer process. Return the succeeded execution."""
+    """Start a consumer, run a schedule now, check that the execution succeeded, and return it."""
     commands.start("run_worker", MEDIA_ROOT=str(media))
     execution = ended(run_now(row, DatabaseBroker(), by="test"))
     assert execution.state == "succeeded", (execution.error_class, execution.error_message)
     return execution
 
 
-def test_the_failure_review_ends_as_a_file_to_download(
+def test_the_file_of_the_failure_review_can_be_downloaded(
     commands: Commands, embedded: DatabaseBroker, media: Path, admin_client: Client
 ) -> None:
-    sync_targets()  # the previous test's flush deleted the targets
+    sync_targets()  # a flush of the database after an earlier test has deleted the targets
     failed(clock.now().replace(microsecond=0), error="=cmd|' /C calc'!A0")
     row = Scheduler.objects.create(
         report=Report.objects.get(controller="failure_review"),
@@ -60,7 +60,7 @@ def test_the_failure_review_ends_as_a_file_to_download(
     assert "'=cmd|' /C calc'!A0" in lines[1]
 
 
-def test_the_cleanup_runs_as_a_schedule_and_takes_the_files_with_it(commands: Commands, media: Path) -> None:
+def test_the_cleanup_runs_as_a_schedule(commands: Commands, media: Path) -> None:
     sync_targets()
     execution_of("succeeded", finished_at=clock.now() - timedelta(days=40))
     row = Scheduler.objects.create(

@@ -1,4 +1,4 @@
-"""Tests of the renderers: each kind of cell has its text, and reading a file gives the rows that were written."""
+"""The tests check how the renderers write cells, and that a written file can be read again."""
 
 from __future__ import annotations
 
@@ -59,19 +59,19 @@ text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
         ("nul\x00", "nul\ufffd"),
     ],
 )
-def test_a_cell_of_a_csv(cell: Any, expected: str) -> None:
+def test_the_text_of_each_kind_of_cell(cell: Any, expected: str) -> None:
     assert guarded(cell) == expected
 
 
-def test_a_csv_begins_with_a_mark_for_excel_and_a_heading() -> None:
+def test_a_csv_begins_with_a_byte_order_mark_and_a_heading() -> None:
     assert rendered(CsvRenderer, ("name", "total"), ("año", 1)) == b"\xef\xbb\xbfname,total\r\na\xc3\xb1o,1\r\n"
 
 
-def test_the_mark_can_be_left_out() -> None:
+def test_the_byte_order_mark_is_optional() -> None:
     assert rendered(CsvRenderer, ("a",), byte_order_mark=False) == b"a\r\n"
 
 
-def test_a_heading_is_guarded_too() -> None:
+def test_a_heading_cannot_be_a_formula() -> None:
     assert rendered(CsvRenderer, ("=a",), byte_order_mark=False) == b"'=a\r\n"
 
 
@@ -84,7 +84,7 @@ def test_a_csv_reads_back_as_written(rows: list[tuple[str, str]]) -> None:
 
 
 @given(text)
-def test_no_text_is_read_as_a_formula_and_none_is_lost(cell: str) -> None:
+def test_no_text_becomes_a_formula_and_no_character_is_lost(cell: str) -> None:
     assert not guarded(cell).startswith(FORMULA_STARTS)
     assert guarded(cell).removeprefix("'") == cell.removeprefix("'")
 
@@ -94,11 +94,11 @@ def test_a_number_stays_a_number(cell: float) -> None:
     assert float(guarded(cell)) == float(cell)
 
 
-def test_a_broken_character_does_not_cost_the_report() -> None:
+def test_an_invalid_character_is_replaced() -> None:
     assert rendered(CsvRenderer, ("a",), ("x\ud800y",), byte_order_mark=False) == b"a\r\nx?y\r\n"
 
 
-def test_json_lines_hold_an_object_a_line() -> None:
+def test_each_json_line_is_an_object() -> None:
     content = rendered(JsonLinesRenderer, ("a", "b"), ("=año\n", None), (math.nan, {"at": INSTANT}))
     assert [json.loads(line) for line in content.decode().splitlines()] == [
         {"a": "=año\n", "b": None},
@@ -112,5 +112,5 @@ def test_json_lines_read_back_as_written(rows: list[tuple[Any, str]]) -> None:
     assert [json.loads(line) for line in content.split("\n")[:-1]] == [{"a": a, "b": b} for a, b in rows]
 
 
-def test_an_instant_at_the_edge_of_time_is_kept() -> None:
+def test_the_latest_possible_instant() -> None:
     assert guarded(datetime(9999, 12, 31, 23, 59, tzinfo=UTC)) == "9999-12-31T23:59:00Z"

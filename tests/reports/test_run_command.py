@@ -1,4 +1,4 @@
-"""Tests of the built-in worker `run_command`, and of the nightly cleanup at 3:00, which uses this worker."""
+"""The tests check the built-in worker `run_command` and the schedule of the nightly cleanup, which uses this worker."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.reports.support import run_of
 
 
 def refusal(**params: Any) -> str:
-    """Return the error message for params that are refused."""
+    """Check that `run_command` refuses these params, and return the error message."""
     with pytest.raises(ParamsInvalid) as caught:
         validate(find("worker", "run_command"), params)
     return str(caught.value)
@@ -34,7 +34,7 @@ def test_forbidden_command_is_refused_with_the_allowed_ones() -> None:
     )
 
 
-def test_the_setting_is_read_when_it_is_needed(settings: Any) -> None:
+def test_a_change_of_the_setting_applies_at_once(settings: Any) -> None:
     settings.CRON_COMMANDS = "flush"
     params = validate(find("worker", "run_command"), {"command": "flush", "args": ["--noinput"]})
     assert params.model_dump() == {"command": "flush", "args": ["--noinput"]}
@@ -52,7 +52,7 @@ def test_an_allowed_command_that_does_not_exist_is_refused(settings: Any) -> Non
     "argument",
     ["--settings=evil", "--settings", "--pythonpath=/tmp/x", "--pythonpath", "--set=evil", "--python", "--se"],
 )
-def test_an_argument_that_says_where_code_is_read_from_is_refused(argument: str) -> None:
+def test_arguments_that_choose_settings_or_a_python_path_are_refused(argument: str) -> None:
     assert "cannot say where code is read from" in refusal(command="check", args=[argument])
 
 
@@ -68,32 +68,32 @@ def test_an_argument_that_says_where_code_is_read_from_is_refused(argument: str)
         (["--fail-level", "LOUD"], "invalid choice: 'LOUD'"),
     ],
 )
-def test_arguments_that_do_not_fit_are_refused(args: Any, sentence: str) -> None:
+def test_invalid_arguments_are_refused(args: Any, sentence: str) -> None:
     assert sentence in refusal(command="check", args=args)
 
 
-def test_arguments_that_fit_are_accepted() -> None:
+def test_valid_arguments_are_accepted() -> None:
     validate(find("worker", "run_command"), {"command": "cleanup_executions", "args": ["--days", "30", "--dry-run"]})
 
 
 def test_abbreviated_settings_option_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(workers, "CODE_OPTIONS", ())  # now only the parsed options are checked
+    monkeypatch.setattr(workers, "CODE_OPTIONS", ())  # so only the check of the parsed options is left
     assert "cannot say where code is read from" in refusal(command="check", args=["--setti", "evil"])
 
 
 @pytest.mark.django_db
-def test_it_runs_the_command_and_its_output_goes_where_prints_go(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_the_command_goes_to_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     run_command(CommandParams(command="showmigrations", args=["cron_reports"]), run_of())
     assert "[X] 0001_initial" in capsys.readouterr().out
 
 
-def test_a_command_that_fails_fails_the_run_with_its_text() -> None:
+def test_the_error_of_a_command_is_the_error_of_the_run() -> None:
     with pytest.raises(CommandError, match='no system check with the "nowhere" tag'):
         run_command(CommandParams(command="check", args=["--tag", "nowhere"]), run_of())
 
 
 @pytest.mark.django_db
-def test_a_command_that_really_exits(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_real_command_that_exits_fails_the_run(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(CommandError, match=r"showmigrations exited with code 2\."):
         run_command(CommandParams(command="showmigrations", args=["nowhere"]), run_of())
     assert "No installed app with label 'nowhere'" in capsys.readouterr().err
@@ -121,19 +121,19 @@ def test_a_command_that_exits_without_a_code_succeeds(code: object, monkeypatch:
     run_command(CommandParams(command="check"), run_of())
 
 
-def test_it_runs_in_a_process_of_its_own() -> None:
+def test_run_command_runs_in_a_new_process() -> None:
     assert find("worker", "run_command").fresh
 
 
 @pytest.fixture
 def nightly_row(db: None) -> None:
-    """Create the nightly schedule as the migration does. The tests' database starts without this schedule."""
+    """Make the schedule of the nightly cleanup as the migration does. The test database has no such schedule."""
     migration = import_module("scheduling.migrations.0001_initial")
     historical = MigrationExecutor(connection).loader.project_state([("scheduling", "0001_initial")])
     migration.create_nightly_cleanup(historical.apps, SimpleNamespace(connection=connection))
 
 
-def test_the_nightly_cleanup_stands_in_the_table_and_waits_to_be_planned(nightly_row: None) -> None:
+def test_the_nightly_cleanup_is_a_schedule_that_is_not_planned_yet(nightly_row: None) -> None:
     row = Scheduler.objects.get(description="Nightly cleanup of old executions")
     assert (row.schedule, row.status, row.params) == ("0 3 * * *", True, {"command": "cleanup_executions"})
     assert (row.next_run_at, row.plan_stale) == (None, 1)

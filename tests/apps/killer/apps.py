@@ -1,4 +1,7 @@
-"""A test can kill a process at the places in PLACES. PLACES maps the name of each place to a function of the code."""
+"""An app that kills its own process with SIGKILL at one place in the code. A test chooses the place.
+
+PLACES maps the name of each place to a function. The kill comes before or after a call of this function.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,11 @@ PLACES: dict[str, tuple[str, str]] = {
 
 
 class Killer(AppConfig):
-    """Kill the process before or after a call of the chosen function. The kill happens only once in a test."""
+    """Kill the process once, before or after a call of the chosen function.
+
+    The environment variable KILL_AT names the place. KILL_FLAG names a file that the kill creates. If the file exists,
+    no process is killed.
+    """
 
     name = "tests.apps.killer"
 
@@ -52,9 +59,9 @@ def _import(path: str) -> Any:
 def _deadly(function: Callable[..., Any], when: str) -> Callable[..., Any]:
     @wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        # A producer calls `publish` every few seconds, mostly with an empty list. Such calls must not kill the process.
-        handed = args[0] if args and isinstance(args[0], list | set) else True
-        if when == BEFORE and handed:
+        # A producer calls `publish` every few seconds, often with an empty list. Such a call must not kill the process.
+        has_work = args[0] if args and isinstance(args[0], list | set) else True
+        if when == BEFORE and has_work:
             _die_once()
         result = function(*args, **kwargs)
         if when == AFTER and result:

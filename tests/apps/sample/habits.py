@@ -1,4 +1,4 @@
-"""Changes that a handler can make to its process, each with a name. A second handler prints its process's state."""
+"""A handler that changes the state of its process, and a handler that prints the state of its process."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def _begin_by_hand() -> None:
 
 
 def _own_stdout() -> None:
-    sys.stdout = open(1, "w")  # noqa: SIM115 - the file object owns descriptor 1 and closes it when it is deleted
+    sys.stdout = open(1, "w")  # noqa: SIM115 - deleting the file object closes descriptor 1
 
 
 def _block_and_raise() -> None:
@@ -106,7 +106,7 @@ RESTORED: dict[str, Callable[[], object]] = {
     "block": _leave_a_block,
     "transaction": _begin_by_hand,
 }
-"""Changes that a handler makes to its child. The consumer restores the child and uses the child again."""
+"""Changes that the child undoes after the run. The consumer uses the same child for the next run."""
 
 REPLACED: dict[str, Callable[[], object]] = {
     "file size": lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10)),
@@ -116,7 +116,7 @@ REPLACED: dict[str, Callable[[], object]] = {
     "kept descriptors closed": lambda: os.closerange(64, 80),
     "failure": _raise,
 }
-"""Changes that a handler makes to its child. The consumer replaces the child by a new child."""
+"""Changes that the child cannot undo, and an error. After each of them, the consumer uses a new child."""
 
 
 class HabitParams(BaseModel):
@@ -127,7 +127,7 @@ class HabitParams(BaseModel):
 
 @worker("tests.habit", params=HabitParams, retry=NEVER)
 def misbehave(params: HabitParams, run: Run) -> None:
-    """Does the named thing to its process."""
+    """Makes the named change to its process."""
     (RESTORED | REPLACED)[params.name]()
 
 
@@ -144,9 +144,9 @@ def _descriptors() -> int:
 
 @worker("tests.tell", retry=NEVER)
 def tell(params: BaseModel, run: Run) -> None:
-    """Prints what it finds in its process."""
+    """Prints the state of its process."""
     own = {"RETRY_COUNT", "CRON_EXECUTION_ID"}
-    time.sleep(0.06)  # seconds, longer than the timer of 0.05 s in RESTORED
+    time.sleep(0.06)  # seconds; the timer in RESTORED takes only 0.05 s
     umask = os.umask(0o022)
     os.umask(umask)
     found = {

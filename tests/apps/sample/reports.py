@@ -15,14 +15,14 @@ from tests.apps.sample.workers import mark
 
 
 class TokenParams(BaseModel):
-    """The directory of the files that `mark` writes. A file `down` in it makes the report fail."""
+    """The directory of the files that `mark` writes. If the directory has a file `down`, the report fails."""
 
     directory: str = ""
 
 
 @report("tests.tokens", params=TokenParams)
 class Tokens(ReportController):
-    """Fails while the outside world is broken, under the policy of the settings."""
+    """Fails while the file `down` exists. It has no retry policy, so the policy of the settings applies."""
 
     columns = ("user", "refreshed")
 

@@ -1,4 +1,4 @@
-"""Results and errors of a handler, each with a name. The child cannot send most of them to the supervisor process."""
+"""A handler with many results and errors. Most of them cannot be sent from the child to the consumer."""
 
 from __future__ import annotations
 
@@ -59,5 +59,5 @@ class ReturnParams(BaseModel):
 
 @worker("tests.return", params=ReturnParams, retry=RetryPolicy(max_retries=0))
 def give(params: ReturnParams, run: Run) -> Any:
-    """Ends in the named way."""
+    """Returns the named result, or raises the named error."""
     return RETURNS[params.name]()

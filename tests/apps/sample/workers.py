@@ -1,4 +1,4 @@
-"""Handlers for tests. Each handler ends or behaves differently."""
+"""Handlers for tests. Each handler behaves or ends in a different way."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class MarkParams(BaseModel):
 
 
 def mark(params: MarkParams, run: Run, word: str = "start") -> None:
-    """Append a line to a file. A file is evidence that does not depend on the tested database rows."""
+    """Append a line to a file. The file shows which attempts really ran, independently of the database rows."""
     if params.directory:
         path = Path(params.directory) / f"{run.execution_id}.txt"
         with path.open("a") as file:
@@ -41,7 +41,7 @@ def noop(params: BaseModel, run: Run) -> None:
 
 @worker("tests.noop_fresh", fresh=True)
 def noop_fresh(params: BaseModel, run: Run) -> None:
-    """Does nothing, in a process of its own."""
+    """Does nothing, in a new process."""
 
 
 @worker("tests.mark", params=MarkParams, retry=FAST)
@@ -54,7 +54,7 @@ def mark_and_sleep(params: MarkParams, run: Run) -> None:
 
 @worker("tests.linger", params=MarkParams, retry=FAST)
 def linger(params: MarkParams, run: Run) -> None:
-    """Ends when a file `enough` is laid beside its marks."""
+    """Ends when the file `enough` exists in the directory, or after `seconds`."""
     mark(params, run)
     deadline = time.monotonic() + params.seconds
     while not (Path(params.directory) / "enough").exists() and time.monotonic() < deadline:
@@ -64,7 +64,7 @@ def linger(params: MarkParams, run: Run) -> None:
 
 @worker("tests.chatter", params=MarkParams, retry=FAST)
 def chatter(params: MarkParams, run: Run) -> None:
-    """Prints a line now and then."""
+    """Prints a line every 0.2 s."""
     mark(params, run)
     for number in range(1, int(params.seconds * 5)):
         print(f"tick {number}")  # noqa: T201
@@ -74,7 +74,7 @@ def chatter(params: MarkParams, run: Run) -> None:
 
 @worker("tests.talk", params=MarkParams, retry=FAST)
 def talk(params: MarkParams, run: Run) -> None:
-    """Prints, logs, and lets a program of its own print."""
+    """Prints, logs, and starts a program that prints."""
     print("plain print")  # noqa: T201
     print("to stderr", file=sys.stderr)  # noqa: T201
     run.log.info("logged %s", "info")
@@ -103,13 +103,13 @@ def fail_once(params: MarkParams, run: Run) -> None:
 
 @worker("tests.never_again", retry=FAST)
 def never_again(params: BaseModel, run: Run) -> None:
-    """Says that a retry cannot help."""
+    """Raises an error that forbids a retry."""
     raise NonRetryableError("the account is closed")
 
 
 @worker("tests.soon_again", retry=FAST)
 def soon_again(params: BaseModel, run: Run) -> None:
-    """Names its own delay."""
+    """Raises an error that asks for a retry after 1.5 s."""
     raise RetryableError("busy", retry_after=1.5)
 
 
@@ -121,19 +121,19 @@ def leave(params: BaseModel, run: Run) -> None:
 
 @worker("tests.vanish", retry=FAST)
 def vanish(params: BaseModel, run: Run) -> None:
-    """Ends the process without a word."""
+    """Ends the process with exit code 0 before the handler returns."""
     os._exit(0)
 
 
 @worker("tests.die", retry=FAST)
 def die(params: BaseModel, run: Run) -> None:
-    """Is killed."""
+    """Kills its process with SIGKILL."""
     os.kill(os.getpid(), signal.SIGKILL)
 
 
 @worker("tests.hang", params=MarkParams, retry=RetryPolicy(max_retries=0), time_limit=1)
 def hang(params: MarkParams, run: Run) -> None:
-    """Outlives its limit and ignores TERM."""
+    """Runs longer than its time limit and ignores SIGTERM."""
     while True:
         with suppress(BaseException):
             time.sleep(600)
@@ -141,7 +141,7 @@ def hang(params: MarkParams, run: Run) -> None:
 
 @worker("tests.fork", params=MarkParams, retry=FAST)
 def fork(params: MarkParams, run: Run) -> None:
-    """Leaves a process behind."""
+    """Starts a program that still runs when the handler returns."""
     subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
     mark(params, run)
 
@@ -154,7 +154,7 @@ class FloodParams(BaseModel):
 
 @worker("tests.flood", params=FloodParams, retry=FAST)
 def flood(params: FloodParams, run: Run) -> None:
-    """Prints more than is kept."""
+    """Prints more output than the consumer stores."""
     line = "x" * 99 + "\n"
     print("first line")  # noqa: T201
     for _ in range(params.megabytes * 10_000):
@@ -164,7 +164,7 @@ def flood(params: FloodParams, run: Run) -> None:
 
 @worker("tests.hostile", retry=RetryPolicy(max_retries=0))
 def hostile(params: BaseModel, run: Run) -> None:
-    """Prints and raises what databases and pages choke on."""
+    """Prints and raises text that a database may refuse or that is dangerous on a page."""
     sys.stdout.buffer.write(b"\x00nul \xff\xfe broken \x1b[31mred\x1b[0m <script>alert(1)</script>\n")
     sys.stdout.flush()
     raise ValueError("\x00 \ud800 <b>bold</b> " + "y" * 100_000)

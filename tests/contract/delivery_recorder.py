@@ -1,4 +1,4 @@
-"""Tap is a proxy that reads RabbitMQ's deliveries, including the headers and times that the broker wrote."""
+"""A proxy that reads the headers of the messages that RabbitMQ delivers."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from tests.contract.proxy import Proxy
 
 @dataclass(frozen=True)
 class Wait:
-    """One stay of a message in a wait queue, read from the header `x-death`.
+    """One wait of a message in a wait queue, read from the header `x-death`.
 
-    `over` is the time at which the stay ended. The broker's clock measures this time in whole seconds.
+    `ended_at` is the end of the wait by the broker's clock, in whole seconds.
     """
 
     queue: str
     count: int
-    over: datetime
+    ended_at: datetime
 
 
-class Tap(Proxy):
-    """A proxy that lists each stay of a delivered message in a wait queue."""
+class DeliveryRecorder(Proxy):
+    """A proxy that records the waits of each delivered message in `waits`."""
 
     def __init__(self, host: str, port: int) -> None:
         self.waits: list[Wait] = []
         super().__init__(host, port)
 
     def listener(self) -> Callable[[bytes], None]:
-        """Return a function that reads the frames of one connection."""
+        """Return a function that reads the frames of a new connection."""
         buffer = b""
 
         def heard(data: bytes) -> None:
