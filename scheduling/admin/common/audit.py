@@ -1,7 +1,7 @@
-"""The audit trail: one LogEntry for every act of an operator. The entry of an edit has the old and the new values.
+"""The audit trail: one LogEntry for every act of an operator. The entry for an edit has the old and the new values.
 
-The message of an entry without values is text: `cancel: asked`. The message of an entry with values is JSON in a form
-that Django can read, too:
+The message of an entry without edits is text, such as `cancel: asked`. The message of an entry with edits is JSON.
+Django's own pages can show this JSON, too:
 `[{"changed": {"fields": ["status"], "text": "", "edits": [{"name": "status", "old": "yes", "new": "no"}]}}]`.
 
 Entries contain the database names of fields, not translated labels. So an entry does not depend on the language of the
@@ -30,7 +30,7 @@ from scheduling.models import Replay
 from scheduling.signals import executions_replayed
 
 VALUE_MAX_CHARS = 200
-"""An entry cuts each value after this many characters."""
+"""Each value in an entry is cut after this many characters."""
 PARAMS_LIMIT = 50
 """An entry lists at most this many parameters."""
 
@@ -48,12 +48,12 @@ def record_replayed(executions: Iterable[models.Model], replay: Replay, **_kwarg
 
     The entry has the name of the user who started the replay.
     """
-    if replay.user_id is not None:  # None if the user was deleted; the execution's reason still has the name
+    if replay.user_id is not None:  # None if the user was deleted. The execution's `reason` still has the name.
         LogEntry.objects.log_actions(replay.user_id, executions, CHANGE, f"republish: replay {replay.pk}")
 
 
 def message(text: str, edits: Sequence[Change] = ()) -> Any:
-    """The `change_message` of an entry: a text, or a list that Django stores as JSON."""
+    """The `change_message` of an entry: a text if there are no edits, else a list that Django stores as JSON."""
     if not edits:
         return text
     fields = [edit.name for edit in edits]
@@ -75,11 +75,12 @@ def read(entry: LogEntry) -> tuple[str, list[Change]]:
 def form_edits(form: ModelForm, handler: Handler | None = None) -> list[Change]:
     """The fields that a valid form changed, with old and new values.
 
-    Secret parameters are masked, because some users may read entries but may not edit parameters.
+    Secret parameters are masked, because users who may not edit parameters may still read audit entries.
 
-    A form may have two attributes that this function reads. `former` maps field names to stored values. A form needs
-    `former` if its initial values differ from the stored values. `former_code` is the handler for which the stored
-    parameters were written.
+    This function reads two optional attributes of the form:
+
+    - `former` maps field names to stored values. Without `former`, the form's initial values count as stored.
+    - `former_code` is the handler for which the stored parameters were written.
     """
     former, other = getattr(form, "former", None) or form.initial, getattr(form, "former_code", None)
     found = []
@@ -92,7 +93,7 @@ def form_edits(form: ModelForm, handler: Handler | None = None) -> list[Change]:
 
 
 def deletion_edits(row: models.Model, handler: Handler | None = None) -> list[Change]:
-    """The values of a deleted row, from the editable columns that are not empty."""
+    """The old values of a deleted row. Empty columns and columns that are not editable are left out."""
     found = []
     for field in row._meta.concrete_fields:
         value = getattr(row, field.attname)
@@ -105,10 +106,11 @@ def deletion_edits(row: models.Model, handler: Handler | None = None) -> list[Ch
 
 
 def params_edits(handler: Handler | None, old: Any, new: dict[str, Any], other: Handler | None = None) -> list[Change]:
-    """One edit for each parameter that differs. A single edit with both JSON objects would hide the difference.
+    """One edit for each parameter that differs, at most `PARAMS_LIMIT`. A further edit says how many more differ.
 
     Args:
-        old: the old parameters. A value that is not a JSON object, written by plain SQL, counts as empty.
+        old: the old parameters. Plain SQL may have written a value that is not a JSON object. Such a value counts as
+            empty.
         other: the handler for which `old` was written, if that handler is not `handler`.
     """
     found = params_diff.changes(handler, old if isinstance(old, dict) else {}, new, VALUE_MAX_CHARS, other)

@@ -1,4 +1,4 @@
-"""The base of pages on which users edit rows. It writes audit entries, and masks secrets on read-only pages."""
+"""The base class of pages on which users edit rows. It writes audit entries, and masks secrets on read-only pages."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from scheduling.handlers.targets import handler_behind
 
 
 class Audited(SafePages):
-    """Writes audit entries with old and new values. Django itself would write only the names of the fields.
+    """Writes audit entries with old and new values. Django itself would write only the names of the changed fields.
 
     A read-only page shows `params_shown` instead of `params`, because Django would show the stored secrets.
     """
@@ -31,7 +31,7 @@ class Audited(SafePages):
     def code_of(self, row: Any) -> Handler | None:
         """The handler whose params model says which parameters are secret; None if the handler is not registered.
 
-        This implementation is for a row that is a target. Other models override it.
+        This implementation is for targets. `SchedulerAdmin` overrides it.
         """
         return handler_behind(str(row._meta.model_name), row)
 
@@ -53,8 +53,8 @@ class Audited(SafePages):
         return message("" if edits else "Nothing was changed.", edits)
 
     def log_deletions(self, request: HttpRequest, queryset: models.QuerySet) -> Any:
-        """Writes the values of the deleted rows into the audit entries, because no other record keeps them."""
-        assert request.user.pk is not None  # noqa: S101 - these pages are for users
+        """Writes the values of the deleted rows into the audit entries, because no other record keeps these values."""
+        assert request.user.pk is not None  # noqa: S101 - only logged-in users reach these pages
         for row in queryset:
             said = message("", deletion_edits(row, self.code_of(row)))
             LogEntry.objects.log_actions(request.user.pk, [row], DELETION, said)

@@ -1,4 +1,4 @@
-"""The base class for pages of rows. It makes texts safe, shows the history of edits, and refuses lookups by params."""
+"""The base class for pages of rows. It makes texts safe to show, and adds the edits to the history page."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from scheduling.admin.ui.media import MEDIA
 from scheduling.core.text import visible_text
 
 PAGE_MAX_CHARS = 20_000
-"""A page cuts each value after this many characters."""
+"""Each value on a page is cut after this many characters."""
 
 
 class SafePages(Pages):
@@ -31,8 +31,8 @@ class SafePages(Pages):
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Refuses to filter a list by parameters.
 
-        Django lets the query of a URL filter a list by any column. With a filter on params, a user who may only view
-        the list could guess a secret character by character.
+        Django lets the query string of a URL filter a list by any column. With a filter on params, a user who may only
+        view the list could find out a secret, one character at a time.
         """
         return "params" not in lookup.split("__") and super().lookup_allowed(lookup, value, request)
 
@@ -58,10 +58,13 @@ class SafePages(Pages):
 
 
 def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
-    """What the pages show of an audit entry about a row of the Django model: `who`, `text` and `edits`.
+    """The values that a page shows for an audit entry: `who`, `text` and `edits`.
 
-    An edit is the field's label, the old value and the new value. All texts are made safe to show, because users choose
-    their own names, and other apps may write entries, too.
+    Each edit is a tuple: the field's label, the old value and the new value. Control characters are replaced in all
+    texts, because users choose their own names, and other apps may write entries, too.
+
+    Args:
+        model: the Django model of the row that was edited.
     """
     labels = {field.name: capfirst(str(field.verbose_name)) for field in model._meta.fields}
     text, edits = read(entry)

@@ -25,8 +25,8 @@ class RequestLimits:
 def in_chunks(queryset: models.QuerySet[Row]) -> Iterator[list[Row]]:
     """Yields lists of rows in the order of their primary keys, until no row is left or the time limit is reached.
 
-    Each chunk is a separate query that begins after the last key of the chunk before it. So no row is missed or read
-    twice, even if the action takes rows out of the selection.
+    A separate query reads each chunk and begins after the last key of the previous chunk. So no row is missed or read
+    twice, even if the action changes rows so that they no longer match the queryset.
     """
     size, end = RequestLimits.chunk_rows, time.monotonic() + RequestLimits.seconds
     last = 0

@@ -12,7 +12,9 @@ from scheduling.broker import Broker, get_broker
 
 @contextmanager
 def open_broker() -> Iterator[Broker]:
-    """Open a connection to the broker, and close it after the commit, because messages are published after the commit.
+    """Open a connection to the broker, and close the connection after the commit.
+
+    Messages are published after the commit, so the connection must stay open until then.
 
     Raises:
         BrokerError: the broker cannot be reached. Nothing was changed yet.
@@ -23,6 +25,5 @@ def open_broker() -> Iterator[Broker]:
     except BaseException:
         broker.close()
         raise
-    # Without an open transaction, the broker is closed at once. With ATOMIC_REQUESTS the publish waits for the commit,
-    # so the broker must stay open until then.
+    # With ATOMIC_REQUESTS, a transaction is still open here. Without an open transaction, `on_commit` closes at once.
     transaction.on_commit(broker.close)

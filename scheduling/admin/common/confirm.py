@@ -37,16 +37,16 @@ class Confirmation:
         submit: the label of the button.
         back: the URL of the link "No, take me back".
         facts: pairs of label and value about a single object.
-        groups: pairs of name and count that say which kinds of objects are selected.
+        groups: pairs of a target's name and the number of selected objects with this target.
         changes: the values that will change, each with its old and its new value.
         samples: some of the objects, as safe HTML or text.
         more: how many objects are selected besides the samples.
         warnings: sentences that the operator should read before the POST.
         hidden: pairs of name and value that the POST sends back.
         form: the questions to the operator. Errors of the form are shown at the top.
-        params: a form for parameters. The POST sends its values, too.
+        params: a form for parameters. The POST sends the values of this form, too.
         error: a sentence about a problem with the last POST, besides the errors of the form.
-        danger: whether the action takes something away.
+        danger: whether the action ends or drops something. The button then has a warning colour.
         blocked: whether the action is impossible now. Then the page has no button.
         crumbs: pairs of URL and label, for the links between the model's list and this page.
     """
@@ -91,9 +91,10 @@ def reason_field(limit: int, help_text: Text, **options: Any) -> forms.CharField
 
 
 def action_fields(request: HttpRequest, action: str) -> list[tuple[str, Any]]:
-    """Pairs of name and value with which a POST repeats a list's action on the same rows.
+    """The hidden fields of a POST that repeats a list's action on the same rows, as pairs of name and value.
 
-    If the operator chose all rows that match, no ids are sent: the filter in the URL is applied again.
+    If the operator selected all rows that match the filter, no primary keys are sent. The POST applies the filter in
+    the URL again.
     """
     across = request.POST.get("select_across") == "1"
     chosen = ["all"] if across else request.POST.getlist(helpers.ACTION_CHECKBOX_NAME)
@@ -102,12 +103,12 @@ def action_fields(request: HttpRequest, action: str) -> list[tuple[str, Any]]:
 
 
 def new_key() -> str:
-    """A new key for a page. The page's POST sends the key back, so that a second click is recognised."""
+    """A new random key for a page. The page's POST sends the key back, so that the server recognises a second click."""
     return str(uuid.uuid4())
 
 
 def key_of(request: HttpRequest) -> uuid.UUID:
-    """The key that the POST sends, else a new key. A second click on the same page sends the same key again."""
+    """The key that the POST sends; a new key if the POST has no valid key."""
     try:
         return uuid.UUID(request.POST.get("key", ""))
     except ValueError:

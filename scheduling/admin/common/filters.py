@@ -1,4 +1,4 @@
-"""List filters that need no query to be rendered."""
+"""Filters of lists. No filter loads all its values from the database."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class WithinFilter(SpanFilter):
         """The executions that fell due within the span.
 
         An execution is never claimed before it is due. So a row that was claimed before the span also fell due before
-        the span. The query leaves out these rows by their primary keys, which makes it faster.
+        the span. The query first leaves out such rows by their primary keys, because this is fast.
         """
         since = self.since()
         if since is None:

@@ -1,4 +1,4 @@
-"""The base of our ModelAdmins. It adds pages to Django's own pages, and keeps all links on the same AdminSite."""
+"""The base class of our ModelAdmins. It adds pages to Django's own pages, and keeps all links on one AdminSite."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class Page(NamedTuple):
     the method gets the request and the values of the route.
 
     Args:
-        permission: the user needs `has_<permission>_permission`, as for an admin action. If empty, no such permission
-            is needed.
+        permission: `has_<permission>_permission` must allow the request, as for an admin action. If empty, the page
+            has no permission of its own.
         route: the part of the URL after the URL of the model's list. {name} is replaced by the page's name.
         methods: the allowed HTTP methods. If empty, all methods are allowed.
     """
@@ -60,7 +60,7 @@ class Pages(admin.ModelAdmin):
     def urls(self) -> list[URLPattern]:
         """Wraps all views in `on_site`.
 
-        This is done in `urls` and not in `get_urls`, so that views which a subclass adds are wrapped, too.
+        The views are wrapped here and not in `get_urls`, because a subclass may add more views in `get_urls`.
         """
         found = super().urls
         for pattern in found:
@@ -119,9 +119,9 @@ class Pages(admin.ModelAdmin):
 
 
 def on_site(site: str, view: View) -> View:
-    """The view, changed so that all its links lead to the AdminSite of this name.
+    """A view that calls `view` and lets all links in the response lead to the AdminSite with the name `site`.
 
-    This includes links in a response that is rendered after the view has returned.
+    The response may be rendered after the view has returned. Its links lead to this AdminSite, too.
     """
 
     @wraps(view)

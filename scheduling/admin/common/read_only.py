@@ -1,4 +1,4 @@
-"""The base of read-only pages, for rows that operators do not edit."""
+"""The base class of read-only pages, for rows that operators do not edit."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class ReadOnly(SafePages):
     actions: Any = ()
     ordering = ("-id",)
     list_per_page = 50
-    # A table may have millions of rows. The total count beside a filtered list would be slow, and so would the facets.
+    # A table may have millions of rows, so the total count beside a filtered list and the facets would be slow.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 

@@ -66,8 +66,8 @@ class Viewer:
         return self._page("scheduler", pk) if pk is not None else ""
 
     def _page(self, model: str, pk: int) -> str:
-        # The URL of key 0 is computed once for each model, and then 0 is replaced by the row's key. The dashboard
-        # draws two thousand bars, and calling `reverse` for every bar would take longer than drawing them.
+        # The URL for the key 0 is computed once for each model. Then the row's key replaces the 0. The dashboard draws
+        # two thousand bars. A call of `reverse` for every bar would take longer than drawing all bars.
         if model not in self._patterns:
             self._patterns[model] = admin_url(f"scheduling_{model}_change", 0) if self.sees(model) else ""
         head, _zero, tail = self._patterns[model].rpartition("/0/")

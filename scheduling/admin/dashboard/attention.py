@@ -22,7 +22,10 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "claimed": ("schedulerexecution", {"state": State.CLAIMED.value}),
     "leases": ("schedulerexecution", {"state": State.RUNNING.value}),
 }
-"""Maps a check to the model and filters of a list. The check's findings link to that list, by default the schedules."""
+"""Maps a check to the model and filters of a list. The findings of the check link to this list.
+
+The findings of all other checks link to the list of schedules.
+"""
 
 TONES = {Level.WARN: "warn", Level.FAIL: "bad"}
 
@@ -33,7 +36,7 @@ def attention(viewer: Viewer) -> dict[str, Any]:
 
 
 def _shown(finding: Finding, viewer: Viewer) -> dict[str, Any]:
-    """What the template shows of a finding. A schedule in it links to its own page. Other rows link to a list."""
+    """The template's values for one finding. A row that is a schedule links to its page. Other rows link to a list."""
     model, filters = LISTS.get(finding.check, ("scheduler", {}))
     address = viewer.list_of(model, **filters)
     rows = [(viewer.scheduler(row.pk) or address, row.name, row.about) for row in finding.rows]

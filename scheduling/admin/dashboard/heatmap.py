@@ -4,7 +4,7 @@ The executions are counted for each request. Stored counts would have to be upda
 that would make every settle slower. Republishing an old failure would even change the counts of a past hour.
 
 First, `first_keys` finds the first primary key of every hour. Then the executions of every hour are counted for each
-state. A count stops above `COUNT_LIMIT`, and it reads one short range of the index (state, -id). So the cost depends on
+state. Each count reads one short range of the index (state, -id), and stops above `COUNT_LIMIT`. So the cost depends on
 the number of hours (7 * 24 = 168), not on the number of rows. The heat map is fast even with a million rows.
 """
 
@@ -39,8 +39,7 @@ TONES = {
     State.CANCELLED: "off",
     State.SUCCEEDED: "good",
 }
-"""The colour of each state, the worst state first. Waiting and running executions are left out, because the tiles count
-them."""
+"""The colour of each state, the worst state first. Only the tiles count waiting and running executions."""
 
 SIDE, GAP, LEFT, TOP = 20, 3, 54, 18
 
@@ -83,8 +82,8 @@ def _cells(viewer: Viewer) -> list[Cell]:
 def _count(cells: list[Cell]) -> None:
     """Count the executions with one SQL statement for each state. The statement has one subquery for each hour.
 
-    The SQL is written by hand, because the ORM is too slow for 168 subqueries (one for each hour of a week). The ORM
-    needs a hundred times as long to build the statement as the database needs to answer it.
+    The SQL is written by hand, because the ORM is too slow for 168 subqueries, one for each hour of a week. The ORM
+    would need a hundred times longer to build the statement than the database needs to run it.
     """
     if not cells:
         return
@@ -133,7 +132,7 @@ def _cell(cell: Cell, x: int, y: int, viewer: Viewer) -> SafeString:
         shapes.append(svg.path(f"M{x + 6} {y + 6}l8 8m0-8l-8 8", "dash-mark"))
     elif tone == "warn":
         shapes.append(svg.path(f"M{x + 5} {y + 10}h10", "dash-mark"))
-    # The link filters by primary keys, because the list finds primary keys fast. Unless the worst state is
+    # The link filters by primary keys, because the list finds primary keys fast. If the worst state is not
     # SUCCEEDED, the link also filters by the worst state.
     filters: dict[str, object] = {"id__gte": cell.first, "id__lt": cell.end}
     if worst is not State.SUCCEEDED:

@@ -22,7 +22,7 @@ SHOWN_RUNS = 50
 
 
 def running(viewer: Viewer) -> dict[str, Any]:
-    """The running executions. The executions that have run longest come first, because they may need attention."""
+    """The template context: the running executions. Those that have run longest come first."""
     rows = SchedulerExecution.objects.filter(state=State.RUNNING.value)
     related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
     narrow = rows.order_by("pk").defer("params", "error_message", "reason").prefetch_related(*related)

@@ -1,4 +1,4 @@
-"""The part "Schedules": for each schedule the last 30 runs as bars, the success rate, durations and the next run."""
+"""The part "Schedules". It shows each schedule's last 30 runs as bars, success rate, durations and next run."""
 
 from __future__ import annotations
 
@@ -25,11 +25,12 @@ from scheduling.models.scheduler import TARGETS
 
 PER_PAGE = 50
 BUILT_IN = "run_command"
-"""The Worker of the nightly cleanup. `migrate` creates its schedule, which does not count as a user's schedule."""
+"""The name of the Worker of the nightly cleanup. The schedule of this Worker does not count as a user's schedule,
+because `migrate` creates it."""
 
 
 def schedules(viewer: Viewer) -> dict[str, Any]:
-    """One page of the table of schedules."""
+    """The template context: one page of the table of schedules."""
     rows = Scheduler.objects.order_by("-status", "pk").prefetch_related(*TARGETS)
     page = Paginator(rows, PER_PAGE).get_page(viewer.page)
     found = list(page.object_list)

@@ -21,7 +21,7 @@ LAG_SPAN = timedelta(hours=1)
 
 
 def tiles(viewer: Viewer) -> dict[str, Any]:
-    """The row of tiles, and one sentence with the counts for screen readers."""
+    """The template context: the row of tiles, and a sentence with the counts for screen readers."""
     rows = SchedulerExecution.objects.all()
     queued = count(rows.filter(state__in=[State.CLAIMED.value, State.QUEUED.value]))
     running, retrying, failed = (
@@ -70,10 +70,10 @@ def _processes(viewer: Viewer, kind: Process.Kind, name: str) -> dict[str, Any]:
 
 
 def _lag(viewer: Viewer) -> dict[str, Any]:
-    """The lag of the executions that started in the last hour: the time from the scheduled instant to the start.
+    """The tile with the lag of the last hour. The lag is the time from the scheduled instant to the start.
 
     A sample of the newest executions is enough for a percentile, and the index (state, -id) finds this sample fast.
-    Only first attempts count, because a retry starts late by design.
+    Only first attempts count, because a retry waits before it starts.
     """
     since, lags = viewer.now - LAG_SPAN, list[float]()
     for state in (State.SUCCEEDED, State.RUNNING):

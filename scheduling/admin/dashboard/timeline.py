@@ -21,7 +21,7 @@ from scheduling.models.scheduler import TARGETS
 
 SPAN = timedelta(minutes=60)
 SHOWN_DOTS = 200
-"""The maximum number of dots, and of the occurrences that are computed, whatever the number of schedules."""
+"""At most this many occurrences are computed and drawn, so the cost has a limit with any number of schedules."""
 SOONEST = 6
 
 WIDTH, LEFT, RIGHT, STEP, RADIUS, STACK = 620, 12, 12, 8, 3.4, 14
@@ -47,9 +47,9 @@ def timeline(viewer: Viewer) -> dict[str, Any]:
 
 
 def _first_of_each(runs: list[UpcomingRun]) -> list[UpcomingRun]:
-    """The next run of each of the first `SOONEST` schedules.
+    """The next runs, at most `SOONEST`, with one run for each schedule.
 
-    A schedule is listed only once. Otherwise a schedule that runs every minute would fill the list.
+    If a schedule could be listed twice, a schedule that runs every minute would fill the list.
     """
     first: dict[int, UpcomingRun] = {}
     for run in runs:
@@ -89,7 +89,7 @@ def _following(row: Scheduler, after: datetime) -> datetime | None:
     try:
         return next_after(parse(row.schedule), row.zone_name, after)
     except (CronError, ZoneError):
-        return None  # only plain SQL can write an invalid row; the next sweep reports the row
+        return None  # only plain SQL can write an invalid row
 
 
 def _draw(runs: list[UpcomingRun], viewer: Viewer) -> SafeString:

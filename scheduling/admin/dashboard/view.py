@@ -1,4 +1,4 @@
-"""The dashboard's page, and a view that sends one part of the page for a refresh."""
+"""The dashboard's page, and a view that sends one part of the page again."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ PARTS = {
 
 @admin.register(Dashboard)
 class DashboardAdmin(ReadOnly):
-    """An entry in the admin's sidebar, with its own permission. The dashboard's Django model has no rows."""
+    """Adds the dashboard to the admin's sidebar, with a permission of its own. Its Django model has no rows."""
 
     pages = (Page("changelist", "view", "", READ), Page("part", "view", "part/<slug:name>/", READ))
 
@@ -80,8 +80,8 @@ class DashboardAdmin(ReadOnly):
         if name not in PARTS:
             raise Http404
         part = self._part(name, Viewer.of(request))
-        # `poll.js` recognises a part by the header `X-Part`. When the session has ended, the answer is a login page,
-        # which does not have this header.
+        # `poll.js` recognises a part by the header `X-Part`. After the session has ended, Django sends the login page
+        # instead, without this header.
         return TemplateResponse(request, f"{TEMPLATES}/{name}.html", {"part": part}, headers={"X-Part": name})
 
     @staticmethod

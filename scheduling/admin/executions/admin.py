@@ -37,9 +37,9 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, ReadOn
     list_select_related = ()
     search_fields = ("=id", "^execution_key", "^target_name", "=fingerprint")
     search_limit = 100_000
-    """A search reads at most this many of the newest executions. A search by id or within one schedule has no limit.
+    """A search reads only the newest executions, at most this many. A search by id or within one schedule has no limit.
 
-    No index serves the search, because an index would slow down every claim.
+    Except for the id, the searched columns have no index of their own, because an index would slow down every claim.
     """
     search_help_text = gettext_lazy(
         "An id, the beginning of an execution key or of a target's name, or an error group. All but an id is looked "

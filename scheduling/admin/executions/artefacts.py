@@ -32,7 +32,7 @@ _TONES = {Standing.RESULT: ("check", "good"), Standing.PENDING: ("play", "busy")
 
 @admin.register(Artefact)
 class ArtefactAdmin(ReadOnly):
-    """Artefacts are read-only: runs make them, and retention removes them with their execution."""
+    """Artefacts are read-only. Runs make artefacts, and retention removes an execution together with its artefacts."""
 
     pages = (Page("download", methods=READ),)
     list_display = ("download_link", "run", "attempt", "worth", "rows", "shown_size", "created")
@@ -50,7 +50,7 @@ class ArtefactAdmin(ReadOnly):
     ) -> tuple[QuerySet[Artefact], bool]:
         """Searches by execution id, or by the beginning of the file name.
 
-        A search in the middle of the name would need a full scan.
+        A search for the middle of a name would read the whole table.
         """
         term = searched(search_term)
         if is_number(term):
@@ -63,12 +63,12 @@ class ArtefactAdmin(ReadOnly):
         return HttpResponseRedirect(list_url("artefact"))
 
     def download_view(self, request: HttpRequest, artefact: Artefact) -> HttpResponseBase:
-        """Sends the file as an attachment, so that a browser saves it and never shows it."""
+        """Sends the file as an attachment, so that a browser saves the file and never shows it."""
         try:
             file = artefact.file.open("rb")
         except (OSError, ValueError, SuspiciousOperation):
             # ValueError: the row has no file name.
-            # SuspiciousOperation: plain SQL wrote a file name that leads out of the storage.
+            # SuspiciousOperation: plain SQL wrote a file name that points outside the storage.
             text = _(
                 "The file of %(name)s cannot be read from here. Consumers and web processes need "
                 'one storage for both: a shared MEDIA_ROOT, or an entry "artefacts" in STORAGES.'
@@ -91,7 +91,7 @@ class ArtefactAdmin(ReadOnly):
 
     @admin.display(description=gettext_lazy("execution"))
     def run(self, artefact: Artefact) -> SafeString | str:
-        """The execution's number as a link to its page."""
+        """The execution's number as a link to the execution's page."""
         try:
             return link(execution_url(artefact.execution_id), artefact.execution_id)
         except NoReverseMatch:
@@ -114,12 +114,12 @@ class ArtefactAdmin(ReadOnly):
 
 
 def all_links(execution_id: int) -> list[tuple[str, str]]:
-    """Label and URL of each file of an execution: first its artefacts, then the files that other apps keep."""
+    """Pairs of label and URL, one for each file of an execution. Files that other apps keep come last."""
     return [*artefacts_for(execution_id), *links_for(execution_id)]
 
 
 def artefacts_for(execution_id: int) -> list[tuple[str, str]]:
-    """Label and download URL of each artefact of an execution. Results come first."""
+    """Pairs of label and download URL, one for each artefact of an execution. Results come first."""
     artefacts = Artefact.objects.filter(execution=execution_id).select_related("execution").order_by("-id")
     ordered = sorted(artefacts, key=lambda artefact: not artefact.is_result)
     return [(label(artefact), download_url(artefact)) for artefact in ordered]

@@ -1,4 +1,4 @@
-"""The cancel button of an execution's page, with its confirmation page."""
+"""The page "Cancel" of an execution. It asks for confirmation, and then cancels the execution."""
 
 from __future__ import annotations
 

@@ -35,8 +35,10 @@ class RunParamsForm(forms.Form):
     """The form for the parameters of the next run.
 
     Args:
+        row: the execution whose parameters the user edits.
         handler: the handler that will run; None if the handler is not registered in this process.
-        target: the target that will run, a row of type `type_`; None if the target is deleted.
+        type_: the type of the target.
+        target: the target that will run; None if the target is deleted.
     """
 
     def __init__(

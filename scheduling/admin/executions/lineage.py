@@ -1,6 +1,6 @@
-"""Finds the executions of the same schedule to which an execution's page links.
+"""Finds the related executions to which an execution's page links.
 
-These executions are the source, the reruns, and the executions before and after the execution of the page.
+These are the source of a rerun, the reruns, and the previous and the next execution of the schedule.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from scheduling.core.occurrences import rerun_of
 from scheduling.models import SchedulerExecution
 
 LOOKED_AT = 1_000
-"""At most this many later executions of the schedule are searched for reruns. The limit bounds the page's cost."""
+"""At most this many later executions of the schedule are searched for reruns. The limit keeps the page fast."""
 
 
 @dataclass
 class Lineage:
-    """The primary keys of the executions to which the page links; None if an execution does not exist.
+    """The primary keys of the related executions.
 
     Args:
-        source: the execution that this execution is a rerun of.
+        source: the execution of which this execution is a rerun; None if this execution is no rerun.
         source_exists: whether the source is still in the table.
         reruns: the reruns of this execution, the oldest first.
-        earlier: the last execution of the schedule before this execution.
-        later: the first execution of the schedule after this execution.
+        earlier: the previous execution of the schedule; None if it does not exist.
+        later: the next execution of the schedule; None if it does not exist.
     """
 
     source: int | None = None
@@ -35,7 +35,7 @@ class Lineage:
 
 
 def lineage(row: SchedulerExecution) -> Lineage:
-    """Find the source, the reruns, and the executions before and after, with at most four indexed queries."""
+    """Find the related executions of the row, with at most three queries. All queries use an index."""
     found = Lineage(rerun_of(row.execution_key))
     found.source_exists = found.source is not None and SchedulerExecution.objects.filter(pk=found.source).exists()
     if row.scheduler_id is None:

@@ -1,4 +1,4 @@
-"""The message of an execution as it is sent to the broker. Body and headers are computed from the row."""
+"""Shows the message that is sent to the broker for an execution. Body and headers are computed from the row."""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Read an execution's stored output: the last lines, the lines after a cursor, or the whole output as a download.
 
-Output is stored in chunks that never change. A unique index orders them by (attempt, sequence). A client sends a cursor
-and gets only newer lines, so the cost does not grow with the output. At most `chunks_per_query` chunks are in memory.
+Output is stored in chunks that never change. A unique index orders the chunks by (attempt, sequence). A client sends a
+cursor and gets only newer lines, so the cost of an answer does not grow with the output. At most `chunks_per_query`
+chunks are in memory at once.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class OutputLimits:
     shown_characters = 500_000
     """The maximum number of characters on a page or in one answer. A single line may have 16,000 characters."""
     page_search_characters = 8_000_000
-    """How many characters, counted from the end of the output, are searched for the lines of a page."""
+    """A page searches at most about this many characters, backwards from the end of the output."""
     answer_search_characters = 2_000_000
-    """How many characters are searched for one answer. If more characters are left, the client asks again at once."""
+    """One answer searches at most about this many characters. If characters are left, the client asks again at once."""
     chunks_per_query = 32
 
 
@@ -55,8 +56,9 @@ class Cursor(NamedTuple):
 
 @dataclass
 class Shown:
-    """Lines by attempt, and the cursor after the last line.
+    """Lines of output, and the cursor after the last line.
 
+    `groups` has a pair for each attempt: the attempt's number, and its lines as HTML. `lines` is the number of lines.
     `cut` says that lines are missing. On a page, earlier lines are missing. In an answer, later lines are missing.
     `unsearched` says that only a part of the output was searched.
     """
@@ -124,7 +126,7 @@ def after(execution_id: int, cursor: Cursor, wanted: Wanted | None = None) -> Sh
 
 
 def forwards(execution_id: int, cursor: Cursor, attempt: int | None = None) -> list[Any]:
-    """The next chunks, at most `chunks_per_query`. One or two queries read the chunks in the order of the index."""
+    """The next chunks from the cursor on, at most `chunks_per_query`, in the order of the index."""
     rows, limit = _chunks(execution_id).order_by("attempt", "sequence"), OutputLimits.chunks_per_query
     if attempt is not None and attempt != cursor.attempt:
         cursor = Cursor(attempt)

@@ -15,7 +15,7 @@ from scheduling.core.text import visible_text
 from scheduling.models.output import CUT
 
 LEVELS = {"DEBUG": 10, "INFO": 20, "OUT": 20, "SUCCESS": 25, "WARN": 30, "ERROR": 40, "NOTE": 100}
-"""Ranks of the levels. OUT, the output of `print`, ranks like INFO. NOTE, a note of the consumer, is always shown."""
+"""The rank of each level. OUT is the output of `print`. NOTE is a note of the consumer, and no level hides it."""
 
 CHOICES = [("", _("all")), ("info", _("INFO and above")), ("warn", _("WARN and above")), ("error", _("ERROR"))]
 """The choices for the lowest level to show. Each choice is a pair: the level's name in a URL, and the level's label."""
@@ -36,7 +36,7 @@ class Wanted:
     Args:
         attempt: the attempt's number; None for all attempts.
         level: the lowest level to show, in lower case; empty for all levels.
-        term: text that a line must contain; empty for all lines. Upper and lower case count as the same.
+        term: text that a line must contain; empty for all lines. Upper and lower case do not matter.
     """
 
     attempt: int | None = None
@@ -59,7 +59,7 @@ class Wanted:
         return bool(self.level or self.term)
 
     def takes(self, line: str) -> bool:
-        """Whether the request asks for a stored line: the line has a wanted level and contains the search term."""
+        """Whether a stored line has a wanted level and contains the search term."""
         if self.term and self.term.lower() not in line.lower():
             return False
         if not self.level:

@@ -24,22 +24,22 @@ PAGE_MEDIA = MEDIA + page_media(sheets=("execution",), scripts=("swap", "follow"
 """The style sheet and the scripts of an execution's page."""
 
 STATE_SECONDS = 5
-"""After how many seconds the state's part of the page is sent again, even if the row has not changed.
+"""The state part of the page (`state.html`) is sent again after this many seconds, even if the row has not changed.
 
-That part of the page shows relative times, such as "5 min ago". These times change even if the row does not change.
+The state part shows relative times, such as "5 min ago". These times change even if the row does not change.
 """
 
 _COLUMNS = ("state", "attempt", "progress", "pid", "published_at", "cancel_requested_by", "reason")
 
 
 def version_of(row: dict[str, Any], now: datetime) -> str:
-    """A hash of the values that the state's part of the page shows. An open page with another hash is out of date."""
+    """A hash of the values that the state part of the page shows. An open page with another hash is out of date."""
     beat = int(now.timestamp()) // STATE_SECONDS if row["state"] in CANCELLABLE else 0
     return hashlib.sha1(repr((beat, *row.values())).encode(errors="replace"), usedforsecurity=False).hexdigest()[:16]
 
 
 def following(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
-    """The values with which the page's script starts."""
+    """The first values of `version` and `said` for the page's script."""
     version = version_of({name: getattr(row, name) for name in _COLUMNS}, now)
     return {"version": version, "said": row.get_state_display()}
 
@@ -47,11 +47,11 @@ def following(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
 class ExecutionOutput(Pages):
     """Adds two views to the executions' admin: the download, and the JSON for an open page that follows a run."""
 
-    # The view `follow` gets only the row's key, because it must read the state first, then the output, then the row.
+    # The view `follow` gets the row's key and not the row, because it must read the state before the output.
     pages: tuple[Page, ...] = (Page("output"), Page("follow", "view", "<path:key>/follow/", READ))
 
     def output_view(self, request: HttpRequest, row: SchedulerExecution) -> StreamingHttpResponse:
-        """Sends all stored output as a plain-text download, so that no browser runs it as a page."""
+        """Sends all stored output as a plain-text download, so that no browser renders the output as HTML."""
         attempt = Wanted.of(request.GET).attempt
         name = f"execution-{row.pk}.txt" if attempt is None else f"execution-{row.pk}-{attempt}.txt"
         headers = {"Content-Disposition": f'attachment; filename="{name}"', "X-Content-Type-Options": "nosniff"}
@@ -60,16 +60,23 @@ class ExecutionOutput(Pages):
         )
 
     def follow_view(self, request: HttpRequest, key: str) -> HttpResponse:
-        """Sends the output after the cursor `after`, and the state's part of the page if `version` is out of date.
+        """Sends the output after the cursor `after`, and the state part of the page if `version` is out of date.
 
-        The keys of the JSON are `groups` (attempt and lines as HTML), `cursor`, `more` (ask again at once), `over`
-        (the execution has ended), `version`, `attempts` (the number of attempts), `said` (the state's word) and `state`
-        (the state's part of the page as HTML; null if the part is unchanged).
+        The JSON has these keys:
+
+        - `groups`: pairs of an attempt's number and its lines as HTML
+        - `cursor`: the cursor after the last line
+        - `more`: whether the client should ask again at once
+        - `over`: whether the execution has ended
+        - `version`: the present version of the state part
+        - `attempts`: the number of attempts
+        - `said`: the state's label
+        - `state`: the state part as HTML; null if the client's version is not out of date
         """
         now = clock.now()
         rows = SchedulerExecution.objects.filter(pk=int(key) if is_number(key) else -1)
-        # Read the state before the output. A run's last lines are committed together with its end, so a state that
-        # says "ended" guarantees that the output is complete.
+        # Read the state before the output. The last lines of a run are committed together with its end. So if the
+        # state says that the run has ended, the output that is read after the state is complete.
         found = rows.values(*_COLUMNS).first()
         if found is None:
             return JsonResponse({"gone": True}, status=404)

@@ -125,7 +125,7 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
 
 
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
-    """The template context for the part of the page that changes while the execution goes on."""
+    """The template context for the state part of the page, which changes while the execution goes on."""
     attempt = Wanted.of(request.GET).attempt
     ended = ended_attempts(row)
     steps, bar = timeline(row, ended[::-1], now)

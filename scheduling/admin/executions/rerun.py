@@ -64,7 +64,7 @@ def run_again(
 ) -> str:
     """Run the schedule, tell the operator, write audit entries, and return the URL of the page to show next."""
     scheduler, key = row.scheduler, key_of(request)
-    assert scheduler is not None  # noqa: S101 - the callers check it
+    assert scheduler is not None  # noqa: S101 - the callers check the schedule
     known = SchedulerExecution.objects.filter(scheduler=scheduler, execution_key=manual_key(key, row.pk)).exists()
     try:
         with open_broker() as broker:
@@ -72,7 +72,7 @@ def run_again(
     except BrokerError as error:
         model_admin.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         return execution_url(row.pk)
-    if not known:  # on a second click on the same page, the execution exists already
+    if not known:  # a second click on the same page makes no new execution
         edits = params_edits(handler_of(scheduler), row.params, params, handler_of_execution(row))
         record(request, [row], f"run again: execution {made.pk}", edits)
         record(request, [scheduler], f"run now: execution {made.pk}, again as {row.pk}", edits)

@@ -1,4 +1,4 @@
-"""Searches the list of executions and loads its rows. Both stay fast on a table of millions of rows."""
+"""Searches the list of executions, and loads its rows. The search and the list are fast even with millions of rows."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ KEY_PREFIXES = ("cron-", "date-", "manual-")
 
 
 def search(queryset: QuerySet, term: str) -> QuerySet:
-    """Search one column. The form of the term decides which column.
+    """The rows that match the term. The form of the term decides which column is searched.
 
     - A term of digits is the id of an execution.
     - A term of 40 hexadecimal digits is the fingerprint of an error group.
@@ -42,16 +42,16 @@ def newest(queryset: QuerySet, count: int) -> QuerySet:
 
 
 class ExecutionList(ChangeList):
-    """The list of executions. It does not load the wide columns, and it gives all rows the same "now"."""
+    """The list of executions. It does not load large columns, and all rows show their age at the same instant."""
 
     deferred: tuple[str, ...] = ("params", "error_message", "reason")
-    """Columns that the list does not load, because it does not show them and they take most of a row's space."""
+    """The list does not show these large columns, so it does not load them."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         return super().get_queryset(request, exclude_parameters).defer(*self.deferred)
 
     def get_results(self, request: HttpRequest) -> None:
-        """Sets the same `looked_at` on all rows, so that an operator can compare their ages."""
+        """Sets the same `looked_at` on all rows, so that an operator can compare the ages of the rows."""
         super().get_results(request)
         now = clock.now()
         few: list[int] | None = getattr(self.paginator, "few", None)

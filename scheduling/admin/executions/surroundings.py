@@ -1,4 +1,4 @@
-"""What a waiting execution depends on: the broker, and the processes that would move the execution on."""
+"""Checks what an execution depends on: the broker, the producers and the consumers."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Surroundings:
 
 
 def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
-    """Check only the processes and the broker that matter in the row's present state."""
+    """The surroundings of the row. Only the values that matter in the row's present state are checked."""
     stuck = is_stuck(row, now)
     unconfirmed = stuck and row.state == State.CLAIMED.value
     return Surroundings(
@@ -49,9 +49,10 @@ def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
 
 
 def is_stuck(row: SchedulerExecution, now: datetime) -> bool:
-    """Whether the row should have left its state by now. Only the sweep of a producer can help such a row now."""
+    """Whether the row should have left its state by now. Only the sweep of a producer can help such a row."""
     if row.state == State.CLAIMED.value and row.wake_at is not None:
-        # A row that is planned for a later time stays claimed until then. Its wake_at is beyond the grace time.
+        # A row that is planned for a later time stays claimed until that time. Such a row is not stuck. Its wake_at
+        # is more than the grace time in the future.
         return row.wake_at <= now + CLAIM_GRACE and now - row.executed_at >= CLAIM_GRACE
     if row.state == State.RUNNING.value:
         return row.wake_at is not None and row.wake_at < now
@@ -66,7 +67,7 @@ def broker_problem() -> str:
         return said
     try:
         with open_broker() as broker:
-            if not broker.embedded:  # the database transport would read the whole queue to count it
+            if not broker.embedded:  # with the database transport, counting would read the whole queue
                 broker.counts()
         said = ""
     except BrokerError as error:

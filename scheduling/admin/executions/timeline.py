@@ -1,4 +1,7 @@
-"""Draws the timeline of an execution as a list and as a bar: due, claimed, published, and every attempt and wait."""
+"""Draws the timeline of an execution as a list and as a bar.
+
+The timeline shows when the execution was due, claimed and published, and then its attempts and waits.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +129,7 @@ def _steps(events: Sequence[Event]) -> list[Step]:
 
 
 def spans(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime) -> list[Span]:
-    """The parts of the bar, from the due instant to the end of the execution, or to now."""
+    """The parts of the bar. The bar begins at the due instant and ends at the end of the last attempt, or now."""
     found: list[Span] = []
     at = row.scheduled_at
 

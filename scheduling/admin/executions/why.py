@@ -14,7 +14,7 @@ from scheduling.models import SchedulerExecution
 
 
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
-    """Sentences that explain the row's state. `about` adds sentences about the row's surroundings."""
+    """Sentences that explain the row's state. `about` adds sentences about the broker and the processes."""
     about = about or Surroundings()
     sentences = _by_state(row, now)
     if row.cancel_requested_by and row.state == State.RUNNING.value:
@@ -70,8 +70,8 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
         "wake": relative_time(row.wake_at, now) if row.wake_at else "",
         "took": duration_between(row.started_at, row.finished_at),
     }
-    # A claimed row that waits for the broker has its wake_at within the grace time. A later wake_at means that the
-    # row waits for its planned time.
+    # If a claimed row waits for the broker, its wake_at is at most the grace time in the future. A later wake_at
+    # means that the row waits for its planned time.
     soon = now + CLAIM_GRACE if row.state == State.CLAIMED.value else now
     match row.state:
         case State.CLAIMED.value | State.QUEUED.value if row.wake_at is not None and row.wake_at > soon:

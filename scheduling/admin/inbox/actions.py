@@ -1,6 +1,6 @@
 """The inbox's actions: republish and discard.
 
-An operator chooses rows, or all rows that match the list's filter and search. Each action asks for confirmation.
+An operator selects some rows, or all rows that match the list's filter and search. Each action asks for confirmation.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from scheduling.inbox import replay
 from scheduling.models import FailedExecution, Replay, SchedulerExecution
 
 VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
-"""Parameters of the list's URL that decide how the list is shown. They do not decide which rows the list contains."""
+"""These parameters of the list's URL decide how the list is shown, not which rows the list contains."""
 
 Do = Callable[[list[int], Broker], list[int]]
-"""A function that acts on the rows with these ids, and returns the ids of the rows that it really moved."""
+"""A function that acts on rows. It gets their ids, and returns the ids of the rows that really left the inbox."""
 
 
 class InboxActions(InboxConfirmation):
@@ -117,7 +117,7 @@ class InboxActions(InboxConfirmation):
     def _act(
         self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, do: Do, message: str, text: Any
     ) -> None:
-        """Act on the rows in chunks, write an audit entry for each row that was really moved, and tell the operator."""
+        """Act on the rows in chunks, write an audit entry for each row that left the inbox, and tell the operator."""
         done = refused = 0
         try:
             with open_broker() as broker:
@@ -168,11 +168,11 @@ class InboxActions(InboxConfirmation):
         self.message_user(request, text, messages.SUCCESS)
 
     def _tell(self, request: HttpRequest, asked: Answer, text: Any, done: int, refused: int, still: int) -> None:
-        """Tell the operator how many executions were moved, and why the other executions were not moved.
+        """Tell the operator how many executions left the inbox, and what happened to the other executions.
 
         Args:
-            done: how many executions were moved.
-            refused: how many executions cannot be moved, because their message cannot be read.
+            done: how many executions left the inbox through this action.
+            refused: how many executions this action cannot change, because their message cannot be read.
             still: how many selected executions are still in the inbox. This number includes the refused executions.
         """
         left = max(still - refused, 0)
@@ -192,7 +192,7 @@ class InboxActions(InboxConfirmation):
 
 
 def _in_words(request: HttpRequest, asked: Answer) -> str:
-    """Describes in words which rows were selected. The audit entry holds this text, so fields have database names."""
+    """The selection in words, for the audit entry. Fields have their database names, as in all audit entries."""
     if not asked.across:
         return "chosen one by one"
     chosen = {name: str(value) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value}

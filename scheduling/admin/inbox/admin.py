@@ -137,11 +137,14 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         return relative_time_tag(row.finished_at, getattr(row, "looked_at", None))
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Adds a summary above the list: how many rows wait, the age of the oldest, and what the broker holds."""
+        """Adds a summary above the list.
+
+        The summary has the number of rows, the age of the oldest row, and the number of messages in the failed queue.
+        """
         summary: list[str] = []
         if request.method == "GET" and self.has_view_permission(request):
             with open_broker() as broker:
-                said = _broker_says(broker)  # first, because `_summary` counts the rows that this call makes
+                said = _broker_says(broker)  # must come first, because it makes rows that `_summary` counts
                 summary = [*self._summary(), *said]
         extra = {"summary": summary, "module_name": _("failed executions"), **(extra_context or {})}
         response = super().changelist_view(request, extra)
@@ -207,11 +210,11 @@ The counts are from the last time that this process read the queue and found not
 
 
 def _broker_says(broker: Broker) -> list[str]:
-    """Create the missing rows for messages of the failed queue, and say how many messages the queue holds.
+    """Create the missing rows for messages of the failed queue, and return sentences about the queue.
 
     If the counts have not changed since the last sync, the messages are counted but not read. If the broker cannot be
-    reached, the page shows the error instead of the number. The broker is asked only once, because an unreachable
-    broker may take seconds to time out.
+    reached, the page shows the error instead of the number of messages. After this error the broker is not asked again,
+    because every attempt may take seconds to time out.
     """
     if not broker.has_failed_queue:
         return []

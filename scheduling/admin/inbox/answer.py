@@ -25,8 +25,7 @@ class Answer:
     """The values that the POST of a confirmation page sends back.
 
     Args:
-        posted: whether the POST comes from the confirmation page. If not, the confirmation page is
-            shown next.
+        posted: whether the POST comes from the confirmation page. If not, the confirmation page is shown next.
         across: True if the operator means all rows that match the filter and search in the URL; False if the operator
             means only the ticked rows.
         at: when the confirmation page was made. Executions that failed later were not on the page, so the action

@@ -1,4 +1,4 @@
-"""The confirmation page that the inbox shows after an operator chose rows and before an action changes them."""
+"""The confirmation page of the inbox's actions."""
 
 from __future__ import annotations
 
@@ -45,6 +45,8 @@ class InboxConfirmation(Pages):
         Args:
             questions: the form class of the page.
             lead: the page's first sentence, as a lazy translation with a singular and a plural form.
+            action: the name of the action, which the page's POST repeats.
+            texts: further arguments of `Confirmation`.
 
         Returns:
             The confirmation page, or the form's values once they are valid. The result is None if all chosen executions
@@ -87,8 +89,8 @@ class InboxConfirmation(Pages):
 def list_behind(request: HttpRequest) -> str:
     """The URL of the list to show after an action.
 
-    After an action on one error group, the operator returns to the view of all error groups, because that one
-    error group may be empty now.
+    After an action on one error group, the operator returns to the view of all error groups, because the group may be
+    empty now.
     """
     if request.GET.get("group") != "error" or "fingerprint" not in request.GET:
         return request.get_full_path()
@@ -98,7 +100,7 @@ def list_behind(request: HttpRequest) -> str:
 
 
 def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
-    """The rows with only the columns that confirmation and audit entries need, without the list's prefetches."""
+    """The rows without the list's prefetches, and with only the columns that confirmation and audit entries need."""
     return queryset.prefetch_related(None).only(*SHOWN_COLUMNS)
 
 

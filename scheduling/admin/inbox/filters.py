@@ -26,7 +26,7 @@ class CommonValueFilter(ColumnFilter):
     columns = ("target_name", "error_class")
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, str]]:
-        """The values with their counts. A plus means that the inbox has more rows than were counted."""
+        """The values with their counts. A plus means that the inbox may have more rows than were counted."""
         rows = self._rows(request, model_admin)
         place = self.columns.index(str(self.parameter_name))
         counts = Counter(row[place] for row in rows if row[place])
@@ -52,9 +52,9 @@ class ErrorClassFilter(CommonValueFilter):
 
 
 class FingerprintFilter(ColumnFilter):
-    """Filters by error group. The filter is shown only while it is used.
+    """Filters by error group. The filter is shown only while a group is chosen, and offers only this group.
 
-    The view by error group offers all groups, so the filter need not offer them.
+    Operators choose a group in the view by error group.
     """
 
     title, parameter_name = _("error group"), "fingerprint"

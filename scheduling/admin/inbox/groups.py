@@ -49,7 +49,7 @@ class Groups:
 
 @dataclass
 class Cause:
-    """The failures with one fingerprint: their number by target, and the times when the executions ended."""
+    """The failures with one fingerprint: how many failures each target has, and when the executions ended."""
 
     fingerprint: str
     latest: int

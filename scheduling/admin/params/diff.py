@@ -31,11 +31,12 @@ def changes(
     limit: int = VALUE_MAX_CHARS,
     other: Handler | None = None,
 ) -> list[Change]:
-    """The changed parameters. Parameters that `old` has come first; parameters that only `new` has follow.
+    """The changed parameters. The parameters in `old` come first, then the parameters that are only in `new`.
 
     Args:
-        other: the handler that `old` or `new` was written for, if that handler is not `handler`. A parameter that is
-            secret for either handler is masked in both `old` and `new`.
+        limit: each value is cut after this many characters.
+        other: the handler for which `old` or `new` was written, if that handler is not `handler`. A parameter that is
+            secret for one of the two handlers is masked in both `old` and `new`.
     """
     names = [*old, *(name for name in new if name not in old)]
     before, after = (masked(other, masked(handler, dict(params))) for params in (old, new))

@@ -20,7 +20,8 @@ class ParamsWidget(forms.Widget):
 
     @property
     def media(self) -> forms.Media:
-        # The page's head loads the script, but the script needs elements of the body. `defer` waits for them.
+        # The page's head loads the script, but the script needs elements of the body. With `defer`, the browser runs
+        # the script after it has read the body.
         script: Any = forms.Script("scheduling/params.js", defer=True)
         return MEDIA + forms.Media(js=[script])
 
@@ -32,7 +33,7 @@ class ParamsWidget(forms.Widget):
         return self.form
 
     def id_for_label(self, id_: str) -> str:
-        """The label points to the JSON text area if the form has no inputs. Otherwise it points to no element."""
+        """The id of the JSON text area if the form has no inputs; otherwise empty."""
         return "id_params" if self.form.inputs is None else ""
 
 

@@ -9,9 +9,9 @@ if form.is_valid():
 form.render()          # in a template: {{ form }}. The page must load MEDIA of this module.
 ```
 
-The form saves the values of the inputs. If the user edited only the box, the form saves the parameters in the box
-instead. If the user edited both the inputs and the box, the form is refused with an error at the box. An empty box
-counts as not edited. If the form has no inputs, users write all parameters in the box.
+If the user edited only the box, `params` has the parameters of the box. If the user edited both the inputs and the
+box, the form is refused with an error at the box. Otherwise `params` has the values of the inputs. An empty box counts
+as not edited. If the form has no inputs, users write all parameters in the box.
 
 Posted names: `params` is the text of the box, `params.was` is the text that the box was rendered with,
 `params.field.<name>` is an input, and `params.for` names the handler for which the inputs were made. A client may post
@@ -54,7 +54,7 @@ class ParamsForm:
         handler: the handler that will get the parameters; None if that handler is not registered in this process.
         stored: the stored parameters. Their secrets are not masked.
         inherited: the target's own parameters.
-        stored_for: the handler that `stored` was written for, if that handler is not `handler`.
+        stored_for: the handler for which `stored` was written; None means `handler`.
         data: the posted form, or None.
         url: the URL from which a script gets the form for another target; empty if the target is fixed.
     """
@@ -79,11 +79,11 @@ class ParamsForm:
         """Maps the name of a wrong parameter to a sentence. The name '' is for all parameters together."""
         self.params: dict[str, Any] = {}
         self.written: dict[str, Any] | None = None
-        """The posted parameters, in which untouched secrets are still masked; None if the parameters cannot be read."""
+        """The posted parameters; None if they cannot be read. Secrets that the user did not edit are still masked."""
         self.alone = self.by_box = self.edited = self.unfit = False
         """`alone`: the box was posted without inputs. `by_box`: the parameters were read from the box.
 
-        `edited`: the text of the box was edited. `unfit`: a value does not fit its input.
+        `edited`: the text of the box was edited. `unfit`: an input cannot show its value.
         """
         self.inputs: Inputs | None = None
         own = masked(handler, inherited) if isinstance(inherited, dict) else {}
@@ -153,7 +153,7 @@ class ParamsForm:
                 self.errors[name] = f"{self.errors[name]} {sentence}" if name in self.errors else sentence
 
     def _unmasked(self, written: dict[str, Any]) -> dict[str, Any]:
-        # Stored secrets are filled in only for their own handler, because another handler might reveal them.
+        # Stored secrets are filled in only for their own handler, because another handler might reveal the secrets.
         if self.handler is not self.stored_for or not isinstance(self.stored, dict):
             return dict(written)
         return unmask(self.handler, self.stored, written)

@@ -18,7 +18,7 @@ from scheduling.admin.params.json_field import PrettyJSONField, PrettyJSONWidget
 from scheduling.admin.ui.text import is_storable
 
 ABSENT: Any = object()
-"""Means that no value is given. None cannot mean this, because None stands for the JSON value null."""
+"""Means that no value is given. None does not mean this, because None is the JSON value null."""
 
 LONGEST_TEXT = 100_000
 _SHAPES = {"date": re.compile(r"\d{4}-\d\d-\d\d"), "time": re.compile(r"\d\d:\d\d(:\d\d)?")}
@@ -71,7 +71,7 @@ class Slot:
     bounds: Mapping[str, Any] = field(default_factory=dict)
 
     def suited(self, value: Any) -> Slot:
-        """This description, or a copy with another kind of input if this kind cannot show the value unchanged."""
+        """This description if its kind of input can show the value unchanged, else a copy with another kind."""
         if isinstance(value, str):
             if self.kind in _SHAPES and not _SHAPES[self.kind].fullmatch(value):
                 return replace(self, kind="text")
@@ -101,7 +101,7 @@ class Slot:
         return "" if value is None else str(value)
 
     def read(self, cleaned: Any) -> Any:
-        """Turns the cleaned value of the form field into the value to store; ABSENT if the input is empty."""
+        """The value to store for a cleaned value of the form field; ABSENT if the input is empty."""
         if cleaned is ABSENT or cleaned is None or (isinstance(cleaned, str) and not cleaned):
             return ABSENT
         if self.choices:
@@ -137,7 +137,7 @@ _WIDGETS: dict[str, tuple[type[forms.Widget], dict[str, Any]]] = {
     "number": (forms.NumberInput, {"class": "sch-amount", "step": "any"}),
     "json": (PrettyJSONWidget, {}),
     "lines": (forms.Textarea, {"class": "vLargeTextField", "rows": 4}),
-    # This is no password input, because browsers would offer to save the secret or fill in the operator's password.
+    # This is not a password input. Browsers would offer to save the secret, or would fill in the operator's password.
     "secret": (forms.TextInput, {"class": "vTextField sch-secret", "autocomplete": "off"}),
     "date": (forms.TextInput, {"class": "sch-moment", "type": "date", "step": "1"}),
     "time": (forms.TextInput, {"class": "sch-moment", "type": "time", "step": "1"}),

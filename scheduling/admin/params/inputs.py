@@ -54,8 +54,9 @@ class Inputs(forms.Form):
         return PrettyJSONField().has_changed(self.values, self.read())
 
     def read_for(self, names: Container[str]) -> dict[str, Any]:
-        """The parameters of a valid form. An input whose name is no parameter of the selected
-        handler is left out, because the inputs may have been posted for another handler.
+        """The parameters of a valid form, without the inputs for which the present handler has no parameter.
+
+        A form has such inputs if it was posted for another handler.
 
         Args:
             names: the names of the present handler's parameters.

@@ -48,9 +48,9 @@ class PrettyJSONWidget(forms.Textarea):
 class PrettyJSONField(forms.JSONField):
     """A form field for a JSON object. An empty text gives `{}`.
 
-    The field refuses text that is not JSON, values other than objects, a name given twice, NaN and Infinity, and
-    characters that some databases refuse. Each refusal is a sentence. For invalid JSON, the sentence
-    names the line and column.
+    The field refuses text that is not JSON, values other than objects, and a name that is given twice. It refuses NaN,
+    Infinity, and characters that some databases refuse. It also refuses text that is too long or nested too deeply.
+    Each error message is a sentence. For invalid JSON, the sentence names the line and column.
     """
 
     widget = PrettyJSONWidget
@@ -86,7 +86,7 @@ class PrettyJSONField(forms.JSONField):
         return found
 
     def prepare_value(self, value: Any) -> Any:
-        """Indents a stored value. A text that was just refused stays as the user wrote it."""
+        """Indents a stored value. A text that was refused stays as the user wrote it."""
         if isinstance(value, str):
             return value
         return "{}" if value in (None, {}) else pretty(value)

@@ -109,7 +109,7 @@ def _literal(value: Any) -> str:
 
 
 def _is_secret(annotation: Any, met: frozenset[Any] = frozenset()) -> bool:
-    """Whether a value of this type may contain a secret at any depth. Pages hide the whole of such a value."""
+    """Whether a value of this type may contain a secret at any depth. Pages hide such a value completely."""
     annotation = getattr(annotation, "__value__", annotation)  # the type behind a type alias
     if not isinstance(annotation, type):
         parts = (typing.get_origin(annotation), *typing.get_args(annotation))
@@ -158,7 +158,7 @@ def secret_names(handler: Handler | None) -> set[str]:
 
 
 def masked(handler: Handler | None, params: Any) -> Any:
-    """The params with the values of secret fields masked."""
+    """The params, in which the values of secret parameters are replaced by `MASK`. Empty values stay empty."""
     if handler is None or not isinstance(params, dict):
         return params
     secret = secret_names(handler)

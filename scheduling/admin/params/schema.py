@@ -1,4 +1,4 @@
-"""Makes the form inputs for a params model, from the JSON schema of the params model.
+"""Makes the form inputs for a params model from the model's JSON schema.
 
 An input for a list, an object or a union is a text area, in which users write JSON.
 """
@@ -18,7 +18,7 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 
 DEFAULT_LIMIT = 60
-"""A placeholder shows at most this many characters of an inherited value, because inputs are narrow."""
+"""A placeholder shows at most this many characters of a default value, because inputs are narrow."""
 
 _SCALARS = (str, int, float, bool, type(None))
 
@@ -26,7 +26,8 @@ _SCALARS = (str, int, float, bool, type(None))
 def slots(handler: Handler, inherited: Mapping[str, Any] | None = None) -> list[Slot] | None:
     """The inputs for the fields of the handler's params model, in the order of the fields.
 
-    The result is None if inputs cannot be made. Then users write all parameters as one JSON object.
+    The result is None if the params model has no JSON schema, or if the schema does not describe an object. Then users
+    write all parameters as one JSON object.
 
     Args:
         inherited: the target's own parameters.

@@ -123,7 +123,7 @@ class ReplayAdmin(ReadOnly):
 
 
 def _items(row: Replay) -> list[tuple[str, str, SafeString | str]]:
-    """The URL, name and current state of each of the replay's first executions."""
+    """The first executions of the replay, each as a URL, a name and the present state."""
     chunk = row.chunks.order_by("first").first()
     pairs = chunk.items[:ITEMS] if chunk is not None and isinstance(chunk.items, list) else []
     ids = [pair[0] for pair in pairs if isinstance(pair, list) and pair and isinstance(pair[0], int)]

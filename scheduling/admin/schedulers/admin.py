@@ -92,7 +92,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
         return super().media + page_media(sheets=("dashboard", "scheduler"), scripts=("live",))
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
-        """The user field has autocomplete if the project's user admin has a search. Otherwise users type a key."""
+        """The user field has autocomplete if the project's user admin has search fields. Otherwise users type a key."""
         user_admin = self.admin_site._registry.get(get_user_model())
         return ("user",) if user_admin is not None and user_admin.search_fields else ()
 

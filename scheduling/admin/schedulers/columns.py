@@ -29,8 +29,8 @@ from scheduling.models.scheduler import TARGETS
 def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
     """The latest execution of each schedule, by the schedule's id.
 
-    The function makes two queries, whatever the number of executions. For each id, the subquery reads one entry of the
-    index (scheduler, -id). A GROUP BY would read the entries of all executions of these schedules.
+    The function always makes two queries. For each id, the subquery reads one entry of the index (scheduler, -id). A
+    GROUP BY would read the entries of all executions of these schedules.
     """
     latest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")[:1]
     found = (
@@ -41,7 +41,7 @@ def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
 
 
 class SchedulerList(ChangeList):
-    """Sets `last_execution` on each row of the page."""
+    """Sets `last_execution` and `looked_at` on each row of the page."""
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
@@ -107,12 +107,12 @@ class SchedulerColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Zone"), ordering="timezone")
     def zone_column(self, row: Scheduler) -> str:
-        # Lets a narrow column break the name after a slash.
+        # In a narrow column, the browser may break the name after a slash.
         return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in visible_text(row.zone_name).split("/")))
 
     @admin.display(description=gettext_lazy("Next run"), ordering="next_run_at")
     def next_column(self, row: Scheduler) -> str:
-        """The date and time of the next run, and the time until then, or the reason why no run is planned."""
+        """When the next run is due, as an instant and relative to now. If planning failed, the reason."""
         if row.plan_error:
             return format_html(
                 '{}<span class="sch-below sch-error">{}</span>',
@@ -131,7 +131,7 @@ class SchedulerColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Last result"))
     def last_column(self, row: Scheduler) -> str:
-        """The state of the latest execution, as a link to it."""
+        """The state of the latest execution, as a link to the execution's page."""
         last: SchedulerExecution | None = getattr(row, "last_execution", None)
         if last is None:
             return format_html('<span class="sch-quiet">{}</span>', _("never ran"))

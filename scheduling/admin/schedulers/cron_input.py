@@ -43,7 +43,7 @@ FORMS = (
 
 
 class CronInput(forms.TextInput):
-    """A text input. Below it are preset buttons, which need JavaScript, and a legend that can be unfolded."""
+    """A text input with preset buttons and a folded legend. The buttons need JavaScript."""
 
     def __init__(self) -> None:
         super().__init__(

@@ -28,7 +28,7 @@ class Duplicate(admin.ModelAdmin):
         return row if row is not None and self.has_view_or_change_permission(request, row) else None
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
-        """The values of the copied schedule. The form masks the secrets among them."""
+        """The values of the copied schedule. The form masks the secrets later."""
         source = self.source_of(request)
         if source is None:
             return super().get_changeform_initial_data(request)
@@ -43,7 +43,7 @@ class Duplicate(admin.ModelAdmin):
         return values
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> type[ModelForm]:
-        """Tells the form which schedule is copied. From that schedule, the form takes unchanged secrets."""
+        """Tells the form which schedule is copied. The form takes unchanged secrets from that schedule."""
         form = super().get_form(request, obj, change=change, **kwargs)
         if issubclass(form, SchedulerForm):
             form.source = None if change else self.source_of(request)

@@ -63,7 +63,7 @@ class SchedulerForm(forms.ModelForm):
 
     def _dress(self, row: Scheduler) -> None:
         widget = self.fields["params"].widget
-        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the field's own
+        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the widget of ParamsField
         widget.form = params_form(self.source or row, self.data if self.is_bound else None)
         widget.form.told_elsewhere = True
         schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
@@ -94,7 +94,7 @@ class SchedulerForm(forms.ModelForm):
         self.fields["retry_jitter"].help_text = _("Draws each wait from 50 to 100 % of its value.")
 
     def clean(self) -> dict[str, Any]:
-        """Reads date and time in the schedule's zone. Keeps stored values of SWITCH fields that the user left alone."""
+        """Reads date and time in the schedule's zone. Keeps the stored values of unchanged SWITCH fields."""
         data = super().clean() or self.cleaned_data
         for name in SWITCH:
             # If the schedule was paused while this form was open, saving the form must not resume the schedule.
@@ -119,19 +119,19 @@ class SchedulerForm(forms.ModelForm):
         if not {"params", *TARGETS} & set(self.errors):
             self._check_params(row)
         if not {*RETRY_COLUMNS, *TARGETS} & set(self.errors):
-            # The model has combined the row's retry values with the smallest policy. A run combines these values with
-            # the target's policy, so the form checks this second combination, too.
+            # The model has checked only the row's own retry values. A run combines them with the target's policy, so
+            # the form checks this combination, too.
             for name, error in row.retry_errors(inherited_policy(handler_of(row))).items():
                 self.add_error(name, error)
 
     def _check_params(self, row: Scheduler) -> None:
         widget = self.fields["params"].widget
-        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the field's own
+        assert isinstance(widget, ParamsWidget)  # noqa: S101 - the widget of ParamsField
         if widget.form.handler is handler_of(row):
             mark_checked(row)
         elif found := params_problem(row):
-            # The target's field accepts a primary key with a space, such as " 5". `params_form` cannot read such a key,
-            # so the params form has no handler.
+            # The target's field accepts a primary key with a space, such as " 5". `params_form` does not, so its form
+            # has no handler, and the parameters must be checked here.
             self.add_error("params", ValidationError(found, code="params"))
 
 
@@ -147,10 +147,11 @@ def wall(row: Scheduler) -> datetime | None:
 
 
 def params_form(row: Scheduler, data: Any = None) -> ParamsForm:
-    """The parameters of a schedule as a form. The target is the posted target, or else the row's target."""
+    """The parameters of a schedule as a form. If a form was posted, its target replaces the row's target."""
     chosen = {name: data.get(name, "") if data is not None else getattr(row, f"{name}_id") for name in TARGETS}
     keys = [(name, int(str(key))) for name, key in chosen.items() if str(key or "").isdecimal() and len(str(key)) < 19]
-    # If the user chose two targets, the parameters may belong to either. The field of a target shows the error.
+    # If the user chose two targets, it is unknown which handler gets the parameters. The field of a target shows the
+    # error.
     type_, target = (keys[0][0], find_target(*keys[0])) if len(keys) == 1 else ("", None)
     return ParamsForm(
         handler_behind(type_, target),

@@ -89,7 +89,7 @@ class PauseActions(Pages):
 
     @admin.action(permissions=["pause"], description=gettext_lazy("Switch selected schedules on"))
     def switch_on(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> None:
-        """Plans the next runs from now on. Occurrences that a schedule missed while it was off stay missed."""
+        """Plans the next runs from now on. Occurrences that fell due while a schedule was off do not run."""
         self._switch(request, queryset, True)
 
     @admin.action(permissions=["pause"], description=gettext_lazy("Switch selected schedules off"))
@@ -122,7 +122,7 @@ class PauseActions(Pages):
     def _switch(self, request: HttpRequest, queryset: QuerySet[Scheduler], on: bool, reason: str = "") -> None:
         changed, refused = 0, list[str]()
         for chunk in in_chunks(queryset.filter(status=not on).prefetch_related(*TARGETS)):
-            done: dict[str, list[Scheduler]] = {}  # maps a former reason to its schedules
+            done: dict[str, list[Scheduler]] = {}  # maps a former reason to the schedules that had this reason
             for row in chunk:
                 former, row.status, row.pause_reason = row.pause_reason, on, reason
                 try:

@@ -1,4 +1,4 @@
-"""Previews: while a user types, the Scheduler's form shows the next runs and retries that the typed values give.
+"""Previews for the Scheduler's form. While a user types, the form shows the next runs and retries.
 
 A preview stores nothing and makes few queries.
 """

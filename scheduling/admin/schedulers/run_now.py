@@ -1,4 +1,4 @@
-"""Run now is a button on a schedule's page and an action on the list. Button and action ask for confirmation first."""
+"""Run now: a button on a schedule's page, and an action on the list. An operator must confirm each run."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ LINKS = 5
 
 
 class RunNow(Pages):
-    """The view behind the button, and the action of the list."""
+    """The page "Run now" of a schedule, and the action "Run selected schedules now" of the list."""
 
     pages: tuple[Page, ...] = (Page("run", "run"),)
     schedules_per_request = 500
@@ -130,7 +130,7 @@ class RunNow(Pages):
         except BrokerError as error:
             self.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         ran = {execution.scheduler_id for execution in done}
-        # A second click on the same page finds the executions of the first click. The second click is not audited.
+        # A second click on the same page only finds the executions of the first click, so there is no new audit entry.
         new = [row for row in schedulers if row.pk in ran - before]
         edits = params_edits(handler_of(new[0]), new[0].params, params) if new and params is not None else []
         record(request, new, "run now, for this run only" if edits else "run now", edits)

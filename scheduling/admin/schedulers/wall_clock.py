@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 class WallClockField(forms.SplitDateTimeField):
     """A local date and time without a zone. The form applies the schedule's zone later.
 
-    Django's field would apply the site's zone, which may differ from the schedule's.
+    Django's field would apply the site's zone, which may differ from the schedule's zone.
     """
 
     def __init__(self, **kwargs: Any) -> None:

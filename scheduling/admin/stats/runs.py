@@ -10,7 +10,7 @@ from scheduling.models.last_runs import FAILURES, Ran
 
 
 def percentile(values: Iterable[float], share: float) -> float | None:
-    """The nearest-rank percentile, which is always one of the values; None without values."""
+    """The nearest-rank percentile, which is always one of the values; None if there are no values."""
     ordered = sorted(values)
     return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
@@ -24,7 +24,7 @@ def durations(runs: Iterable[Ran]) -> list[float]:
 
 
 def p95(runs: Iterable[Ran]) -> float | None:
-    """The 95th percentile of the successful runs' durations, in seconds; None without a successful run."""
+    """The 95th percentile of the durations of successful runs, in seconds; None if no run succeeded."""
     return percentile(durations(runs), 0.95)
 
 

@@ -51,14 +51,14 @@ class TargetForm(HiddenSecrets):
             self.fields[name].widget = DatalistInput([handler.name for handler in handlers(type_of(self.instance))])
 
     def code(self, data: dict[str, Any] | None = None) -> Handler | None:
-        """The handler that the posted form names. If the form names no handler, the handler that the row names."""
+        """The handler that the posted form names, or else the handler that the row names; None if not registered."""
         name = (data or {}).get(self.instance.name_field) or self.instance.handler_name
         return handler_named(type_of(self.instance), name)
 
 
 @admin.register(Worker)
 class TargetAdmin(Audited):
-    """The pages of one target type. `migrate` creates the rows and never overwrites what operators changed."""
+    """The pages of one target type. `migrate` creates the rows, and never overwrites the changes of operators."""
 
     form = TargetForm
     readonly_fields = ("code_panel", "created")
@@ -84,7 +84,7 @@ class TargetAdmin(Audited):
 
     @admin.display(description=gettext_lazy("Description"))
     def summary(self, row: Target) -> str:
-        """The first line of the row's description or, if that is empty, the first line of the handler's description."""
+        """The first line of the row's description. If the row has none, the first line of the handler's description."""
         handler = self.code_of(row)
         return first_line(row.description or (handler.description if handler else ""), 120)
 

@@ -1,4 +1,4 @@
-"""Reminders: messages to send on a schedule."""
+"""The pages of Reminders. A Reminder is a message that a schedule sends."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ class Autocomplete(AutocompleteSelect):
         return {**super().build_attrs(base_attrs, extra_attrs), "data-placeholder": self.empty}
 
     def optgroups(self, name: str, value: Any, attr: dict[str, Any] | None = None) -> Any:
-        """Looks up the rows of posted primary keys. Text that is no primary key is not looked up and gives an error."""
+        """Looks up only valid primary keys, because Django raises an error for any other text."""
         return super().optgroups(name, [key for key in value if not key or self._is_key(key)], attr)
 
     def _is_key(self, key: str) -> bool:

@@ -1,4 +1,4 @@
-"""Badges show a status by an icon, a word and a colour. Icon, word and colour each show the status alone."""
+"""Badges show a status by an icon, a word and a colour. Each of the three is enough to recognise the status."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from scheduling.handlers import UnknownHandler, find
 from scheduling.models import Attempt, Process
 from scheduling.models.labels import STATES as LABELS
 
-# SVG paths in an area of 12 x 12 units. The icons are no characters of a font, because a font may lack a
-# character or show an emoji instead.
+# SVG paths in an area of 12 x 12 units. Font characters are not used as icons, because a font may lack a character or
+# show an emoji instead.
 _PATHS = {
     "check": "M2.5 6.5 5 9l4.5-6",
     "cross": "M3 3l6 6M9 3l-6 6",
@@ -78,7 +78,7 @@ def state_badge(state: str, title: object = "") -> SafeString:
 
 
 def outcome_badge(outcome: str) -> SafeString:
-    """How an attempt ended."""
+    """The outcome of an attempt."""
     return badge(dict(Attempt.Outcome.choices).get(outcome, outcome), *OUTCOMES.get(outcome, UNKNOWN))
 
 

@@ -1,9 +1,9 @@
-"""Finds, for each of many instants, the first execution that was claimed at or after the instant.
+"""Finds the first execution that was claimed at or after an instant, for many instants at once.
 
 The column `executed_at` holds the time of the claim. The column has no index, because an index would slow down every
 claim. But a later claim gets a larger primary key, so the module searches by primary key. Each step reads a few rows of
 a range of keys, compares the claim times of these rows with the instant, and makes the range smaller. For the 168
-hours of a week, the search reads a few thousand rows, however many rows the table has.
+hours of a week, the search reads a few thousand rows in a table of any size.
 
 The result can be wrong by a few rows, because two producers may claim at the same time. An execution that is claimed at
 the end of an hour may then have a larger primary key than the first execution of the next hour.
@@ -21,7 +21,7 @@ KEYS_PER_QUERY = 800
 """The maximum number of keys in one query. Older versions of SQLite accept at most 999 parameters."""
 
 Bracket = tuple[int, int]
-"""A range of primary keys: its first key, and the number after its last key. The search ends with an empty range."""
+"""A range of primary keys: its first key, and the number after its last key. An empty range has the same key twice."""
 
 Seen = tuple[list[int], list[datetime]]
 """The primary keys of some rows, in ascending order, and the times when these rows were claimed."""
@@ -44,7 +44,7 @@ def first_keys(instants: Sequence[datetime], keys_per_query: int = KEYS_PER_QUER
 
 
 def _look(brackets: list[Bracket], keys_per_query: int) -> dict[Bracket, tuple[Seen, bool]]:
-    """Read some rows of each range of keys. The bool is True if the function read all rows of the range."""
+    """Read some rows of each range of keys. For each range, the bool says whether all its rows were read."""
     share = max(1, keys_per_query // len(brackets))
     looked: dict[Bracket, tuple[Seen, bool]] = {}
     for some in range(0, len(brackets), keys_per_query):
@@ -69,9 +69,9 @@ def _spread(bracket: Bracket, share: int) -> list[int]:
 
 
 def _next_rows(bracket: Bracket, limit: int) -> tuple[Seen, bool]:
-    """Read the first rows of a range of keys. The bool is True if the function read all rows of the range.
+    """Read the first rows of a range of keys. The bool says whether all rows of the range were read.
 
-    `_look` calls this function if none of the keys that `_look` tried has a row, because retention removed the rows.
+    `_look` calls this function if it tried some keys and found no rows, because retention has removed the rows.
     """
     rows = SchedulerExecution.objects.filter(pk__gte=bracket[0], pk__lt=bracket[1]).order_by("pk")
     found = list(rows.values_list("pk", "executed_at")[:limit])

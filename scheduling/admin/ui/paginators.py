@@ -47,7 +47,7 @@ class InboxPaginator(OncePaginator):
 class CappedPaginator(OncePaginator):
     """Counts at most `count_limit` rows. `capped` says whether there are more rows.
 
-    The database finds every page within this limit fast, whatever the table's size, because an index orders the list.
+    An index orders the list, so the database finds every page within this limit fast in a table of any size.
     """
 
     count_limit = 10_000

@@ -7,7 +7,7 @@ import unicodedata
 from scheduling.core.text import visible_text
 
 SEARCH_MAX_CHARS = 200
-"""Longer search terms are cut, because SQLite refuses a pattern of 50,000 bytes."""
+"""Longer search terms are cut, because SQLite refuses very long patterns (more than 50,000 bytes)."""
 
 
 def searched(term: str) -> str:
@@ -27,5 +27,5 @@ def is_storable(text: str) -> bool:
 
 
 def is_number(text: str, digits: int = 18) -> bool:
-    """Whether the text is a whole number of at most `digits` ASCII digits. A primary key can have 18 digits."""
+    """Whether the text is a whole number of at most `digits` ASCII digits. Every primary key column holds 18 digits."""
     return text.isascii() and text.isdecimal() and len(text) <= digits

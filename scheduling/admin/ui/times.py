@@ -42,7 +42,7 @@ def relative_time(instant: datetime, now: datetime | None = None) -> str:
 
 
 def _coarse(seconds: int) -> int:
-    """Round down: to whole minutes from two minutes on, and to whole days from ten days on."""
+    """The seconds, rounded down to whole minutes from two minutes on, and to whole days from ten days on."""
     for edge, unit in ((10 * 86_400, 86_400), (120, 60)):
         if seconds >= edge:
             return seconds // unit * unit
@@ -50,7 +50,7 @@ def _coarse(seconds: int) -> int:
 
 
 def format_instant(instant: datetime, zone: tzinfo = UTC) -> str:
-    """An instant as text, such as `2026-03-10 12:00:00 UTC`. The end is the zone's abbreviation at that instant."""
+    """An instant as text, such as `2026-03-10 12:00:00 UTC`. The text ends with the zone's abbreviation."""
     local = instant.astimezone(zone)
     return f"{local:%Y-%m-%d %H:%M:%S} {local.tzname()}"
 
