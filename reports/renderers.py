@@ -115,7 +115,7 @@ class JsonLinesRenderer(Renderer):
 
 
 RENDERERS: dict[str, type[Renderer]] = {"csv": CsvRenderer, "jsonl": JsonLinesRenderer}
-"""Maps each format name that a controller can use to a renderer."""
+"""The renderer of each format. The keys are the format names that a controller can use."""
 
 
 def renderer_for(format_: str, file: IO[bytes], columns: Sequence[str], byte_order_mark: bool) -> Renderer:

@@ -137,7 +137,7 @@ def configure(format_: str = "text", level: str = "INFO", stream: TextIO | None 
     """
     name = validate(format_, level)
     handler = logging.StreamHandler(stream)
-    # A process that `manage.py up` started writes to a pipe, and `up` prints the lines on its terminal. If `up` prints
+    # The child processes of `manage.py up` write to a pipe, and `up` prints their lines on its terminal. If `up` prints
     # colours, it sets CRON_LOG_COLOUR to 1 for the processes that it starts.
     wanted = handler.stream.isatty() or os.environ.get("CRON_LOG_COLOUR") == "1"
     colour = wanted and "NO_COLOR" not in os.environ

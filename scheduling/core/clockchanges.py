@@ -29,7 +29,7 @@ class Effect(Enum):
     TWICE = "twice"
     """An interval schedule runs in both passes of the repeated readings."""
     STEADY = "steady"
-    """An interval schedule that runs in every hour follows real time, so the change has no effect on it."""
+    """The clock change has no effect: an interval schedule that runs in every hour keeps its interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,7 +109,7 @@ def plan_cron(cron: Cron, tz: str, due_from: datetime, now: datetime, catch_up: 
     The due occurrences are ``due_from`` and all later ones up to and including ``now``. The latest occurrence runs if
     it is at most ``catch_up`` old. One ``Missed`` counts all occurrences that do not run. The plan's ``next_run_at`` is
     later than ``now``. If ``due_from`` is in the future, nothing is due, and ``next_run_at`` remains ``due_from``.
-    The function takes milliseconds, even after years of downtime. Raises ValueError for naive instants, and CronError
+    A call lasts only milliseconds, even after years of downtime. Raises ValueError for naive instants, and CronError
     or ZoneError for a schedule that cannot be evaluated.
     """
     due_from, now = require_aware(due_from), require_aware(now)

@@ -93,7 +93,7 @@ def link(address: str, label: object, *shapes: object, skipped: bool = False) ->
     """Shapes as a link. If the URL `address` is empty, the shapes are an image whose name is the label.
 
     Args:
-        skipped: whether the Tab key skips the link, because a link in the text leads to the same page.
+        skipped: whether the Tab key skips this link. Set it if a link in the text leads to the same page.
     """
     if not address:
         return element("g", element("title", label), *shapes, role="img", aria_label=label)

@@ -184,7 +184,7 @@ def judge_clock(before: float, theirs: float, after: float) -> Finding:
         after: this host's time after the query, in epoch seconds.
     """
     skew = theirs - (before + after) / 2
-    certain = max(0.0, abs(skew) - (after - before) / 2)  # without the part that a slow answer may have caused
+    certain = max(0.0, abs(skew) - (after - before) / 2)  # a slow answer may explain the rest
     seen = f"This host's clock is {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} the database's."
     advice = "Run a time service (chrony, systemd-timesyncd) on every host: occurrences and leases are dated by hosts."
     if certain > SKEW_FAIL_SECONDS:
