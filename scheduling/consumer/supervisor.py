@@ -21,7 +21,7 @@ from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.acknowledge import Answers
 from scheduling.consumer.due_retries import Rescue
-from scheduling.consumer.heartbeat import Heartbeat
+from scheduling.consumer.keepalive import KeepAlive
 from scheduling.consumer.output_store import mark_stored, store_each
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.consumer.running import Running
@@ -89,7 +89,7 @@ class Supervisor:
         self._failures = 0
         self._dismissed = False
         self._poll_seconds = POLL_SECONDS
-        self._heartbeat = Heartbeat(self._slots, conf.lease_seconds, queue)
+        self._keepalive = KeepAlive(self._slots, conf.lease_seconds, queue)
         self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
@@ -135,7 +135,7 @@ class Supervisor:
         self._slots.maintain(monotonic, self.draining)
         if monotonic >= self._back_off_until:
             try:
-                self._heartbeat.keep(monotonic, self.now(), self.started_total)
+                self._keepalive.keep(monotonic, self.now(), self.started_total)
                 self._follow_runs(monotonic)
                 self._settle_and_start(monotonic)
                 self._failures = 0
@@ -146,7 +146,7 @@ class Supervisor:
     def _select_timeout(self, monotonic: float) -> float:
         """How many seconds the next turn may wait for events."""
         slots = self._slots
-        times = [self._heartbeat.next_clock, monotonic + 1.0]
+        times = [self._keepalive.next_clock, monotonic + 1.0]
         if slots.over:
             times.append(monotonic)
         if slots.running:

@@ -1,4 +1,4 @@
-"""The heartbeat of a consumer. Each heartbeat updates the process row and renews the leases of the runs."""
+"""Tells the database that this consumer is alive: updates its process row and renews the leases of its runs."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from scheduling.models import Process
 from scheduling.processes import heartbeat
 
 
-class Heartbeat:
+class KeepAlive:
     """Sends this consumer's heartbeats, one every `heartbeat_seconds(lease_seconds)` seconds.
 
     Args:

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from scheduling.consumer.heartbeat import Heartbeat
+from scheduling.consumer.keepalive import KeepAlive
 from scheduling.core.lifecycle import silent_after
 from scheduling.models import Process
 from scheduling.processes.heartbeat import heartbeat_seconds
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def test_a_long_lease_does_not_make_a_process_look_silent(lease_seconds: int) -> None:
     seconds, silent = heartbeat_seconds(lease_seconds), silent_after(lease_seconds)
     slots: Any = SimpleNamespace(count=2, running=[], over=[])
-    heartbeat = Heartbeat(slots, lease_seconds, "main")
+    heartbeat = KeepAlive(slots, lease_seconds, "main")
     heartbeat.keep(100.0, NOON, runs=7)
     assert heartbeat.next_clock == 100.0 + seconds
     assert seconds * 3 <= min(lease_seconds, silent.total_seconds())
