@@ -71,7 +71,7 @@ def rate(handler: str, concurrency: int, runs: int) -> float:
 
 
 def claim_seconds(count: int) -> float:
-    """Measure how many seconds it takes to claim and publish `count` schedules that are due in the same minute."""
+    """Measure the seconds that one process needs to claim and publish `count` executions of the same minute."""
     from scheduling.broker import get_broker
     from scheduling.execution.claim import claim_due
     from scheduling.execution.publish import publish

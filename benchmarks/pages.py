@@ -3,8 +3,8 @@
 Start it with `python -m benchmarks.pages [--database URL] [--broker URL]`.
 
 A superuser requests each page `--repeat` times in one process. The time of a request includes the rendering of the
-answer. The table shows the median, the minimum and the maximum in milliseconds. With RabbitMQ, `--parked` messages are
-put into the failed queue. The pages must not change the number or the order of these messages.
+answer. The table shows the median, the minimum and the maximum in milliseconds. With RabbitMQ, the option `--parked`
+puts messages into the failed queue. The pages must not change the number or the order of these messages.
 """
 
 from __future__ import annotations

@@ -65,8 +65,8 @@ class ReportController:
         """The checked rows, as tuples in the order of `columns`.
 
         Raises:
-            ReportError: when `rows` returns None, or when a row does not fit the columns. The error's text names the
-                row's number (from 1) and the problem.
+            ReportError: when `rows` returns None, or when a row does not fit the columns. For a row, the error's text
+                contains the row's number, from 1.
         """
         rows: Iterable[Row] | None = self.rows(params, run)
         if rows is None:

@@ -16,7 +16,7 @@ ARGUMENT_LIMIT = 500
 ARGUMENTS_LIMIT = 50
 
 CODE_OPTIONS = ("--pythonpath", "--settings")
-"""Options of every command that set the place from which code is loaded. A stored row must not set this place."""
+"""Every command has these options. They set the place from which code is loaded, and a stored row must not set it."""
 
 
 def _refuse(code: str, text: str) -> PydanticCustomError:

@@ -137,7 +137,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
     """A queued execution. For every other state, there is a trait with the name of the state, such as `failed=True`.
 
     The columns of the target come from the scheduler. A failed execution has an error with its fingerprint;
-    `error_class` and `error_message` choose another error. It makes no attempts; use AttemptFactory.
+    `error_class` and `error_message` choose another error. To make attempts, use AttemptFactory.
     """
 
     class Meta:

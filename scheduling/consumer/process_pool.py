@@ -203,8 +203,8 @@ class ProcessPool:
         self._selector.register(read, selectors.EVENT_READ, lambda: self._if_known(child, self._on_output))
 
     def _if_known(self, child: Child, callback: Callable[[Child], None]) -> None:
-        # An earlier event of the same select() may have closed this child's files. Other files may have got the
-        # descriptor numbers since then.
+        # An earlier event of the same select() may have closed this child's files. Since then, other files may have
+        # got the same descriptor numbers.
         if child.number in self.all:
             callback(child)
 

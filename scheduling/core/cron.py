@@ -8,9 +8,9 @@ A *reading* is the local time that a clock shows, to the minute. When the clocks
 repeated. When the clocks go forward (a *gap*), some readings are skipped. A reading *matches* if the five fields of
 the expression match it.
 
-1. An interval job follows real time: it fires whenever a clock shows a reading that matches. For a repeated reading,
-   the job fires twice. For a skipped reading, the job does not fire. (cron(8) calls interval jobs "jobs which are
-   specified with wildcards".)
+1. An interval job fires whenever the clock shows a reading that matches. For a repeated reading, the job fires twice.
+   For a skipped reading, the job does not fire. (cron(8) calls interval jobs "jobs which are specified with
+   wildcards".)
 2. A fixed job fires once for each reading that matches. For a repeated reading, the job fires only the first time. For
    a skipped reading, the job fires at the first instant after the gap, however long the gap is. If several readings
    lead to the same instant, the job fires once.
@@ -23,7 +23,7 @@ an interval job, so it does not fire on a day that skips 02:00 to 02:59.
 
 The functions take aware instants and return instants in UTC. A naive instant raises ValueError. CronError means that
 the schedule does not fire within the next 50 years or before year 10000. For example, an interval job never fires if
-all its readings fall into gaps. All functions are pure and safe to call from several threads.
+gaps skip all readings that match. All functions are pure and safe to call from several threads.
 """
 
 from __future__ import annotations
@@ -101,8 +101,8 @@ def count_between(cron: Cron, tz: str, after: datetime, until: datetime) -> int:
     """The number of instants in (after, until] at which ``cron`` fires.
 
     Listing all instants would be slow. Far from a clock change, each reading is one instant, so the count is
-    days x hours x minutes. Just after a clock change, readings may be repeated or skipped. So the instants in that
-    time, which is as long as the clock change, are counted one by one.
+    days x hours x minutes. Just after a clock change, readings may be repeated or skipped. So for a period as long as
+    the clock change, the instants are counted one by one.
     Raises ValueError for naive arguments and ZoneError for an unknown zone.
     """
     info, after, until = zone(tz), require_aware(after), require_aware(until)

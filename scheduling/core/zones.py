@@ -25,7 +25,7 @@ class ZoneError(ValueError):
 
 @lru_cache(maxsize=1)
 def zone_names() -> frozenset[str]:
-    """Every zone that ``zone`` accepts."""
+    """The names of all zones that ``zone`` accepts."""
     return frozenset(available_timezones() - _NO_ZONES)
 
 

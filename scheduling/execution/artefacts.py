@@ -54,10 +54,13 @@ def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -
 
 
 def remove_with_executions(ids: Sequence[int]) -> None:
-    """Remove the artefacts of the executions in `ids`, which retention is about to remove. `ids` must not be empty.
+    """Remove the artefacts of the executions in `ids` before retention removes these executions.
 
     The function also removes leftovers: artefacts whose execution has already been removed. Retention removes
     executions in the order of their ids, so the function searches for leftovers only below the smallest id in `ids`.
+
+    Args:
+        ids: the ids of executions; at least one.
     """
     remove(Artefact.objects.of(ids))
     remove(Artefact.objects.leftovers(before=min(ids)))

@@ -40,7 +40,7 @@ def requeue_failed(
         seen: column values that the caller has read. If one of these columns has another value now, nothing changes.
 
     Returns:
-        Whether the row was moved. If it was, the caller must publish the execution, unless `at` is given.
+        Whether the row was moved. If the result is True and `at` is None, the caller must publish the execution.
     """
     columns = initial_columns(now, broker.embedded)
     columns.setdefault("published_at", None)

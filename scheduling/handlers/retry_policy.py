@@ -18,7 +18,7 @@ def inherited_policy(handler: Handler | None) -> RetryPolicy:
 def retry_policy(handler: Handler | None, scheduler: Scheduler | None) -> RetryPolicy:
     """The policy of a run.
 
-    Plain SQL may write a value that is out of bounds to a schedule. Then all retry values of the schedule are ignored.
+    If plain SQL has set a retry value of the schedule out of bounds, all retry values of the schedule are ignored.
     """
     inherited = inherited_policy(handler)
     try:

@@ -94,7 +94,7 @@ def sync_targets(using: str = DEFAULT_DB_ALIAS) -> int:
             for handler in handlers(type_)
             if handler.name not in known
         ]
-        # Two processes may do this at once. Then the unique name refuses the rows of the second process.
+        # Two processes may create the same rows at once. The names are unique, so the database ignores the second rows.
         rows.bulk_create(missing, ignore_conflicts=True)
         made += len(missing)
     return made

@@ -83,8 +83,9 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: 
     """Make one sync pass. Producers and the page of the failed inbox call this function.
 
     Args:
-        only_if_changed: skip the pass if the queue holds as many messages as the inbox has rows with a parked message.
-            The pass is not skipped if a row has waited longer than PARK_GRACE for its message to be parked.
+        only_if_changed: skip the pass if the number of messages in the queue equals the number of failed rows with a
+            parked message. The pass is not skipped if a row has waited longer than PARK_GRACE for its message to be
+            parked.
         seen: the two counts that an earlier pass returned as `standing`. With `only_if_changed`, the pass is also
             skipped if both counts are still the same.
 

@@ -67,9 +67,10 @@ class Artefact(models.Model):
     the artefacts of the attempt that succeeded are results: see `is_result` and `results()`.
     """
 
-    # The foreign key has no constraint in the database, because a constraint would have two effects. Each insert
-    # would lock the execution's row, and the consumer updates this row at the same time. Retention could not remove an
-    # execution while the file storage is unreachable. `remove_with_executions` and `leftovers` replace the constraint.
+    # The foreign key has no constraint in the database, because a constraint would have two disadvantages. First, each
+    # insert would lock the execution's row, and the consumer updates this row at the same time. Second, retention could
+    # not remove an execution while the file storage is unreachable. `remove_with_executions` and `leftovers` replace
+    # the constraint.
     execution = models.ForeignKey(
         "scheduling.SchedulerExecution",
         on_delete=models.CASCADE,

@@ -6,7 +6,7 @@ from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 CUT = "left out here"
-"""A part of the text of a NOTE line (see `Output`) that replaces missing output. Pages highlight such a line."""
+"""Each NOTE line (see `Output`) that stands for missing output contains this text. Pages highlight these lines."""
 
 
 class Output(models.Model):

@@ -1,4 +1,4 @@
-"""Reminder: a message that is sent when its schedule is due."""
+"""Reminder: a message to send when its schedule is due. The code that sends reminders is not written yet."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scheduling.core.text import visible_text
 
 
 class Reminder(models.Model):
-    """The subject, text and recipients of a message that a Scheduler sends."""
+    """The subject, text and recipients of a reminder."""
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     subject = models.CharField(_("subject"), max_length=200)

@@ -1,4 +1,7 @@
-"""Handles stop signals. The first signal asks the process to finish its work. The second asks it not to wait."""
+"""Handles stop signals.
+
+The first signal asks the process to finish its work and then to stop. The second signal asks it not to wait.
+"""
 
 from __future__ import annotations
 

@@ -18,8 +18,8 @@ SUSPECTS_LIMIT = 5_000
 """The maximum number of rows of one queue that one sweep suspects to have lost their message."""
 
 SUSPECT_AFTER = timedelta(seconds=6)
-"""A row is suspected only if its `wake_at` is at least this long ago. The message of a younger row may just have
-reached a consumer."""
+"""A row is suspected only if its `wake_at` is longer ago than this. If `wake_at` is more recent, the message may just
+have reached a consumer."""
 
 
 class LostMessages:

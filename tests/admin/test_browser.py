@@ -30,7 +30,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 
 def test_the_browser_reports_a_violation_of_the_policy(browser: Browser, site: str) -> None:
-    """The other tests in this file rely on the browser, which must report each violation of the policy."""
+    """The other tests in this file need these reports to notice a violation."""
     said: list[str] = []
     context = browser.new_context(base_url=site)
     page = context.new_page()

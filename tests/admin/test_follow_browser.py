@@ -1,4 +1,7 @@
-"""Browser tests: the page of an execution shows new output without a reload, and does not move the lines being read."""
+"""Browser tests: the page of an execution shows new output without a reload.
+
+While a user reads earlier lines, new output does not scroll the log.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests start `run_worker` as a process. It records the outcome of each run and goes on with the next execution."""
+"""The tests start `run_worker`. The command records the outcome of each run and then starts the next execution."""
 
 from __future__ import annotations
 

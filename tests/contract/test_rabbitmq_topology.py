@@ -96,7 +96,7 @@ def test_a_queue_with_other_arguments_has_an_error_message(server: Server) -> No
 def test_original_declarations_agree_with_ours(rabbit: Rabbit, server: Server) -> None:
     """A worker of the original contract and our consumer can use the same queues at the same time.
 
-    Both declare the queues. RabbitMQ would refuse the second declaration if its arguments differed from the first.
+    Both declare the queues. RabbitMQ would refuse the second declaration if the arguments were different.
     """
     rabbit()
     channel = server.channel

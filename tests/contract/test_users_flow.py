@@ -33,7 +33,7 @@ SECONDS = [DELAY_MS * factor // 1000 for factor in (1, 2, 4)]
 
 @pytest.fixture
 def recorder(server: Server) -> Iterator[DeliveryRecorder]:
-    """Provide a proxy between the consumer and the broker. It records how long messages have waited."""
+    """Provide a proxy between the consumer and the broker. The proxy records the waits of messages in wait queues."""
     recorder = DeliveryRecorder(*server.address)
     yield recorder
     recorder.close()

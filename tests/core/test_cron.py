@@ -208,12 +208,12 @@ def test_five_years_of_every_minute() -> None:
     cron, after, until = parse("* * * * *"), utc("2021-01-01T00:00:30"), utc("2026-01-01T00:00:30")
     minutes = (until - after) // MINUTE
 
-    # An interval schedule follows real time, so clock changes do not change the number of runs.
+    # This interval schedule runs once in each minute that passes, so clock changes do not change the number of runs.
     assert count_between(cron, "UTC", after, until) == minutes
     assert count_between(cron, NEW_YORK, after, until) == minutes
     assert count_between(cron, LORD_HOWE, after, until) == minutes
-    # Each of the five folds repeats 60 minutes, and a fixed schedule does not run again in these minutes. A gap costs
-    # no run, because a gap takes no real time.
+    # Each of the five folds repeats 60 minutes, and a fixed schedule does not run again in these minutes. A gap removes
+    # no run, because no time passes while the clock jumps forward.
     assert count_between(parse("0-59 0-23 * * *"), NEW_YORK, after, until) == minutes - 5 * 60
     assert last_between(cron, NEW_YORK, after, until) == utc("2026-01-01T00:00")
 

@@ -1,4 +1,4 @@
-"""If the canary fails, a replay republishes no other execution. If it succeeds, each execution is republished once."""
+"""If the canary fails, the replay republishes no other execution. Otherwise it republishes each execution once."""
 
 from __future__ import annotations
 

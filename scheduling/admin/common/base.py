@@ -1,4 +1,4 @@
-"""The base class for pages of rows. It makes texts safe to show, and adds the edits to the history page."""
+"""The base class of admin pages that show rows. It makes texts safe to show, and adds the edits to the history page."""
 
 from __future__ import annotations
 

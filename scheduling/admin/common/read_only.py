@@ -17,7 +17,7 @@ class ReadOnly(SafePages):
     actions: Any = ()
     ordering = ("-id",)
     list_per_page = 50
-    # A table may have millions of rows, so the total count beside a filtered list and the facets would be slow.
+    # In a table with millions of rows, the facets and the total count beside a filtered list would be slow.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
 

@@ -11,7 +11,7 @@ from scheduling.monitoring.findings.areas import problems
 from scheduling.monitoring.findings.finding import Finding, Level
 
 ICONS = {"queued": "clock", "claimed": "clock", "failing": "cross"}
-"""Maps the check that made a finding to an icon. The findings of all other checks get the warning sign."""
+"""Maps a check to the icon of its findings. The findings of all other checks get the warning sign."""
 
 LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "producers": ("process", {}),
@@ -36,7 +36,7 @@ def attention(viewer: Viewer) -> dict[str, Any]:
 
 
 def _shown(finding: Finding, viewer: Viewer) -> dict[str, Any]:
-    """The template's values for one finding. A row that is a schedule links to its page. Other rows link to a list."""
+    """The template's values for one finding. Rows of schedules link to their pages. Other rows link to a list."""
     model, filters = LISTS.get(finding.check, ("scheduler", {}))
     address = viewer.list_of(model, **filters)
     rows = [(viewer.scheduler(row.pk) or address, row.name, row.about) for row in finding.rows]

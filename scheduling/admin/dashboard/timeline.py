@@ -21,7 +21,7 @@ from scheduling.models.scheduler import TARGETS
 
 SPAN = timedelta(minutes=60)
 SHOWN_DOTS = 200
-"""At most this many occurrences are computed and drawn, so the cost has a limit with any number of schedules."""
+"""At most this many occurrences are computed and drawn. The limit keeps the page fast with any number of schedules."""
 SOONEST = 6
 
 WIDTH, LEFT, RIGHT, STEP, RADIUS, STACK = 620, 12, 12, 8, 3.4, 14

@@ -26,7 +26,7 @@ def message_panel(
     """The message of the next attempt, or of the last attempt if no attempt follows.
 
     The keys of the result are `body`, `headers`, and `about` with sentences about the message. The result is None for
-    a skipped occurrence, which has no message, and for a message that cannot be read.
+    a skipped occurrence, because it has no message. It is also None for a message that cannot be read.
 
     Args:
         attempts: the attempts that have ended, the oldest first.

@@ -54,7 +54,7 @@ class ErrorClassFilter(CommonValueFilter):
 class FingerprintFilter(ColumnFilter):
     """Filters by error group. The filter is shown only while a group is chosen, and offers only this group.
 
-    Operators choose a group in the view by error group.
+    Operators choose a group on the inbox page that lists the error groups.
     """
 
     title, parameter_name = _("error group"), "fingerprint"

@@ -18,7 +18,7 @@ from scheduling.admin.params.json_field import PrettyJSONField, PrettyJSONWidget
 from scheduling.admin.ui.text import is_storable
 
 ABSENT: Any = object()
-"""Means that no value is given. None does not mean this, because None is the JSON value null."""
+"""Stands for a missing value. None cannot stand for a missing value, because None is the JSON value null."""
 
 LONGEST_TEXT = 100_000
 _SHAPES = {"date": re.compile(r"\d{4}-\d\d-\d\d"), "time": re.compile(r"\d\d:\d\d(:\d\d)?")}
@@ -71,7 +71,7 @@ class Slot:
     bounds: Mapping[str, Any] = field(default_factory=dict)
 
     def suited(self, value: Any) -> Slot:
-        """This description if its kind of input can show the value unchanged, else a copy with another kind."""
+        """This slot if an input of its kind can show the value unchanged, otherwise a copy with another kind."""
         if isinstance(value, str):
             if self.kind in _SHAPES and not _SHAPES[self.kind].fullmatch(value):
                 return replace(self, kind="text")

@@ -19,7 +19,7 @@ NAME = "params"
 """The posted name of the box. The posted names of all other fields begin with this name."""
 
 BASE = f"{NAME}.was"
-"""The name of a hidden field, which holds the text that the box was rendered with."""
+"""The name of a hidden field. The field holds the text with which the box was rendered."""
 
 BOTH_EDITED = gettext_lazy(
     "Both the inputs and this text were edited. Send the form again to use this text, or empty it to use the inputs."
@@ -50,7 +50,7 @@ class Inputs(forms.Form):
 
     @property
     def edited(self) -> bool:
-        """Whether the posted values differ from the values that the page was rendered with."""
+        """Whether the posted values differ from the values with which the page was rendered."""
         return PrettyJSONField().has_changed(self.values, self.read())
 
     def read_for(self, names: Container[str]) -> dict[str, Any]:

@@ -57,7 +57,7 @@ class SchedulerForm(forms.ModelForm):
         self.former_code = handler_of(row)
         if row.date_time is not None:
             self.initial["date_time"] = wall(row)
-        # The form of a user who may only view has no fields.
+        # A user who may only view gets a form without fields.
         if "schedule" in self.fields:
             self._dress(row)
 
@@ -119,8 +119,8 @@ class SchedulerForm(forms.ModelForm):
         if not {"params", *TARGETS} & set(self.errors):
             self._check_params(row)
         if not {*RETRY_COLUMNS, *TARGETS} & set(self.errors):
-            # The model has checked only the row's own retry values. A run combines them with the target's policy, so
-            # the form checks this combination, too.
+            # The model has checked only the row's own retry values. A run combines these values with the target's
+            # policy, so the form checks this combination, too.
             for name, error in row.retry_errors(inherited_policy(handler_of(row))).items():
                 self.add_error(name, error)
 
@@ -130,8 +130,8 @@ class SchedulerForm(forms.ModelForm):
         if widget.form.handler is handler_of(row):
             mark_checked(row)
         elif found := params_problem(row):
-            # The target's field accepts a primary key with a space, such as " 5". `params_form` does not, so its form
-            # has no handler, and the parameters must be checked here.
+            # The target's field accepts a primary key with a space, such as " 5". `params_form` does not accept this
+            # key, so its form has no handler. Therefore the parameters are checked here.
             self.add_error("params", ValidationError(found, code="params"))
 
 
@@ -170,5 +170,5 @@ def params_problem(scheduler: Scheduler) -> str:
         return gettext("The target's own parameters are not a JSON object; mend them first.")
     if not isinstance(scheduler.params, dict):
         return gettext("Parameters are a JSON object.")
-    # The text quotes names of unknown parameters, which may hold any characters.
+    # The text quotes the names of unknown parameters. These names may contain any characters.
     return visible_text(params_error(scheduler), 1_000)

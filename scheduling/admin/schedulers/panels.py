@@ -17,7 +17,7 @@ NEXT_RUNS = 10
 
 
 def upcoming_runs(scheduler: Scheduler, now: datetime, count: int = NEXT_RUNS) -> list[datetime]:
-    """At most `count` next occurrences, in UTC.
+    """The next occurrences in UTC, at most `count`.
 
     Raises:
         CronError, ZoneError: the schedule or its zone is invalid. The message is a sentence for the user.

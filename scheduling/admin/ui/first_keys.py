@@ -71,7 +71,7 @@ def _spread(bracket: Bracket, share: int) -> list[int]:
 def _next_rows(bracket: Bracket, limit: int) -> tuple[Seen, bool]:
     """Read the first rows of a range of keys. The bool says whether all rows of the range were read.
 
-    `_look` calls this function if it tried some keys and found no rows, because retention has removed the rows.
+    `_look` calls this function if retention has removed the rows of all keys that `_look` tried.
     """
     rows = SchedulerExecution.objects.filter(pk__gte=bracket[0], pk__lt=bracket[1]).order_by("pk")
     found = list(rows.values_list("pk", "executed_at")[:limit])

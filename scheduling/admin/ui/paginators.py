@@ -47,7 +47,7 @@ class InboxPaginator(OncePaginator):
 class CappedPaginator(OncePaginator):
     """Counts at most `count_limit` rows. `capped` says whether there are more rows.
 
-    An index orders the list, so the database finds every page within this limit fast in a table of any size.
+    An index orders the list, so the database finds every page within this limit quickly, even in a large table.
     """
 
     count_limit = 10_000

@@ -120,7 +120,7 @@ class Client:
         self.loop.call(ask)
 
     def close(self) -> None:
-        """Disconnect. RabbitMQ then delivers the unanswered messages to other consumers."""
+        """Disconnect. RabbitMQ then delivers the unacknowledged messages to other consumers."""
         connections = (self._publishing, self._consuming)
 
         def question(answer: Future[None]) -> None:
@@ -134,7 +134,7 @@ class Client:
             else:
                 resolve(answer, None)
 
-        with suppress(BrokerUnavailable):  # without an answer, the end of the thread closes the sockets
+        with suppress(BrokerUnavailable):  # if no answer comes, the sockets close when the thread ends
             self.loop.ask(question, self.patience, "closing")
         self.loop.stop()
         self.subscription.close()
@@ -151,7 +151,7 @@ class Client:
 
         queues = () if self._asked else self._queues()
         if queues:
-            # Declare the queues before publishing, because a new quorum queue is not safe immediately.
+            # Declare the queues before publishing, because a new quorum queue does not store messages safely at first.
             Declaration(self.loop, connection, self.topology, queues, declared, self.patience)
         else:
             declared(None, {})

@@ -173,9 +173,9 @@ def rung_for(delay_ms: int, rungs: Iterable[int], spread: Callable[[], float] | 
     Args:
         delay_ms: the wanted delay.
         rungs: the delays, in seconds, of the existing wait queues.
-        spread: None rounds the delay up. For a delay that was drawn at random, a function that returns a random number
-            in [0, 1). The delay is then rounded up or down at random, so that the mean stays the same. Rounding all
-            such delays up would make many retries due at the same time.
+        spread: a function that returns a random number in [0, 1), or None. With None, the delay is rounded up. Pass a
+            function if the delay was drawn at random. The delay is then rounded up or down at random, and the mean
+            stays the same. If all random delays were rounded up, many retries would be due at the same time.
     """
     if delay_ms <= 0:
         return 0

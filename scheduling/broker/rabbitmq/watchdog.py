@@ -29,7 +29,7 @@ class Watchdog:
         self._subscription = subscription
         self._turns = 0
         self._doubted: int | None = None
-        """The value of `subscription.brought` at the last answer, if messages waited and none came; otherwise None."""
+        """`subscription.brought` at the broker's last answer. None if the queue was empty or a message arrived."""
         subscription.loop.later(self.look_seconds, self._look)
 
     def _look(self) -> None:

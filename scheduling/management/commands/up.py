@@ -23,7 +23,7 @@ from scheduling.management.log_prefix import Prefixer, wants_colour
 from scheduling.management.welcome import Welcome
 
 INTERRUPTED = 130
-"""The exit code after Ctrl-C during the start. It is the code that shells give to a command that Ctrl-C has ended."""
+"""The exit code after Ctrl-C during the start. Shells report the same code for any command that Ctrl-C has ended."""
 
 SECONDS_ABOVE_CONSUMER = 5
 """The foreman waits this many seconds longer than the grace time of the runs. In these seconds, a consumer gives back

@@ -22,7 +22,7 @@ class TokenParams(BaseModel):
 
 @report("tests.tokens", params=TokenParams)
 class Tokens(ReportController):
-    """Fails while the file `down` exists. It has no retry policy, so the policy of the settings applies."""
+    """Fails while the file `down` exists. The report has no retry policy, so the policy of the settings applies."""
 
     columns = ("user", "refreshed")
 
