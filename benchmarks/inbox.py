@@ -1,9 +1,9 @@
-"""Measures the failed inbox with a long history.
+"""Measures how fast the failed inbox is when the database holds many executions.
 
 Start it with `python -m benchmarks.inbox [--database URL] [--executions N] [--failed N]`.
 
-Django's test client requests each page in this process. The first request of each page is not timed. The table shows
-the median server time of the following `--repeat` requests. The last two lines show how long a replay of all failures
+Django's test client requests the pages, without a web server. The first request of each page is not timed. The table
+shows the median time of the following `--repeat` requests. The last two lines show how long a replay of all failures
 takes: the time to start the replay, and the time to send all its messages.
 """
 
@@ -52,7 +52,7 @@ def main() -> int:
 
 
 def groups_seconds(count: int = 5_000) -> float:
-    """Measure how many seconds the failed inbox takes to show `count` failures in three groups, by error."""
+    """Return how many seconds the failed inbox takes to show `count` failures, grouped by error into three groups."""
     clear()
     failures(count)
     client = visitor()
@@ -89,10 +89,10 @@ def history(count: int) -> None:
 def insert(count: int, columns: Callable[[int], dict[str, Any]]) -> None:
     """Create executions that are evenly spread over the last three weeks.
 
-    The executions belong to twenty schedules, and the schedules to four workers.
+    The executions belong to twenty schedules. The schedules run four workers.
 
     Args:
-        columns: takes the number of an execution and returns its further columns.
+        columns: takes the number of an execution, and returns the values of the remaining columns.
     """
     from django.utils import timezone as clock
 
@@ -123,7 +123,7 @@ def insert(count: int, columns: Callable[[int], dict[str, Any]]) -> None:
 
 
 def analyze() -> None:
-    """Update the statistics of the query planner, as a database in use does regularly."""
+    """Update the statistics of the query planner. A database in production does this regularly."""
     from django.db import connection
 
     table = "scheduling_schedulerexecution"

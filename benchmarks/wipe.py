@@ -1,4 +1,7 @@
-"""Deletes the RabbitMQ queues during a chaos trial, and prints how long waiting executions then took to start."""
+"""Deletes the RabbitMQ queues during a chaos trial (`benchmarks.chaos`), and measures the recovery.
+
+The result is the time from the deletion to the first and to the last start of the executions that waited.
+"""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ vars().update(EMAIL_CONFIG)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "cron@localhost")
 
 # --- scheduling ---------------------------------------------------------------------------
-# A CRON_ variable becomes a setting only if it is set. scheduling.conf has the defaults and bounds.
+# Only the CRON_ variables that are set become settings. scheduling.conf has the defaults and bounds.
 BROKER_URL = env.str("BROKER_URL", "database://")
 LOG_FORMAT = env.str("LOG_FORMAT", "text")
 LOG_LEVEL = env.str("LOG_LEVEL", "INFO")

@@ -39,7 +39,7 @@ class RunLogger(logging.LoggerAdapter[logging.Logger]):
     """A logger that adds context to every line. It also has the level SUCCESS, between INFO and WARN."""
 
     def success(self, message: object, *args: object, **kwargs: Any) -> None:
-        """Log a success, at the level SUCCESS."""
+        """Log a message at the level SUCCESS."""
         self.log(SUCCESS, message, *args, **kwargs)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:

@@ -1,4 +1,4 @@
-"""Count the calls of Python and C functions. Unlike a time, the count does not depend on the machine."""
+"""Count the calls of Python and C functions. Unlike a measured time, the count does not depend on the machine."""
 
 from __future__ import annotations
 

@@ -72,7 +72,10 @@ class SlowParams(BaseModel):
 
 @worker("demo.slow", params=SlowParams, retry=SOON, time_limit=900, title="Rebuild index (takes a minute)")
 def rebuild_index(params: SlowParams, run: Run) -> None:
-    """Writes a line each second. While it runs, watch its output and progress, or press Ctrl-C."""
+    """Writes a line each second.
+
+    Use this handler to watch the output and the progress of a run, or to see what Ctrl-C does during a run.
+    """
     for second in range(1, params.seconds + 1):
         time.sleep(1)
         run.progress(second, params.seconds, "parts")

@@ -23,7 +23,7 @@ class BrokerUnavailable(BrokerError):
 
 
 class BrokerRefused(BrokerUnavailable):
-    """The broker answers, but refuses our user, password, virtual host or permissions. An operator must fix them."""
+    """The broker refuses our user, password, virtual host or permissions. An operator must correct the settings."""
 
 
 class TopologyMismatch(BrokerError):
@@ -36,7 +36,7 @@ class FailedQueueBusy(BrokerError):
 
 @dataclass(frozen=True)
 class Delivery:
-    """A message that the broker has given to this process. The process must answer it.
+    """A message that the broker has given to this process. The process must answer the message.
 
     Args:
         tag: identifies the message when the transport answers the broker; None if the broker expects no answer.
@@ -99,7 +99,7 @@ class Broker(Protocol):
     """Whether the executions table itself is the queue: a row committed in state queued counts as published."""
 
     has_failed_queue: bool
-    """Whether the broker keeps failed messages in a queue of its own; only then may `failed_queue` be called."""
+    """Whether the broker keeps failed messages in a separate queue. If it does not, do not call `failed_queue`."""
 
     def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
         """Make sure that the queues exist.
@@ -117,7 +117,7 @@ class Broker(Protocol):
 
         Args:
             delay_ms: the wanted delay.
-            drawn: whether the wanted delay was drawn at random. Only then may the result be shorter than `delay_ms`.
+            drawn: whether the wanted delay was drawn at random. If so, the result may be shorter than `delay_ms`.
         """
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:

@@ -25,7 +25,7 @@ from scheduling.processes.set_aside import read
 
 READ_AHEAD = 32
 ISOLATE_SECONDS = 60.0
-"""How long reads use a savepoint after a row could not be read."""
+"""After a row could not be read, reads use a savepoint for this many seconds."""
 
 KEEP_SECONDS = 0.05
 """How long `take` may return rows that it has read ahead. If this time is short, two consumers rarely try to start the
@@ -78,8 +78,8 @@ class DatabaseBroker:
         """Lock and return the rows that have been due longest.
 
         If there is a backlog, `take` reads extra rows and returns them in the next calls, without locks. Another
-        consumer may have started such a row by then. The compare-and-set at the start then refuses the second start,
-        so one update is wasted. Reading ahead still saves time, because a query takes longer than ten updates.
+        consumer may have started such a row in the meantime. The compare-and-set then refuses to start the row again,
+        and one update is wasted. Reading ahead still saves time, because a query takes longer than ten updates.
         """
         if time.monotonic() > self._ahead_until:
             self._ahead.clear()
@@ -98,7 +98,7 @@ class DatabaseBroker:
 
         Raises:
             Exception: a row cannot be read, or the database has failed. After an unreadable row, all calls in the next
-                `ISOLATE_SECONDS` set unreadable rows to failed. These calls need a savepoint, other calls do not.
+                `ISOLATE_SECONDS` set unreadable rows to failed. Only these calls need a savepoint.
         """
         found: list[Due] = []
         for state in (State.RETRYING, State.QUEUED):

@@ -1,8 +1,8 @@
 """Records the state of a child process before its first run, and restores that state after each run.
 
 A child runs many handlers, one after the other. A change that one handler makes to the process must not affect the
-next handler. `ChildState.restore` undoes most kinds of changes. If any change remains, `restore` returns False, and the
-child is replaced.
+next handler. `ChildState.restore` undoes many kinds of changes. Then it compares the threads, the resource limits and
+the open descriptors with the recorded state. If they differ, `restore` returns False, and the child is replaced.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ class ChildState:
     def restore(self) -> bool:
         """Restore the process; returns whether the child can be used again.
 
-        The result is False if restoring failed or if a change remains.
+        The result is False if restoring failed, or if the threads, the resource limits or the open descriptors differ
+        from the snapshot.
         """
         try:
             self._restore_signals()  # first, because an alarm that the handler has set could end the process
@@ -177,7 +178,7 @@ def _identity(number: int) -> Identity | None:
 
 
 def _descriptors() -> dict[int, Identity]:
-    """The open descriptors by number. The descriptor that `listdir` itself used is closed by now and left out."""
+    """The open descriptors by number. The descriptor that `listdir` itself used is closed already, and is left out."""
     identities = {number: _identity(number) for number in map(int, os.listdir(_DESCRIPTORS))}
     return {number: found for number, found in identities.items() if found is not None}
 
@@ -215,7 +216,7 @@ def _restore_connection(connection: BaseDatabaseWrapper) -> None:
 
 
 def _of_connections() -> set[Any]:
-    """The descriptor numbers of all open database connections; for SQLite, the identities of the files instead."""
+    """The descriptor numbers of all open database connections; for SQLite, the `Identity` of each database file."""
     found: set[Any] = set()
     for connection in connections.all(initialized_only=True):
         if connection.connection is None:

@@ -1,9 +1,9 @@
 """Turns the bytes that a run prints into lines that begin with a time. The stored text has a size limit.
 
-The first half of the limit is for the beginning of the output, which is stored while the run prints. The second half is
-for the end of the output, which is stored when the attempt ends. One line marks the place where the first half is full.
-Another line, between the halves, says how much output was left out. To save memory, the end of the output is kept as
-raw bytes and formatted only when the attempt ends.
+The beginning of the output is stored while the run prints, until it fills the first half of the limit. The end of the
+output is stored when the attempt ends, and may fill the second half. One line marks the place where the first half is
+full. Another line, between the halves, says how much output was left out. To save memory, the end of the output is kept
+as raw bytes and formatted only when the attempt ends.
 """
 
 from __future__ import annotations

@@ -34,9 +34,9 @@ def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetim
 
     The type, the target and the params of the run always come from the row.
 
-    A message may still name the attempt that failed. It was nacked because the broker did not confirm the retry, or it
-    was rejected in the immediate queue. Such a message starts the next attempt if the row's retry is due or if the row
-    waits to be published.
+    A message may still name the attempt that failed. Such a message was nacked because the broker did not confirm the
+    retry, or it was rejected in the immediate queue. It starts the next attempt if the row's retry is due or if the
+    row waits to be published.
     """
     message = delivery.message
     assert message.execution_id is not None  # noqa: S101 - foreign messages get a row first
@@ -48,7 +48,7 @@ def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetim
     row: Any = rows.values_list("state", "wake_at", *MESSAGE_COLUMNS, named=True).first()
     if problem := foreign(message, row):
         return Arrival(delivery, started=False, foreign=problem)
-    # Copies end here. The row may change after this check, so the compare-and-set in `start` makes the final decision.
+    # A copy starts nothing. The row may change after this check, so the compare-and-set in `start` checks it again.
     if not _asks_for_next(message, row, now):
         return Arrival(delivery, started=False)
     own = message_of(row)

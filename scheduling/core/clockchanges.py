@@ -1,7 +1,7 @@
 """What a clock change does to a schedule: which readings the change skips or repeats, and which runs it affects.
 
 A reading is a wall-clock time that matches the schedule. If a reading is repeated, the clock shows it in a first and in
-a second pass. The module ``cron`` contains the rule for clock changes; this module shows people the effects.
+a second pass. The module ``cron`` contains the rule for clock changes. This module describes the effects to users.
 """
 
 from __future__ import annotations

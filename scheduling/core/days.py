@@ -2,8 +2,8 @@
 
 The library croniter finds the dates: it knows month lengths, leap years, ``L``, ``d#k`` and the day rule. croniter is
 not used for times of day, because with zone-aware datetimes croniter fires fixed jobs twice in a repeated hour.
-Therefore croniter gets only naive midnights. croniter also gets only spellings that croniter and Debian's cron read
-alike.
+Therefore croniter gets only naive midnights. It also gets only spellings that croniter and Debian's cron interpret in
+the same way.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ def format_days(
 
     ``day`` and ``weekday`` are fields as written. The other arguments are attributes of ``dialect.Cron``. Values
     are listed one by one, because croniter reads ``a-a`` as the whole field. A field that allows all values becomes
-    ``*``, because croniter treats a full list as a restriction. ``*/n`` stays, because the day rule depends on its
-    star.
+    ``*``, because croniter treats a full list as a restriction. ``*/n`` is not changed, because the day rule depends
+    on the star.
     """
     month = "*" if len(months) == 12 else _list(months)
     if nth:

@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 from scheduling.core.lifecycle import State
 
 LATE = timedelta(minutes=1)
-"""How late the next execution of a replay may be. If it is later, the planned times are moved so that they start now.
-Otherwise the replay would send all late executions at once."""
+"""How late the next execution of a replay may be. If the delay is longer, the remaining executions are planned again,
+starting now. Otherwise the replay would send all late executions at once."""
 
 
 @dataclass(frozen=True)

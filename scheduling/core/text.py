@@ -14,8 +14,9 @@ _HIDDEN = re.compile(
 def clean(text: str, limit: int) -> str:
     """The text in a form that every database can store, cut to `limit` characters.
 
-    PostgreSQL refuses NUL, and UTF-8 cannot encode lone surrogates, so both are replaced. If the text is too long, a
-    notice replaces its middle. The end is kept, because the text of an error often ends with the cause.
+    NUL characters are replaced, because PostgreSQL refuses them. Lone surrogates are replaced, because UTF-8 cannot
+    encode them. If the text is too long, a notice replaces its middle. The end is kept, because the text of an error
+    often ends with the cause.
     """
     text = text.replace("\x00", "\ufffd").encode("utf-8", "replace").decode("utf-8")
     if len(text) <= limit:
@@ -35,7 +36,7 @@ def visible_text(text: object, limit: int | None = None) -> str:
     if limit is not None and len(plain) > limit:
         plain = plain[: max(limit - 1, 0)] + "…"
     plain = _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), plain)
-    # UTF-8 cannot encode lone surrogates, so they are replaced.
+    # Lone surrogates are replaced, because UTF-8 cannot encode them.
     return plain.encode("utf-8", "replace").decode("utf-8")
 
 

@@ -34,7 +34,7 @@ TRACEBACK_LIMIT = 64_000
 
 @dataclass(frozen=True)
 class Settled:
-    """The result of settling an attempt. `state` is None if this process was fenced off."""
+    """The result of settling an attempt. `state` is None if this process was fenced off or the row is gone."""
 
     ended: Ended
     outcome: Outcome

@@ -123,8 +123,8 @@ def settle(ended: Ended, following: Next, entry: Entry, now: datetime, lease_bef
             settle an attempt whose lease has just been renewed.
 
     Returns:
-        Whether the attempt was settled. If not, another process has settled or taken over the attempt, or the lease was
-        renewed, and nothing was written.
+        Whether the attempt was settled. If not, nothing was written: another process has settled or taken over the
+        attempt, or the lease was renewed.
 
     Raises:
         ValueError: a running execution may not move to the state of `following`.

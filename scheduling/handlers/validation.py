@@ -17,7 +17,7 @@ from scheduling.models import Scheduler
 def params_error(scheduler: Scheduler) -> str:
     """The reason why the schedule's params do not fit the params model of its handler; empty if they fit.
 
-    If the handler is not registered in this process, the params are accepted, because a rolling deploy may bring the
+    If the handler is not registered in this process, the params are accepted, because a rolling deployment may add the
     handler later.
     """
     return run_params_error(scheduler.target_type, scheduler.target, scheduler.params)

@@ -68,7 +68,7 @@ class Foreman:
         self._forced = False
 
     def run(self, watch: Watch | None = None) -> Exit:
-        """Run the children until a signal asks to stop. Returns when all children have ended.
+        """Run the children until a stop signal arrives. Returns when all children have ended.
 
         Call this method in the main thread, because only the main thread receives signals.
 
@@ -91,7 +91,7 @@ class Foreman:
                         next_watch = time.monotonic() + _TURN_SECONDS
                         watch = watch if watch() else None
             finally:
-                self._kill()  # children are left here only after an error
+                self._kill()  # after an error, some children may still run
         return Exit.FORCED if self._forced else Exit.CLEAN
 
     def all_running(self) -> bool:

@@ -2,8 +2,8 @@
 
 A foreman that is killed with SIGKILL cannot stop its children. (The kernel sends this signal when memory runs out, for
 example.) So the foreman writes to a pipe, and the reaper reads from the pipe. The foreman writes the line `+pid` when a
-child's session begins, and the line `-pid` when the session has ended. If the foreman dies in any way, the kernel
-closes the pipe. Then the reaper ends all sessions that have begun and not ended.
+child's session begins, and the line `-pid` when the session has ended. When the foreman dies for any reason, the kernel
+closes the pipe. Then the reaper ends all sessions that have begun and have not ended.
 
 Two other common ways to end the children of a dead foreman are not enough:
 
@@ -95,7 +95,7 @@ def _members(session: int) -> list[int]:
 
 
 def read_sessions(lines: Iterable[str]) -> set[int]:
-    """Read lines `+pid` and `-pid` until the input ends. Returns the sessions that have begun and not ended."""
+    """Read lines `+pid` and `-pid` until the input ends. Returns the sessions that have begun and have not ended."""
     sessions: set[int] = set()
     for line in lines:
         pid = int(line[1:])

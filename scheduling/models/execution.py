@@ -1,4 +1,4 @@
-"""SchedulerExecution: the row that follows one occurrence to its end."""
+"""SchedulerExecution: the row that records one occurrence, from its claim to its end."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ class ExecutionQuerySet(models.QuerySet["SchedulerExecution"]):
         """Move the rows that are in one of the states `origins` to the state `to`, and set further columns.
 
         Returns:
-            How many rows moved. Each move is a compare-and-set, so a row that has left `origins` meanwhile does not
-            move.
+            How many rows were moved. Each move is a compare-and-set, so a row that is no longer in one of `origins` is
+            not moved.
 
         Raises:
             ValueError: `core.lifecycle.MOVES` does not allow the move.

@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 EVERY_RULE = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa"]}
 COLOUR_RULES = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
-"""The rules whose answer depends on the colours. The other rules need no second look in dark colours."""
+"""The rules whose result depends on the colours. In dark colours, only these rules are checked."""
 
 LOOKS = [("light", 1280), ("light", 420), ("dark", 420), ("dark", 1280)]
 
@@ -52,14 +52,15 @@ SERIOUS_FAULTS = """async rules => (await axe.run({runOnly: rules, resultTypes: 
     .filter(fault => ["serious", "critical"].includes(fault.impact))
     .flatMap(fault => fault.nodes.map(
         node => [fault.id, node.target.join(" "), node.html, node.failureSummary || ""]))"""
-"""JavaScript that runs axe-core and returns the rule, the element, its HTML and a summary of each serious fault."""
+"""JavaScript that runs axe-core. For each serious fault, it returns the rule, the element, the element's HTML and a
+summary."""
 
 NO_TRANSITIONS = "*, *::before, *::after { transition: none !important }"
-"""A style. Without it, axe-core could measure a colour during its transition."""
+"""CSS that switches transitions off. Otherwise axe-core could measure a colour in the middle of a transition."""
 
 COLOUR_ALONE = """() => [...document.querySelectorAll(".sch-chip")]
     .filter(chip => !chip.querySelector("svg") || !chip.textContent.trim()).map(chip => chip.outerHTML)"""
-"""JavaScript that finds chips without an icon or without a word."""
+"""JavaScript that finds chips without an icon or without text."""
 
 FRAGMENTS = ("part", "preview", "params", "follow", "output", "download")
 """An address whose name ends with one of these words returns a file or only a part of a page."""

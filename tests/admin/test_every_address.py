@@ -1,7 +1,7 @@
-"""Test the permissions of every address. A user who has no button for a change cannot make the change by a POST.
+"""Test the permissions of every address. A user without the button for a change cannot make the change by a POST.
 
-The tests find the addresses in the URLconf and the buttons on the pages, so they include each new address and button.
-A button that changes something must be listed in CHANGES.
+The tests find the addresses in the URLconf and the buttons on the pages. So each new address and each new button is
+tested too. A button that changes something must be listed in CHANGES.
 """
 
 from __future__ import annotations
@@ -106,7 +106,7 @@ def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[
 
 
 def member(role: str) -> Client:
-    """Return a client of a user who is in this role's group only."""
+    """Return a test client. Its user is a member of this role's group only."""
     list(make_groups())
     user: User = UserFactory(username=role)
     user.groups.add(Group.objects.get(name=role))

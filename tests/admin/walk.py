@@ -134,7 +134,7 @@ def _posts(path: str, page: str, typed: Mapping[str, Any]) -> Iterator[Post]:
 
 
 def _choices(controls: Sequence[Tag], pressed: str) -> Iterator[dict[str, Any]]:
-    """Yield the form data that selects an action, once for each action. Without a choice of actions, yield {} once."""
+    """Yield the form data that selects an action, once for each action of a list. Without actions, yield {} once."""
     select = next((field for field in controls if field.name == "select" and field.get("name") == "action"), None)
     if select is None or pressed == "action":
         yield {}

@@ -1,4 +1,4 @@
-"""The consumer watches a child's output pipe until the pipe is closed, and ignores a false answer from a child."""
+"""The consumer watches a child's output pipe until the pipe is closed. It ignores an answer for another attempt."""
 
 from __future__ import annotations
 
@@ -34,7 +34,10 @@ class FakeChild:
         self.selector.register(read, selectors.EVENT_READ, lambda: self.slots._on_output(self.child))
 
     def round(self, *, drained_first: bool = False) -> int:
-        """Handle the events that are ready, and return their number. `drained_first` empties the output pipe before."""
+        """Handle the events that are ready, and return their number.
+
+        If `drained_first` is true, the output pipe is emptied before its event is handled.
+        """
         events = self.selector.select(0)
         if drained_first:
             while self.child.read_output():

@@ -25,8 +25,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 PRODUCER, CONSUMER, CHILD = "run_scheduler", "run_worker", "child"
 
-# Each case: place of the kill (PLACES in tests/apps/killer), killed process, handler, outcomes of the attempts, and
-# number of starts that the handler recorded.
+# Each case names the place of the kill (a key of PLACES in tests/apps/killer), the process that is killed and the
+# handler. Then come the expected outcomes of the attempts, and how many starts the handler must have recorded.
 BOTH = [
     ("rows inserted", PRODUCER, "tests.mark", ["succeeded"], 1),
     ("claim committed", PRODUCER, "tests.mark", ["succeeded"], 1),

@@ -1,4 +1,4 @@
-"""The failed queue and the failed inbox show the same failures. A failure leaves them only after an operator acts."""
+"""The failed queue and the failed inbox contain the same failures. Each failure stays until an operator acts."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def original_body(**fields: object) -> bytes:
-    """Return the bytes of a parked message of the original contract. It contains no execution id."""
+    """Return the bytes of a parked message of the original contract. Such a message contains no execution id."""
     worker = Worker.objects.get(name="tests.noop")
     task = {"type": "worker", "id": worker.pk, "scheduler_id": 16, "params_scheduler": "{}"}
     end = {"failed_at": "2025-12-12T12:03:39.002Z", "failed_reason": "Connection timeout", "retry_count": 3}
@@ -92,7 +92,7 @@ def test_a_failure_that_could_not_be_parked_is_parked_later(rabbit: Rabbit, serv
     broker._running().publisher.blocked = ""
     execution.refresh_from_db()
     assert (execution.state, execution.published_at) == ("failed", None)
-    assert sync(broker, clock.now()).parked == 0  # for some seconds, a sync leaves the parking to the consumer
+    assert sync(broker, clock.now()).parked == 0  # in the first 30 seconds, a sync does not park the message
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 1
     assert sync(broker, clock.now() + timedelta(seconds=31)).parked == 0
     ((_, raw),) = server.pull(server.topology.failed)
@@ -204,7 +204,7 @@ def test_a_copy_of_a_failed_message_does_not_run(rabbit: Rabbit, server: Server)
     broker = rabbit()
     execution = run_now(SchedulerFactory(rare=True), broker)
     (properties, raw) = server.pull(server.name("main"))[0]
-    desk = Desk(broker)  # an earlier consumer would have taken the message
+    desk = Desk(broker)  # created after the pull, because a consumer would have taken the message
     server.publish(raw, headers=properties.headers)
     desk.run(ERROR, NEVER)
     server.publish(raw, headers=properties.headers)

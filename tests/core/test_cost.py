@@ -1,6 +1,7 @@
-"""The number of steps for an expression is limited, because any text can come from a user or from plain SQL.
+"""The functions for cron expressions need a limited number of steps, even for a hostile expression.
 
-The limit grows only with the length of the expression.
+Any text can come from a user or from plain SQL. The limit grows only with the length of the expression. A step is one
+function call (`tests.steps`).
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from tests.steps import steps
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
 SEARCH = 60_000
-"""The maximum number of steps of a search. A usual search needs a tenth of this number.
+"""The maximum number of steps of a search for the next instant. A usual search needs a tenth of this number.
 
 A search for a date that never comes needs the most steps, because it looks at all months of fifty years.
 """
@@ -37,7 +38,7 @@ typed = st.text(st.sampled_from("0123456789*/-,#L \tabcdefmnorstuy()\u0660"), ma
 
 
 def next_of(expression: str) -> datetime:
-    """Return the first instant after NOW, as a producer computes it."""
+    """Return the first instant after NOW at which the expression fires."""
     return next_after(parse(expression), "Europe/Madrid", NOW)
 
 

@@ -37,7 +37,10 @@ SERVERS = os.environ.get("TEST_DATABASE_URLS", "mysql://root@127.0.0.1:3306/cron
 
 
 def server_url() -> str:
-    """Return the first MySQL URL of TEST_DATABASE_URLS, or else another server's URL. docker-compose.yml uses MySQL."""
+    """Return the first MySQL URL in TEST_DATABASE_URLS, because docker-compose.yml uses MySQL.
+
+    If there is no MySQL URL, return the URL of another database server.
+    """
     urls = [url for url in SERVERS if not url.startswith("sqlite")]
     found = sorted(urls, key=lambda url: not url.startswith("mysql"))
     if not found:

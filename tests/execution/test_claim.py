@@ -41,7 +41,10 @@ def test_a_schedule_that_is_not_due_is_not_claimed() -> None:
 
 
 def test_a_key_that_is_taken_is_not_claimed_again() -> None:
-    """After a restore, or if clocks disagree, a schedule can be due again. The unique key refuses the second claim."""
+    """A schedule can be due again for a time that was claimed already. The unique key refuses the second claim.
+
+    This happens after a backup was restored, or if the clocks of the producers differ.
+    """
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     other = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     claim_due(NOON, embedded=True)
@@ -152,7 +155,7 @@ def test_missed_occurrences_are_not_counted_twice(now_is_half_past_six: datetime
     before = recorded()
     stale.status = False
     stale.save()
-    due(row, NOON)  # as after a restore of a backup
+    due(row, NOON)  # the row has an old `next_run_at` again, for example because a backup was restored
     row.refresh_from_db()
     row.schedule = "5 * * * *"
     row.save()
@@ -228,7 +231,7 @@ def test_the_unique_key_alone_keeps_racing_claims_apart(times: int, monkeypatch:
 
 
 def test_new_execution_takes_queue_target_and_params_of_its_schedule_and_is_inserted_once() -> None:
-    """A second insert with the same key returns nothing, because the occurrence is already recorded."""
+    """A second insert with the same key returns an empty list, because the occurrence is already recorded."""
     now = clock.now()
     row = SchedulerFactory(stay_alive=True)
     columns = {"execution_key": "cron-1", "scheduled_at": now, "trigger": "cron", **skipped(now, "late", 2)}

@@ -1,4 +1,4 @@
-"""A run uses the retry policy of the schedule, else the policy of the handler, else the policy of the settings."""
+"""A run uses the handler's retry policy, or else the policy of the settings. The schedule may replace single values."""
 
 from __future__ import annotations
 

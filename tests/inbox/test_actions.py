@@ -1,4 +1,4 @@
-"""Promise 3 of README.md: an execution leaves the failed inbox only by an operator's action or a retention rule."""
+"""Promise 3 of README.md: an execution leaves the failed inbox only by an operator's action."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tests check the artefacts of an attempt: their files, their standing, their links and their deletion."""
+"""The tests check the artefacts of an attempt: their files, their `standing`, their links and their deletion."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filters of lists. No filter loads all its values from the database."""
+"""Filters of the admin's lists. No filter loads all its values from the database."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class WithinFilter(SpanFilter):
         """The executions that fell due within the span.
 
         An execution is never claimed before it is due. So a row that was claimed before the span also fell due before
-        the span. The query first leaves out such rows by their primary keys, because this is fast.
+        the span. The query first leaves out such rows by their primary keys, because a comparison of keys is fast.
         """
         since = self.since()
         if since is None:

@@ -1,4 +1,7 @@
-"""The part "Schedules". It shows each schedule's last 30 runs as bars, success rate, durations and next run."""
+"""The part "Schedules" of the dashboard.
+
+For each schedule, it shows bars for the last 30 runs, the success rate, the durations and the next run.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +28,8 @@ from scheduling.models.scheduler import TARGETS
 
 PER_PAGE = 50
 BUILT_IN = "run_command"
-"""The name of the Worker of the nightly cleanup. The schedule of this Worker does not count as a user's schedule,
-because `migrate` creates it."""
+"""The name of the Worker that runs the nightly cleanup. `migrate` creates the schedule of this Worker. Therefore this
+schedule does not count as a user's own schedule."""
 
 
 def schedules(viewer: Viewer) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The tiles: the most important numbers. Each tile links to the rows that it counts."""
+"""The tiles of the dashboard, with the most important numbers. Each tile links to the rows that it counts."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""The pages that change an execution's parameters before a rerun or republish.
-
-First comes a form, then a confirmation page.
-"""
+"""The pages that change an execution's parameters before a rerun or republish: a form, and then a confirmation page."""
 
 from __future__ import annotations
 

@@ -19,9 +19,9 @@ ENDED_BY_HAND = (State.CANCELLED.value, State.DISCARDED.value)
 def audit_entries(row: SchedulerExecution) -> list[tuple[str, dict[str, Any]]]:
     """The latest audit entries, the newest first. Each item is a pair: the time as HTML, and the entry as a dict.
 
-    Django's table of entries has no index on the object's id, so the query is slow. The query runs only if the
-    row shows that an operator acted: the execution is cancelled or discarded, or a republish has set `retry_base`. The
-    admin's history page of an execution always shows all audit entries of that execution.
+    Django's table of entries has no index on the object's id, so the query is slow. Therefore the query runs only if
+    the row shows that an operator acted: the execution is cancelled or discarded, or a republish has set `retry_base`.
+    The admin's history page of an execution always shows all audit entries of that execution.
     """
     if not row.retry_base and row.state not in ENDED_BY_HAND:
         return []

@@ -101,7 +101,7 @@ def target_link(row: SchedulerExecution, request: HttpRequest) -> SafeString | s
 
 
 def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
-    """Which buttons are shown. A button is shown if both the state and the user's permissions allow the act."""
+    """Which buttons are shown. A button is shown if both the state and the user's permissions allow its action."""
     user, failed = request.user, row.state == State.FAILED.value
     return {
         "cancel": row.state in CANCELLABLE and user.has_perm("scheduling.cancel_execution"),
@@ -115,7 +115,8 @@ def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
 def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change] | None:
     """How the execution's parameters differ from the schedule's present parameters.
 
-    The result is None if the schedule is deleted, or if one of the two values is not a JSON object.
+    The result is None if the schedule is deleted, or if the parameters of the execution or the schedule are not a JSON
+    object.
     """
     scheduler = row.scheduler
     if scheduler is None or not isinstance(scheduler.params, dict) or not isinstance(row.params, dict):
@@ -125,7 +126,7 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
 
 
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
-    """The template context for the state part of the page, which changes while the execution goes on."""
+    """The template context for the part of the page that changes while the execution goes on."""
     attempt = Wanted.of(request.GET).attempt
     ended = ended_attempts(row)
     steps, bar = timeline(row, ended[::-1], now)

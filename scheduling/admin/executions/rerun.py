@@ -1,6 +1,6 @@
-"""Rerun, the button "Run again": run an execution's schedule once more, with the execution's parameters.
+"""The pages for a rerun. A rerun runs an execution's schedule once more, with the execution's parameters.
 
-The operator can edit the parameters first.
+The button is "Run again". The operator can edit the parameters first.
 """
 
 from __future__ import annotations

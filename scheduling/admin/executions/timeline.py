@@ -1,6 +1,7 @@
 """Draws the timeline of an execution as a list and as a bar.
 
-The timeline shows when the execution was due, claimed and published, and then its attempts and waits.
+The timeline shows when the execution was due, claimed and published. It also shows each attempt, and how long the
+execution waited between the attempts.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from scheduling.core.text import visible_text
 from scheduling.models import Attempt, SchedulerExecution
 
 SHOWN_ATTEMPTS = 20
-"""The list shows at most this many attempts, the newest ones. The page's table of attempts shows more."""
+"""The list shows only the newest attempts, at most this many. The page's table of attempts shows more."""
 
 WIDTH, HEIGHT, LEAST = 720, 22, 4
 
@@ -160,7 +161,7 @@ def spans(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime) -
 def bar(found: Sequence[Span]) -> str:
     """The bar as SVG; empty if no time has passed.
 
-    The width of a part shows its share of the time. A very short part is made wide enough to be seen.
+    The width of a part shows the part's share of the total time. A very short part is made wide enough to be seen.
     """
     total = sum(span.seconds for span in found)
     if not found or total <= 0:

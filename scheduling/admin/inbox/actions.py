@@ -34,7 +34,7 @@ VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
 """These parameters of the list's URL decide how the list is shown, not which rows the list contains."""
 
 Do = Callable[[list[int], Broker], list[int]]
-"""A function that acts on rows. It gets their ids, and returns the ids of the rows that really left the inbox."""
+"""A function that acts on rows. It gets the ids of the rows, and returns the ids of the rows that left the inbox."""
 
 
 class InboxActions(InboxConfirmation):
@@ -48,7 +48,7 @@ class InboxActions(InboxConfirmation):
 
     @admin.action(permissions=["republish"], description=gettext_lazy("Republish selected: run them again"))
     def republish_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
-        """Ask for confirmation, then move each execution back to the queue with its retries at zero.
+        """Ask for confirmation, then move each execution back to the queue, with its number of retries set to zero.
 
         If the operator chose a canary, start a replay instead.
         """

@@ -30,7 +30,7 @@ class Answer:
             means only the ticked rows.
         at: when the confirmation page was made. Executions that failed later were not on the page, so the action
             does not change them.
-        count: the number of rows that the page showed; None if it showed no number.
+        count: the number of selected rows that the page stated; None if the page stated no number.
         same_query: whether the page was made with the filter and search in the request's URL.
     """
 
@@ -79,7 +79,7 @@ class InboxForm(forms.Form):
 
     Args:
         across: True if the operator means all rows that match; False if the operator means only the ticked rows.
-        count: the number of rows that the page shows.
+        count: the number of selected rows that the page states.
     """
 
     type_above = 100

@@ -1,4 +1,4 @@
-"""The view of the inbox by error group. It shows thousands of failures as a few groups."""
+"""The inbox's view by error group. It shows thousands of failures as a few groups."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ class Groups:
     shown_groups: ClassVar[int] = 100
     """The page shows at most this many groups, the largest first. A filter or the search finds the other groups."""
     newest_counted: ClassVar[int] = 10_000
-    """How many of the newest failures are counted.
+    """Only the newest failures are counted, at most this many.
 
     Failures are spread over a table of millions of rows, so the database reads about one disk page for each failure.
-    The limit bounds this cost. One query fetches the failures, and Python counts them, because several counting queries
-    would read the same disk pages several times.
+    The limit bounds this cost. One query fetches the failures, and Python counts them. Several counting queries would
+    read the same disk pages several times.
     """
 
 
@@ -77,7 +77,7 @@ def groups_of(changelist: ChangeList, now: datetime) -> Groups:
     ordered = sorted(causes.values(), key=lambda cause: (-cause.targets.total(), -cause.latest))
     found = ordered[: Groups.shown_groups]
     samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
-    capped = len(rows) > newest  # there are more failures than were counted
+    capped = len(rows) > newest  # not all failures were counted
     return Groups(
         [_group(changelist, cause, samples.get(cause.latest), capped, now) for cause in found],
         more=len(causes) - len(found),
@@ -94,7 +94,7 @@ def _group(
         fingerprint=cause.fingerprint,
         count=cause.targets.total(),
         capped=capped,
-        # The sample may have been deleted since the count.
+        # The sample may have been deleted after the first query.
         name=visible_text(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,
         message=first_line(sample.error_message) if sample is not None else "",
         first=time_with_relative(min(cause.ends, default=None), now),

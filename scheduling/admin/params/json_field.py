@@ -92,11 +92,11 @@ class PrettyJSONField(forms.JSONField):
         return "{}" if value in (None, {}) else pretty(value)
 
     def bound_data(self, data: Any, initial: Any) -> Any:
-        """Shows the posted text again unchanged, even if it is invalid."""
+        """Returns the posted text unchanged, so the form shows the text again even if it is invalid."""
         return initial if self.disabled else data
 
     def has_changed(self, initial: Any, data: Any) -> bool:
-        """Compares the values. Spaces and the order of names do not count."""
+        """Whether the two values differ. Spaces and the order of names are ignored."""
         try:
             # JSON text is compared, because Python treats `True` and `1` as equal.
             return json.dumps(initial or {}, sort_keys=True) != json.dumps(self.to_python(data), sort_keys=True)

@@ -92,7 +92,10 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
         return super().media + page_media(sheets=("dashboard", "scheduler"), scripts=("live",))
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
-        """The user field has autocomplete if the project's user admin has search fields. Otherwise users type a key."""
+        """The user field has autocomplete if the project's user admin has search fields.
+
+        Otherwise the operator types the primary key of a user.
+        """
         user_admin = self.admin_site._registry.get(get_user_model())
         return ("user",) if user_admin is not None and user_admin.search_fields else ()
 
@@ -133,7 +136,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
 
     @admin.display(description=gettext_lazy("Next 10 runs"))
     def next_runs(self, row: Scheduler) -> str:
-        """The next runs according to the values in the form. After a refused save, these are the posted values.
+        """The next runs according to the values in the form. After a refused save, the form has the posted values.
 
         A script updates the panel while the user types.
         """

@@ -17,7 +17,7 @@ from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.errors import Outage, explain
 from scheduling.broker.rabbitmq.io_thread import IoThread
 
-# pika logs every failed try to connect with stack traces. `Outage` logs one line instead.
+# For every failed try to connect, pika logs stack traces. `Outage` logs one line instead.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
 
 FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
@@ -52,7 +52,7 @@ class ReconnectingConnection:
         self.error: BrokerUnavailable | None = None
         """Why the last try to connect failed.
 
-        None while the connection is up, and also after a loss until a try to reconnect has failed.
+        The value is None while the connection is up. After a loss, it stays None until a try to reconnect fails.
         """
         self.product = ""
         """Name and version of the broker, such as `RabbitMQ 3.10.8`; empty before the first connection."""
@@ -78,9 +78,9 @@ class ReconnectingConnection:
         former, self.connection = self.connection, None
         if former is None:
             return
-        # The broker may never confirm the close. In that case, missed heartbeats end the old connection. Its later
-        # callbacks are ignored. After a crash inside pika, the connection may be in any state, so all errors are
-        # suppressed.
+        # The broker may never confirm the close. In that case, missed heartbeats end the old connection. Later
+        # callbacks of the old connection are ignored. After a crash inside pika, the connection may be in any state, so
+        # all errors are suppressed.
         with suppress(Exception):
             former.close()
         self._lost(error)

@@ -91,8 +91,8 @@ def named(
         finding: the finding to complete. The sentence `finding.seen` may contain the placeholder `%(count)s` and a
             placeholder for each of `facts`.
         describe: makes the `Named` of a row.
-        fine: the sentence of the OK finding that is yielded if there are no rows. If this sentence is empty, nothing is
-            yielded then.
+        fine: the sentence of the OK finding that is yielded if there are no rows. If there are no rows and this
+            sentence is empty, nothing is yielded.
     """
     first = list(rows[: NAMED_ROWS + 1])
     shown = [describe(row) for row in first[:NAMED_ROWS]]

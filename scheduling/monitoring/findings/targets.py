@@ -12,7 +12,7 @@ from scheduling.monitoring.findings.finding import Finding, counted, some, warn
 
 
 def unregistered() -> dict[str, dict[int, str]]:
-    """The targets whose code is not registered. Each target type has a dict that maps primary keys to names."""
+    """The targets whose code is not registered. For each target type, a dict maps primary keys to names."""
     found = {}
     for type_, column in NAME_FIELD.items():
         known = [handler.name for handler in handlers(type_)]
@@ -22,7 +22,10 @@ def unregistered() -> dict[str, dict[int, str]]:
 
 
 def unused(_now: datetime) -> Iterator[Finding]:
-    """A finding about targets without code that no active schedule uses. Only the doctor reports it."""
+    """A finding about targets whose code is not registered and that no active schedule uses.
+
+    Only the doctor reports this finding.
+    """
     names: list[str] = []
     for type_, gone in unregistered().items():
         schedulers = Scheduler.objects.filter(status=True, **{f"{type_}__in": list(gone)}).order_by()

@@ -1,4 +1,4 @@
-"""Tests of the dashboard's part "Needs attention", which shows each kind of finding. It is empty without findings."""
+"""Tests of the dashboard's part "Needs attention". The part shows findings, and is empty if there are no findings."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ NO_CONSUMER = "No consumer is alive: what is claimed waits."
 
 
 def problems(context: Context) -> dict[str, list[str]]:
-    """Return the findings that the part shows. Each finding maps to the names of the affected rows."""
+    """Map each finding that the part shows to the names of the affected rows."""
     return {
         problem["finding"].seen: [name for _address, name, _about in problem["rows"]]
         for problem in context("attention")["problems"]

@@ -46,7 +46,7 @@ def noop_fresh(params: BaseModel, run: Run) -> None:
 
 @worker("tests.mark", params=MarkParams, retry=FAST)
 def mark_and_sleep(params: MarkParams, run: Run) -> None:
-    """Marks its start and its end."""
+    """Writes a line at its start and at its end."""
     mark(params, run)
     time.sleep(params.seconds)
     mark(params, run, "end")
