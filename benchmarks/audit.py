@@ -60,7 +60,9 @@ def audit(
 
 
 def occurrence_faults(rows: list[SchedulerExecution], begin: datetime, end: datetime) -> Iterator[str]:
-    """Yield the faults of the occurrences, and print the counts. An occurrence must have exactly one row.
+    """Yield the faults of the occurrences, and print the counts.
+
+    An occurrence must have exactly one row, unless a skipped row counts it together with other occurrences.
 
     Every schedule of the trial runs once a minute. The function checks the minutes from `begin` until just before
     `end`.
@@ -84,7 +86,10 @@ def occurrence_faults(rows: list[SchedulerExecution], begin: datetime, end: date
 
 
 def marked_starts(path: Path) -> list[str]:
-    """The lines that the handler wrote at the starts of one execution: `start`, the attempt's number and more words."""
+    """The lines that the handler wrote when an attempt of one execution started.
+
+    Each line begins with `start` and the number of the attempt.
+    """
     return [line for line in path.read_text().splitlines() if line.startswith("start")] if path.exists() else []
 
 

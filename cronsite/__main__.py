@@ -28,7 +28,7 @@ def main() -> int:
 
 
 def _explain(text: str) -> str:
-    """A text that says how to fix the error. If no fix is known, the error's own text."""
+    """Return a text that says how to fix the error, or the error's own text if no fix is known."""
     if "MySQLdb" in text:
         return "DATABASE_URL names MySQL or MariaDB, but its driver is missing: pip install 'cronsite[site,mysql]'."
     if "psycopg" in text:

@@ -48,7 +48,7 @@ class MarkedFormatter(logging.Formatter):
     """Formats log records for the supervisor."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """Put the record's level before each of its lines, including the lines of a traceback."""
+        """Return the text of the record with its level before each line, including the lines of a traceback."""
         text = super().format(record)
         mark = f"{LEVEL_MARK}{level_name(record.levelno)}{LEVEL_MARK}"
         return "\n".join(mark + line for line in text.splitlines() or [""])
@@ -99,8 +99,8 @@ def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
     """Call the handler; returns the outcome as JSON data. Every exception becomes an outcome."""
     _terminable(True)
     try:
-        # The handler runs in a copy of the context. So its changes of context variables (for example of the active
-        # language or time zone) end with the run.
+        # The handler runs in a copy of the context. If the handler changes a context variable (for example the active
+        # language or time zone), the change ends with the run.
         return contextvars.copy_context().run(_call, task, channel)
     except Terminated:
         return _failed(sys.exc_info()[1], terminated=True)
@@ -174,7 +174,7 @@ def _error(error: BaseException | None) -> dict[str, Any]:
 
 
 def _packed(frame: dict[str, Any], task: dict[str, Any]) -> bytes:
-    """Add the execution's id and the attempt's number to a frame and pack it.
+    """Add the execution's id and the attempt's number to a frame. Returns the packed frame.
 
     If packing fails, only the fields that are texts, integers or booleans are kept.
     """

@@ -1,4 +1,4 @@
-"""The frames between a supervisor and its children: a length, then JSON.
+"""The format of the frames that a supervisor and its children exchange: a length, then JSON.
 
 Pickle is not used, because a pickle can run code in the process that reads it. A child, or a program that the child has
 started, must be able to send only data.

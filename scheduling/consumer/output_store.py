@@ -22,7 +22,8 @@ smallest default packet limit of MySQL and MariaDB is four times as large."""
 def store_output(runs: Iterable[Running], now: datetime) -> None:
     """Write the new output of each run. Also write the run's progress and process id if one of them has changed.
 
-    The output is stored even if another process owns the execution by now, because output belongs to its attempt.
+    The output is stored even if another process owns the execution by now, because each row of output belongs to one
+    attempt.
     """
     rows: list[Output] = []
     for run in runs:

@@ -78,7 +78,8 @@ class RowWriter:
     def _settle_alone(self, run: Running, now: datetime) -> Settled | None:
         """Settle a run. If the database refuses the result with the output, settle the run without its output.
 
-        Returns None if the database refuses both. The run's row then becomes failed.
+        If the database also refuses the result without the output, the execution becomes failed. Then the function
+        returns None.
         """
         for keep_output in (True, False):
             if not keep_output:

@@ -121,7 +121,7 @@ class Supervisor:
         return self.stop.asked > 0 or (self.max_runs is not None and self.started_total >= self.max_runs)
 
     def _on_broker_ready(self) -> None:
-        if self.broker.ready(self.queue, self.now()):  # this also makes the descriptor unreadable
+        if self.broker.ready(self.queue, self.now()):  # `ready` also resets the descriptor
             self._poll_at = 0.0
 
     def _turn(self) -> bool:

@@ -1,8 +1,8 @@
 """Describes a cron expression in plain English, for readers who do not know cron.
 
 The library cron-descriptor describes the time of day and the day of month. This module itself describes months and
-weekdays. The library would take their names from the locale of the process. The library also cannot describe a list of
-``d#k``, and does not know Debian's day rule.
+weekdays, because the library takes their names from the locale of the process. The library also cannot describe a list
+of ``d#k``, and does not know Debian's day rule.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def _weekdays(cron: Cron) -> str:
 def _every_day(cron: Cron) -> bool:
     """Whether the description can omit the day of month.
 
-    This is so if all days of the month are allowed, or if all weekdays are allowed and one match is enough.
+    It can if all days of the month are allowed, or if all weekdays are allowed and one match is enough.
     """
     return len(cron.days) == 31 or (cron.either and len(cron.weekdays) == 7)
 

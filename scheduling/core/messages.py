@@ -1,8 +1,8 @@
 """Encodes and decodes the messages of the broker. A message is decoded once, when it arrives, into a typed object.
 
 A message has the four fields of the original contract (docs/original-contract.md): `type`, `id`, `scheduler_id`, and
-`params_scheduler` as JSON text. A message of another client needs no other field. This project adds `execution_id`,
-`attempt`, `execution_key`, `scheduled_at`, `trigger` and `version`.
+`params_scheduler` as JSON text. A message of another client may have only these four fields. This project adds
+`execution_id`, `attempt`, `execution_key`, `scheduled_at`, `trigger` and `version`.
 """
 
 from __future__ import annotations
@@ -95,7 +95,9 @@ class FailedMessage:
 
 
 def headers_of(message: TaskMessage, error: str = "", first_failure: str = "") -> dict[str, Any]:
-    """The headers of a task: the retry count and an id that all copies share. A retry also has the last failure.
+    """The headers of a task: the retry count, and an id that is the same for all copies of the message.
+
+    The headers of a retry also have the last error and the time of the first failure.
 
     Args:
         error: the class and message of the last failure, already shortened; empty for a first attempt.

@@ -1,8 +1,8 @@
 """Decides whether and when a failed attempt is tried again.
 
-The delay before retry n (from 1) is delay x multiplier^(n-1), up to a maximum. By default there are three retries,
-after 30, 60 and 120 s, and then the execution goes to the failed inbox. A policy has 0 to 19 retries and delays of 1 s
-to 1 h. The defaults and these bounds come from the original contract (docs/original-contract.md).
+The delay before retry n (n = 1, 2, ...) is delay x multiplier^(n-1), up to a maximum. By default there are three
+retries, after 30, 60 and 120 s, and then the execution goes to the failed inbox. A policy has 0 to 19 retries and
+delays of 1 s to 1 h. The defaults and these bounds come from the original contract (docs/original-contract.md).
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ class RetryPolicy:
             raise RetryPolicyInvalid("max_delay_ms", text)
 
     def delay(self, retry: int) -> int:
-        """Milliseconds before retry `retry` (from 1), without jitter."""
+        """The delay before a retry in milliseconds, without jitter. The first retry has the number 1."""
         # The delay grows step by step, because a large power would overflow a float.
         delay = float(self.delay_ms)
         for _ in range(retry - 1):
@@ -91,7 +91,7 @@ def delays(policy: RetryPolicy) -> list[int]:
 
 @dataclass(frozen=True)
 class Retry:
-    """Try again after `delay_ms` milliseconds. `number` is the number of the retry, from 1."""
+    """Try again after `delay_ms` milliseconds. `number` is the number of the retry, counted from 1."""
 
     number: int
     delay_ms: int

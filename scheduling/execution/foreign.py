@@ -3,7 +3,7 @@
 A foreign message comes from another client, and has the four fields of the original contract. A parked message is
 handled in the same way if an operator has moved it out of the failed queue by hand.
 
-Each message gets an execution row, unless it already has one. Then the row is published like any other row, and the
+Each message gets an execution row, unless it already has one. The row is published like any other row. After that, the
 message is acknowledged. Therefore start, settle, retries and sweeps handle only messages that this project published.
 
 If the process crashes before the acknowledgement, the broker delivers the message again. A message that has a message

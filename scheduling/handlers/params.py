@@ -1,7 +1,8 @@
 """Merges and validates params.
 
-Params come from four layers, in rising precedence: the defaults of the params model, the target row, the Scheduler, and
-the run. The handler's params model validates the params when they are saved, in `manage.py check`, and before each run.
+Params come from four layers: the defaults of the params model, the target row, the Scheduler, and the run. A later
+layer overrides an earlier layer. The handler's params model validates the params when they are saved, before each run,
+and in `manage.py check`.
 """
 
 from __future__ import annotations
@@ -26,12 +27,12 @@ class ParamsInvalid(ValueError):
 
 
 def merge(*layers: Mapping[str, Any] | None) -> dict[str, Any]:
-    """Merge layers of params, in rising precedence. A later layer replaces the whole value of a param."""
+    """Merge layers of params. If several layers have a param, the last layer gives its whole value."""
     return {name: value for layer in layers for name, value in (layer or {}).items()}
 
 
 def validate(handler: Handler, params: Mapping[str, Any]) -> BaseModel:
-    """The typed params of a run.
+    """The params as an instance of the handler's params model.
 
     Raises:
         ParamsInvalid: the params do not fit. The error has a sentence for each wrong field.

@@ -32,7 +32,7 @@ LARGEST_KEY = 2**63 - 1
 
 ABANDONED = timedelta(minutes=10)
 """How long a replay may have the state "collecting". In this state, the operator's request stores the selected
-executions. After this time, the replay is stopped, because the request must have died. It has sent no execution."""
+executions. After this time, a sweep stops the replay: the request must have died before it sent an execution."""
 
 FAILURES = (Attempt.Outcome.FAILED, Attempt.Outcome.TIMED_OUT, Attempt.Outcome.CRASHED)
 ERROR_LIMIT = 500
@@ -156,7 +156,7 @@ def sweep(broker: Broker, now: datetime) -> int:
 
 
 def _under_way() -> list[Replay]:
-    """The replays of this round: first the released replays (earliest due first), then replays not released yet.
+    """The replays of this round: released replays (earliest due first), then replays that are not released yet.
 
     If too many replays are not released yet, some of them are chosen at random. In a fixed order, the same replays
     would fill every round if their canaries never ran.

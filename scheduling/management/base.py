@@ -19,7 +19,7 @@ FAILED = 1
 
 
 class SchedulingCommand(BaseCommand):
-    """Configures logging and reads the settings before `work`."""
+    """Configures logging, reads the settings, and then calls `work`."""
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Configure logging and read the settings, then call `work`.

@@ -23,10 +23,10 @@ _ALPHABET = "abcdefghjkmnpqrstuvwxyz23456789"
 
 
 def ensure_data_dir() -> Path:
-    """The folder of this installation's files. If the folder is missing, it is created, and only its owner can read it.
+    """The folder of this installation's files. If the folder is missing, it is created.
 
-    An existing folder gets the same mode if this user owns the folder. A folder of another owner is left unchanged,
-    because this owner may share the folder on purpose.
+    Only the owner can read the folder, because it gets the mode 0700. An existing folder of another user is left
+    unchanged, because that user may share the folder on purpose.
 
     Raises:
         CommandError: when the folder cannot be created.
@@ -64,7 +64,7 @@ def ensure_secret_key() -> Path | None:
     except OSError as error:
         problem = f"The secret key cannot be kept in {path} ({error.strerror})."
         raise CommandError(f"{problem} Make it writable, or set SECRET_KEY.") from error
-    # Child processes get the key from the environment, because the project's settings may not read the key file.
+    # Child processes get the key from the environment, because some projects' settings do not read the key file.
     settings.SECRET_KEY = key
     os.environ["SECRET_KEY"] = key
     return path if made else None

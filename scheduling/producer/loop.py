@@ -29,7 +29,7 @@ from scheduling.producer.sweeps import sweep
 log = get_logger(__name__)
 
 PLAN_POLL_SECONDS = 0.5
-"""How often the earliest `next_run_at` is read. An edited schedule is noticed within this time."""
+"""The seconds between two reads of the earliest `next_run_at`. An edited schedule is noticed within this time."""
 
 SWEEP_SECONDS = 2.0
 SYNC_SECONDS = 60.0

@@ -46,13 +46,13 @@ def editor(db: None) -> Client:
 
 @pytest.fixture
 def operator(db: None) -> Client:
-    """A client of a user who may look at everything, run, pause, cancel, republish and discard, but not edit."""
+    """A client of a user who may view everything, and may run, pause, cancel, republish and discard, but not edit."""
     return logged_in(UserFactory(username="operator", permissions=[*VIEW, *OPERATE]))
 
 
 @pytest.fixture
 def viewer(db: None) -> Client:
-    """A client of a user who may look at everything and change nothing."""
+    """A client of a user who may view everything and change nothing."""
     return logged_in(UserFactory(username="viewer", permissions=VIEW))
 
 

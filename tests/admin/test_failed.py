@@ -66,8 +66,8 @@ def test_a_search_reads_the_newest_rows_that_match_the_filters(
     assert shown_rows(operator, f"q={keys[0]}") == {keys[0]}
     page = ask(operator, "republish_selected", rows[4:], f"{LIST}?q=route", across=True)
     assert said(confirm(operator, page, f"{LIST}?q=route")) == ["2 were republished."]
-    # The search reads only the two newest rows of the inbox. The former two newest rows were republished and have left
-    # the inbox, so the search now reads the next two rows.
+    # The search reads only the two newest rows of the inbox. The action has removed two rows from the inbox, so the
+    # search now reads the next two rows.
     assert shown_rows(operator, "q=route") == set(keys[1:3])
     assert "newest 10,000" in operator.get(LIST).content.decode()
 

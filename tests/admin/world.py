@@ -1,4 +1,4 @@
-"""Two functions that show which rows an action has changed: `world` takes a snapshot, `changed` compares two."""
+"""Shows which rows an action has changed. `world` takes a snapshot, and `changed` compares two snapshots."""
 
 from __future__ import annotations
 

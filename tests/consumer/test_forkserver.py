@@ -44,7 +44,7 @@ def test_child_runs_nothing_if_its_parent_ends_before_prctl(tmp_path: Path) -> N
     finally:
         os.close(write)
     assert process.wait(30) == 0
-    # The child also has the write end of the pipe. So `select` sees the end of the pipe only after the child has ended.
+    # The child inherits the file descriptor `write`. So `select` reports end of file only after the child has exited.
     assert select.select([read], [], [], 30)[0]
     assert os.read(read, 1) == b""
     os.close(read)

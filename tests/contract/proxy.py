@@ -53,7 +53,7 @@ class Proxy:
         self._flowing.clear()
 
     def thaw(self) -> None:
-        """Forward the data that has waited since `freeze`, and go on."""
+        """Forward the data that has waited since `freeze`, and continue."""
         self._flowing.set()
 
     def close(self) -> None:
@@ -63,7 +63,7 @@ class Proxy:
         self.cut()
 
     def listener(self) -> Callable[[bytes], None]:
-        """Return a function for a new connection. The proxy calls it with all bytes that the server sends."""
+        """Return a function for a new connection. The proxy passes all bytes from the server to this function."""
         return _nothing
 
     def _accept(self) -> None:

@@ -153,7 +153,7 @@ def test_a_missing_queue_is_declared_by_publishing(rabbit: Rabbit, server: Serve
 
 
 def test_a_process_that_declares_nothing_can_publish(rabbit: Rabbit, server: Server) -> None:
-    """The web server declares no queues. The queue can be missing when it publishes its first message."""
+    """The web server declares no queues. The queue can be missing when the web server publishes a message."""
     broker = rabbit(declare=False)
     execution = run_now(SchedulerFactory(rare=True), broker)
     assert state(execution) == "queued"
@@ -311,7 +311,7 @@ def test_the_error_message_for_an_unusable_url_has_no_password(url: str, words: 
 
 
 def test_a_message_does_not_wait_for_a_busy_slot(rabbit: Rabbit, server: Server) -> None:
-    """A busy consumer does not take a message that was delivered to it. Then another consumer gets the message."""
+    """A message was delivered to a consumer without a free slot. Another consumer then gets the message."""
     busy = rabbit()
     Desk(busy, name="busy")
     execution = run_now(SchedulerFactory(rare=True), busy)
@@ -328,7 +328,7 @@ def test_a_message_does_not_wait_for_a_busy_slot(rabbit: Rabbit, server: Server)
 
 
 def test_a_retry_without_a_message_is_taken_from_its_row(rabbit: Rabbit, server: Server) -> None:
-    """The retry of a crashed run has no message. A consumer starts it from its row, before the waiting messages."""
+    """The retry of a crashed run has no message. A consumer starts the retry from the row, before other runs."""
     broker = rabbit()
     for _ in range(5):
         run_now(SchedulerFactory(rare=True), broker)
@@ -360,7 +360,7 @@ def test_a_consumer_without_a_subscription_reconnects(
 
 
 def test_a_declaration_on_a_blocked_connection_fails_at_once(rabbit: Rabbit) -> None:
-    """RabbitMQ does not read from a blocked connection, so it would not answer a declaration."""
+    """RabbitMQ does not read from a blocked connection. So a declaration would get no answer."""
     broker = rabbit()
     broker.declare([])
     broker._running().publisher.blocked = "low on memory"

@@ -1,4 +1,4 @@
-"""The tests check the table MOVES: from which state an execution may move to which state."""
+"""The tests check the table MOVES, which lists the allowed changes of state."""
 
 from __future__ import annotations
 

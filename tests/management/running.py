@@ -43,7 +43,7 @@ def exists(pid: int) -> bool:
 
 
 class Running:
-    """A process in a new session. A thread reads its output.
+    """A process in a new session. A thread reads the output of the process.
 
     Attributes:
         text: the output that was read so far.
@@ -102,7 +102,7 @@ class Running:
         return matches()
 
     def number(self, pattern: str, index: int = 0) -> int:
-        """Wait until the output has `index + 1` matches. Return the first group of match `index` as a number."""
+        """Wait until the output has `index + 1` matches. Return the first group of the match `index` as a number."""
         return int(self.wait_for(pattern, index + 1)[index].group(1))
 
     def send(self, number: signal.Signals) -> None:

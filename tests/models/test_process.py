@@ -1,4 +1,4 @@
-"""A process is alive, silent or stopped. The queryset, the row and the badge agree about this."""
+"""A process is alive, silent or stopped. The queryset, the row and the badge give the same answer."""
 
 from __future__ import annotations
 

@@ -19,5 +19,5 @@ def media(settings: Any, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def own_registry(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Replace the registry by a copy during a test. So the handlers of the test do not stay registered."""
+    """Replace the registry with a copy during a test, so that the handlers of the test do not stay registered."""
     monkeypatch.setattr(registry, "_handlers", dict(registry._handlers))

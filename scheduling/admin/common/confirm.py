@@ -46,9 +46,9 @@ class Confirmation:
         form: the questions to the operator. Errors of the form are shown at the top.
         params: a form for parameters. The POST sends the values of this form, too.
         error: a sentence about a problem with the last POST, besides the errors of the form.
-        danger: whether the action ends or drops something. The button then has a warning colour.
-        blocked: whether the action is impossible now. Then the page has no button.
-        crumbs: pairs of URL and label, for the links between the model's list and this page.
+        danger: whether the action ends or removes something. If so, the button has a warning colour.
+        blocked: whether the action is impossible now. If so, the page has no button.
+        crumbs: pairs of URL and label, for the breadcrumb links between the model's list and this page.
     """
 
     title: Text

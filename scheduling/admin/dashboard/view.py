@@ -30,7 +30,7 @@ TEMPLATES = "admin/scheduling/dashboard"
 
 
 class Part(NamedTuple):
-    """A part of the page: the function for its template context, and the seconds between two refreshes."""
+    """A part of the page. `context` returns the template context. `seconds` is the time between two refreshes."""
 
     context: Callable[[Viewer], dict[str, Any]]
     seconds: int
@@ -49,7 +49,7 @@ PARTS = {
 
 @admin.register(Dashboard)
 class DashboardAdmin(ReadOnly):
-    """Adds the dashboard to the admin's sidebar, with a permission of its own. Its Django model has no rows."""
+    """Adds the dashboard to the admin's sidebar, with a permission of its own. The model `Dashboard` has no table."""
 
     pages = (Page("changelist", "view", "", READ), Page("part", "view", "part/<slug:name>/", READ))
 
@@ -61,7 +61,7 @@ class DashboardAdmin(ReadOnly):
         return request.user.has_perm("scheduling.view_dashboard")
 
     def get_urls(self) -> list[URLPattern]:
-        """Leaves out Django's own admin pages, because they need a database table."""
+        """The URLs of `pages` only. Django's own admin pages would need a database table."""
         return self.page_urls()
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:

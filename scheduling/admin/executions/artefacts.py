@@ -114,7 +114,7 @@ class ArtefactAdmin(ReadOnly):
 
 
 def all_links(execution_id: int) -> list[tuple[str, str]]:
-    """Pairs of label and URL, one for each file of an execution. Files that other apps keep come last."""
+    """Pairs of label and URL, one for each file of an execution. The files of other apps come last."""
     return [*artefacts_for(execution_id), *links_for(execution_id)]
 
 

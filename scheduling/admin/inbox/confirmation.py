@@ -45,7 +45,7 @@ class InboxConfirmation(Pages):
         Args:
             questions: the form class of the page.
             lead: the page's first sentence, as a lazy translation with a singular and a plural form.
-            action: the name of the action, which the page's POST repeats.
+            action: the name of the action. The page's POST contains this name.
             texts: further arguments of `Confirmation`.
 
         Returns:
@@ -100,7 +100,7 @@ def list_behind(request: HttpRequest) -> str:
 
 
 def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
-    """The rows without the list's prefetches, and with only the columns that confirmation and audit entries need."""
+    """The rows without the list's prefetches, and with only the columns that the page and audit entries need."""
     return queryset.prefetch_related(None).only(*SHOWN_COLUMNS)
 
 

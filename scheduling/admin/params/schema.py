@@ -49,7 +49,8 @@ def slots(handler: Handler, inherited: Mapping[str, Any] | None = None) -> list[
         title = str(own.get("title") or name)
         slot = Slot(
             name=name,
-            # If pydantic derived the title from the name, the label is the name, as in audit entries and errors.
+            # If pydantic derived the title from the name, the label is the name, because audit entries and errors also
+            # show the name.
             label=name if title == name.title().replace("_", " ").strip() else title,
             kind="secret" if name in secret and kind == "text" else kind,
             required=name in required and name not in given,

@@ -27,7 +27,7 @@ from scheduling.models.scheduler import TARGETS
 
 
 def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
-    """The latest execution of each schedule, by the schedule's id.
+    """A dict that maps the id of each schedule to its latest execution.
 
     The function always makes two queries. For each id, the subquery reads one entry of the index (scheduler, -id). A
     GROUP BY would read the entries of all executions of these schedules.
@@ -112,7 +112,7 @@ class SchedulerColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Next run"), ordering="next_run_at")
     def next_column(self, row: Scheduler) -> str:
-        """When the next run is due, as an instant and relative to now. If planning failed, the reason."""
+        """When the next run is due, as an instant and relative to now; or the reason why planning failed."""
         if row.plan_error:
             return format_html(
                 '{}<span class="sch-below sch-error">{}</span>',

@@ -50,7 +50,7 @@ class DeliveryBuffer:
         return True
 
     def take(self, limit: int) -> list[Delivery]:
-        """Take at most `limit` waiting deliveries, in their order."""
+        """Remove at most `limit` deliveries from the head of the buffer and return them."""
         with self._lock:
             self._silence()
             taken = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
@@ -78,8 +78,8 @@ class DeliveryBuffer:
     def forget(self, generation: int) -> None:
         """Drop the waiting deliveries of a lost channel, because the broker delivers them again.
 
-        The buffer may also hold deliveries of older channels. They were given back after their channel was lost. The
-        broker does not deliver them again, so they stay in the buffer.
+        The buffer may also hold deliveries that the caller gave back after their channel was lost. The broker does not
+        deliver them again, so they stay in the buffer.
         """
         with self._lock:
             self._waiting = deque(delivery for delivery in self._waiting if delivery.tag.generation != generation)

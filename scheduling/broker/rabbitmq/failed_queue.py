@@ -83,7 +83,10 @@ class RabbitParking:
         self._loop.call(lambda: self._acknowledge(tags))
 
     def identify(self, parked: Sequence[Parked]) -> list[Parked]:
-        """Publish copies with a `message_id`; returns the confirmed copies and removes their originals."""
+        """Publish messages again with a `message_id`. If a new message is confirmed, remove the original message.
+
+        Returns the confirmed new messages.
+        """
         identified = [
             outgoing_identified(message.body, message.tag[1], self._topology, number)
             for number, message in enumerate(parked)

@@ -82,7 +82,7 @@ def outgoing_unreadable(body: bytes, properties: Any, topology: Topology, proble
 
 
 def outgoing_identified(body: bytes, properties: Any, topology: Topology, ident: int) -> Outgoing:
-    """Build a copy of a parked message. The copy has a `message_id` and goes to the failed queue."""
+    """Build the message that replaces a parked message: the same body, now with a `message_id`."""
     return Outgoing(topology.exchange, "failed", body, _as_sent(properties, own_headers(properties.headers)), ident)
 
 

@@ -190,8 +190,8 @@ class Subscription:
         if message.execution_id is not None:
             tag.identity = (message.execution_id, message.attempt)
         if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier)):
-            # The message is a copy: its attempt runs here already, but the channel of the first delivery was lost.
-            # The run can finish without a message.
+            # The message is a copy. This consumer already runs the attempt, but the channel of the first delivery was
+            # lost. The run can finish without a message.
             self._answer(tag, "ack")
 
     def _answer(self, tag: DeliveryTag, how: str) -> None:

@@ -25,7 +25,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # the doctor reports failed system checks as findings
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--format, --strict, --only."""
+        """Add the options `--format`, `--strict` and `--only`."""
         parser.add_argument("--format", choices=("plain", "json"), default="plain", help="for people or for scripts")
         parser.add_argument("--strict", action="store_true", help="exit with 1 for warnings too")
         areas = f"look at these only ({', '.join(AREAS)}); before a first start: settings database broker"

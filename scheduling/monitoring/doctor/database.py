@@ -184,7 +184,7 @@ def judge_clock(before: float, theirs: float, after: float) -> Finding:
         after: this host's time after the query, in epoch seconds.
     """
     skew = theirs - (before + after) / 2
-    certain = max(0.0, abs(skew) - (after - before) / 2)  # a slow answer may explain the rest
+    certain = max(0.0, abs(skew) - (after - before) / 2)  # the query's duration may explain a part of the skew
     seen = f"This host's clock is {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} the database's."
     advice = "Run a time service (chrony, systemd-timesyncd) on every host: occurrences and leases are dated by hosts."
     if certain > SKEW_FAIL_SECONDS:

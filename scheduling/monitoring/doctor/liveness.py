@@ -29,7 +29,7 @@ class Liveness:
 
 
 def of_process(kind: str, now: datetime, seconds: float | None = None, host: str = "") -> Liveness:
-    """Whether a producer or consumer of this host (or container) is healthy. Its latest heartbeat decides.
+    """Whether a producer or consumer of this host (or container) is healthy. The latest heartbeat decides.
 
     Args:
         kind: a value of `Process.Kind`.

@@ -38,7 +38,7 @@ def page(browser: Any, live_server: Any, said: list[str]) -> Iterator[Any]:
     opened.on("pageerror", lambda error: said.append(str(error)))
     opened.goto(live_server.url + PAGE)
     yield opened
-    # Closing the window aborts open requests. The list is copied before, because an aborted request is not a fault.
+    # Closing the window aborts open requests, and these errors do not count. So the messages are copied first.
     heard = list(said)
     opened.unroute_all(behavior="ignoreErrors")
     context.unroute_all(behavior="ignoreErrors")

@@ -78,7 +78,7 @@ def _make_review() -> Scheduler | None:
 
 
 def _missing(description: str, **columns: Any) -> Scheduler | None:
-    # `get_or_create` would fail if an operator has copied the schedule: two rows would have this description.
+    # An operator may have copied the schedule. Then several rows have this description, and `get_or_create` would fail.
     if Scheduler.objects.filter(description=description).exists():
         return None
     return Scheduler.objects.create(description=description, **columns)
