@@ -32,7 +32,7 @@ from benchmarks.wipe import tell, wipe
 
 @dataclass
 class Fleet:
-    """The producers and consumers of a trial. A killed command is restarted at once."""
+    """Starts, kills and stops the producers and consumers of one trial (one run of this benchmark)."""
 
     directory: Path
     processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
@@ -176,7 +176,10 @@ def prepare(options: argparse.Namespace, worker: object, params: dict[str, objec
 
 
 def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: datetime) -> None:
-    """Cause the faults at random times within the trial.
+    """Cause the faults of the trial.
+
+    Processes are killed at random times. After a third of the trial, the broker is restarted and the queues are
+    deleted, if the options ask for this. After two thirds, the broker is restarted again.
 
     `--minutes` is the length of a trial with schedules. The length of a trial with a backlog is estimated.
     """

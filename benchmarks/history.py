@@ -59,7 +59,7 @@ def make(executions: int, seed: int = 1) -> None:
             rows = []
     SchedulerExecution.objects.bulk_create(rows)
     with connection.cursor() as cursor:
-        # Every execution that ran gets one attempt. The latest 100,000 of them get one line of output each.
+        # Every execution that ran gets one attempt. The latest 100,000 of these executions get one line of output each.
         cursor.execute(
             "INSERT INTO scheduling_attempt (execution_id, number, started_at, finished_at, consumer, pid, outcome,"
             " error_class, error_message, traceback) SELECT id, 1, started_at, finished_at, consumer, pid, state,"

@@ -1,4 +1,4 @@
-"""Defines the failure review: a report on the last days' failures, with a row per execution or per error group."""
+"""Defines the failure review, a report on recent failures. Each row is about one execution or one error group."""
 
 from __future__ import annotations
 
@@ -147,7 +147,7 @@ def _described(chunk: list[SchedulerExecution]) -> Iterator[Failure]:
 def _ends(chunk: list[SchedulerExecution]) -> dict[int, tuple[datetime, datetime]]:
     """The times of the first and the last failed attempt of each execution, by the execution's id.
 
-    Interrupted attempts do not count. An execution that has no other attempts is left out.
+    Interrupted attempts do not count. The result leaves out executions that have no other attempts.
     """
     rows = (
         Attempt.objects.filter(execution__in=[row.pk for row in chunk])
@@ -193,7 +193,10 @@ def each_row(failure: Failure) -> dict[str, Any]:
 
 
 def cause_row(cause: Cause) -> dict[str, Any]:
-    """The row of one error group. Attempts and retries are totals. Several targets or schedules appear as a number."""
+    """The row of one error group. Attempts and retries are totals.
+
+    If the group has several targets or schedules, the row has their number instead of their names.
+    """
     row = each_row(cause.latest) | {
         "attempts": cause.attempts,
         "retries": cause.retries,

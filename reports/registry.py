@@ -31,7 +31,7 @@ def report(
 
     Args:
         name: 1 to 100 characters, unique among reports.
-        params: a pydantic model. `options_interface` is accepted beside the model's fields.
+        params: a pydantic model. The report also accepts the param `options_interface`.
         retry: the retry policy. None means the policy of the settings.
         time_limit: the time limit in seconds. 0 means no limit, None means the limit of the settings.
         title: the title of the Report row that `migrate` creates. The default is the class's `title`.
@@ -69,7 +69,7 @@ def _call(controller: type[ReportController]) -> Callable[[Any, Run], Any]:
         artefacts = deliver(controller(), params, run)
         return {"rows": artefacts[0].rows, "files": [artefact.filename for artefact in artefacts]}
 
-    # The registry compares module and qualified name, and so detects two classes that are registered under one name.
+    # The registry compares `__module__` and `__qualname__` to detect two classes that are registered under one name.
     call.__module__, call.__qualname__ = controller.__module__, controller.__qualname__
     return call
 

@@ -18,8 +18,8 @@ from tests.support import Commands
 def pytest_configure() -> None:
     """Restore the default handling of SIGINT and SIGQUIT.
 
-    If a shell starts the tests in the background, the tests ignore both signals. Then the processes that a test starts
-    would ignore the signals too.
+    If a shell starts the tests in the background, the tests ignore both signals. Child processes would inherit
+    this from the tests.
     """
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:

@@ -54,7 +54,7 @@ def at_once(jobs: Sequence[Callable[[], T]]) -> list[T]:
 
 
 def database_url() -> str:
-    """Return the URL of the test database. Processes that a test starts use this URL."""
+    """Return the URL of the test database, for the processes that a test starts."""
     config = connection.settings_dict
     if connection.vendor == "sqlite":
         return f"sqlite:///{config['NAME']}"

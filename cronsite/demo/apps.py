@@ -6,7 +6,7 @@ from django.apps import AppConfig
 
 
 class DemoConfig(AppConfig):
-    """Names the demo app. The scheduling app imports `workers.py` from every installed app, so also from this app."""
+    """Names the demo app. The scheduling app imports the module `workers` of every installed app."""
 
     name = "cronsite.demo"
     label = "cronsite_demo"

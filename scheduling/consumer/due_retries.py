@@ -34,11 +34,11 @@ class Rescue:
         self._look_at = 0.0
 
     def due(self) -> bool:
-        """Whether it is time for the next query. The database transport needs none, because its queue is the table."""
+        """Whether it is time for the next query. False with the database transport, because its queue is the table."""
         return not self._embedded and time.monotonic() >= self._look_at
 
     def take(self, limit: int, now: datetime) -> list[Delivery]:
-        """Return at most `limit` due retries as deliveries. They have no tag, because the broker expects no answer."""
+        """Return at most `limit` due retries as deliveries without a tag, because the broker expects no answer."""
         if limit < 1 or not self.due():
             return []
         self._look_at = time.monotonic() + RETRY_POLL_SECONDS

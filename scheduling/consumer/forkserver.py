@@ -1,9 +1,9 @@
 """The process from which children are forked. It has loaded Django and the handlers, and has no connections.
 
-A fork takes milliseconds, but a new interpreter takes a fifth of a second. The supervisor (the main process of the
-consumer) starts the forkserver as a separate program. So the forkserver shares no broker socket, no database connection
-and no thread with the supervisor. It opens no socket, connection or thread of this kind itself. When the supervisor's
-end of the control socket closes, the forkserver kills every child's process group and ends.
+A fork needs only milliseconds, but the start of a new interpreter needs a fifth of a second. The supervisor (the main
+process of the consumer) starts the forkserver as a separate program. So the forkserver shares no broker socket, no
+database connection and no thread with the supervisor. The forkserver itself also has none of these. When the
+supervisor's end of the control socket closes, the forkserver kills every child's process group and ends.
 
 Control messages have a fixed size: `op, number, value`. `number` identifies the child.
 
@@ -174,5 +174,5 @@ def main(descriptor: int) -> None:
 
     connections.close_all()
     gc.collect()
-    gc.freeze()  # otherwise the garbage collector would make the kernel copy memory shared with the children
+    gc.freeze()  # otherwise the garbage collector would make the kernel copy memory that the children share
     Forkserver(socket.socket(fileno=descriptor)).run()

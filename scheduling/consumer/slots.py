@@ -1,7 +1,7 @@
 """Gives each run of this consumer a slot and a child process, and ends runs that exceed their time limit.
 
-This module uses neither the database nor the broker. A run that has ended moves to `over` with its outcome, and the
-supervisor settles it.
+This module uses neither the database nor the broker. A run that has ended moves to the list `over` with its outcome.
+The supervisor then settles the run.
 """
 
 from __future__ import annotations
@@ -87,7 +87,11 @@ class Slots:
                 self.pool.signal(run.child, signal.SIGKILL)
 
     def end(self, run: Running, verdict: Outcome, now: float, grace: float = TERM_GRACE_SECONDS) -> None:
-        """End a run: SIGTERM now, SIGKILL after `grace` seconds. Only the first verdict counts."""
+        """End a run: SIGTERM now, SIGKILL after `grace` seconds. If `grace` is 0, SIGKILL now.
+
+        Args:
+            verdict: the reason for the end. If the method is called again for the same run, the first verdict is kept.
+        """
         if run.verdict is None:
             run.verdict = verdict
         if run.child is None:
@@ -97,13 +101,13 @@ class Slots:
         self.pool.signal(run.child, signal.SIGTERM if grace > 0 else signal.SIGKILL)
 
     def kill_fenced(self, run: Running) -> None:
-        """Kill a run that this process no longer owns. The result of the run would be refused anyway."""
+        """Kill a run that this process no longer owns. The result of such a run would be refused."""
         run.fenced = True
         run.output.note("Another process owns this execution by now; this one is killed.", time.time())
         self.end(run, Crashed(lost=True), time.monotonic(), grace=0.0)
 
     def next_clock(self) -> float | None:
-        """When `maintain` must act next (monotonic); None if no time limit or SIGKILL is pending."""
+        """The monotonic time at which `maintain` must act next; None if no time limit and no SIGKILL is pending."""
         deadlines = [run.deadline for run in self.running if run.deadline and run.verdict is None]
         return min([*deadlines, *(run.kill_at for run in self.running if run.kill_at)], default=None)
 
@@ -120,7 +124,7 @@ class Slots:
         run.child, run.pid = child, child.pid
         child.task = run
         child.runs += 1
-        child.read_output()  # drop the output of processes that an earlier run left behind
+        child.read_output()  # drop output from processes that an earlier run has started
         if run.config.time_limit:
             run.deadline = time.monotonic() + run.config.time_limit
         try:
@@ -133,8 +137,9 @@ class Slots:
     def _on_output(self, child: Child) -> None:
         data = child.read_output()
         if data is None:
-            # The child's answer came in the same select(), and `_finish` has emptied the pipe already. The child lives
-            # on, so its output stays registered. Otherwise the child's next run would block for ever on a full pipe.
+            # The child's answer came in the same select(), and `_finish` has already emptied the pipe. The child gets
+            # further runs, so the selector must keep watching its output. Otherwise the pipe would fill up, and the
+            # child would block for ever.
             return
         if not data:
             self.pool.stop_watching_output(child)
@@ -178,7 +183,7 @@ class Slots:
 
         All output is in the pipe by now, because a child writes its output before its answer.
         """
-        for _ in range(1024):  # at most 64 MiB, because a leftover process may write for ever
+        for _ in range(1024):  # at most 64 MiB, because a process that the run started may write for ever
             data = run.child.read_output() if run.child is not None else None
             if not data:
                 break

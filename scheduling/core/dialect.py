@@ -37,8 +37,8 @@ _CHOSEN_FORMS = re.compile(r"[HR](\(.*\))?(/.*)?", re.IGNORECASE)
 class CronError(ValueError):
     """A cron expression is invalid or never fires again. The message is a sentence for the author of the expression.
 
-    ``field`` is the field at fault ("minute", "hour", "day of month", "month", "weekday"), or None
-    if the fault is not in one field.
+    ``field`` is the name of the invalid field ("minute", "hour", "day of month", "month", "weekday"). It is None if the
+    error does not concern a single field.
     """
 
     def __init__(self, message: str, field: str | None = None) -> None:
@@ -56,7 +56,7 @@ class Cron:
     expression: str
     """The expression with its alias expanded and single spaces between the fields."""
     interval: bool = field(compare=False)
-    """True for an interval job, False for a fixed job. The module ``cron`` explains the two kinds of jobs."""
+    """True for an interval schedule, False for a fixed schedule. The module ``cron`` explains the two kinds."""
     minutes: tuple[int, ...] = field(compare=False, repr=False)
     """Minutes of the hour, ascending."""
     hours: tuple[int, ...] = field(compare=False, repr=False)
@@ -155,8 +155,8 @@ def _values(kind: _Field, text: str) -> tuple[int, ...]:
     found: set[int] = set()
     for item in items:
         if item.startswith("*") and len(items) > 1:
-            # Other cron programs read such a list as the whole field, and treat the job as an interval job only if the
-            # list begins with the star. The author of the expression probably expects something else.
+            # Other cron programs read such a list as the whole field. They treat the schedule as an interval schedule
+            # only if the list begins with the star. The author of the expression probably expects something else.
             raise kind.error(f"'*' cannot stand in a list; write '*' alone, or a range such as {kind.low}-{kind.last}.")
         if not (kind is _DAY and item.upper() == "L"):  # the last day has no fixed number
             found.update(_range(kind, item))

@@ -22,7 +22,7 @@ class State(StrEnum):
 
 
 class Trigger(StrEnum):
-    """What asked for an execution."""
+    """What caused an execution."""
 
     CRON = "cron"
     DATE = "date"

@@ -54,8 +54,8 @@ class Plan:
 def cron_key(instant: datetime) -> str:
     """The execution key of a cron occurrence, without padding: ``cron-2025-12-12-8-0``.
 
-    The key contains the time in UTC. A local time would come twice when the clocks go back, and a change of the
-    schedule's zone would change the local time. Raises ValueError for a naive instant.
+    The key contains the time in UTC, because a local time occurs twice when the clocks go back. A local time would also
+    change if the zone of the schedule changed. Raises ValueError for a naive instant.
     """
     return f"cron-{_stamp(instant)}"
 
@@ -106,11 +106,12 @@ def first_run(schedule: str, date_time: datetime | None, tz: str, now: datetime)
 def plan_cron(cron: Cron, tz: str, due_from: datetime, now: datetime, catch_up: timedelta) -> Plan:
     """Plan a cron schedule whose stored ``next_run_at`` is ``due_from``.
 
-    The due occurrences are ``due_from`` and all later ones up to and including ``now``. The latest occurrence runs if
-    it is at most ``catch_up`` old. One ``Missed`` counts all occurrences that do not run. The plan's ``next_run_at`` is
-    later than ``now``. If ``due_from`` is in the future, nothing is due, and ``next_run_at`` remains ``due_from``.
-    A call lasts only milliseconds, even after years of downtime. Raises ValueError for naive instants, and CronError
-    or ZoneError for a schedule that cannot be evaluated.
+    The due occurrences are ``due_from`` and all later occurrences up to and including ``now``. The latest occurrence
+    runs if it is at most ``catch_up`` old. One ``Missed`` counts all occurrences that do not run. The plan's
+    ``next_run_at`` is later than ``now``. If ``due_from`` is in the future, nothing is due, and ``next_run_at`` remains
+    ``due_from``. A call lasts only milliseconds, even after years of downtime.
+
+    Raises ValueError for naive instants, and CronError or ZoneError for a schedule that cannot be evaluated.
     """
     due_from, now = require_aware(due_from), require_aware(now)
     if now < due_from:
@@ -153,5 +154,5 @@ def _missed(first: datetime, last: datetime, count: int, why: str) -> Missed:
 def _stamp(instant: datetime) -> str:
     utc = require_aware(instant)
     stamp = f"{utc.year}-{utc.month}-{utc.day}-{utc.hour}-{utc.minute}"
-    # Seconds are always left out if they are 0, so that each instant has only one key.
+    # Seconds are left out if they are 0, so that each instant has only one key.
     return f"{stamp}-{utc.second}" if utc.second else stamp

@@ -104,7 +104,7 @@ def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH
     row that fails is set aside.
 
     Raises:
-        django.db.DatabaseError: the database is away.
+        django.db.DatabaseError: the database cannot be reached or is not migrated.
     """
     try:
         done = _claim_batch(now, embedded, limit)
@@ -169,7 +169,7 @@ def _planned(rows: Sequence[_Row], now: datetime, done: Dispatched) -> list[tupl
     planned: list[tuple[_Row, Plan]] = []
     for row in rows:
         if row.plan_stale and row.status:
-            # Plain SQL changed the schedule, and no sweep has planned the schedule again yet. So it is planned now.
+            # Plain SQL has changed the schedule, and no sweep has planned it since. The next claim uses the new plan.
             plan_anew([row.id], now)
             continue
         try:

@@ -49,14 +49,14 @@ def skipped(now: datetime, reason: str, missed: int = 0) -> dict[str, Any]:
 def insert(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
     """Insert executions. Returns the executions that were inserted.
 
-    If a row with the same key exists, the occurrence is already recorded, and its execution is left out.
+    If a row with the same key exists, the occurrence is already recorded. Its execution is not inserted.
     """
     try:
         with transaction.atomic():
             SchedulerExecution.objects.bulk_create(made, batch_size=ROWS_PER_INSERT)
     except IntegrityError:
-        # This is rare: a backup was restored, or an occurrence was planned twice. Each row is now inserted in its own
-        # savepoint, so that one refused row does not affect the other rows.
+        # This error is rare: a backup was restored, or an occurrence was planned twice. Each row is now inserted in its
+        # own savepoint, so that one refused row does not affect the other rows.
         return [execution for execution in made if _inserted(execution)]
     if made and made[-1].pk is None:
         # MySQL does not return the ids after a bulk insert, so a query reads them.

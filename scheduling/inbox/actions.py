@@ -39,10 +39,10 @@ def republish(
     """Run failed executions again. The retry count starts again at zero, but the attempt number continues.
 
     Args:
-        by: the name of the user who asked; it is recorded.
+        by: the name of the user who republishes. The row records this name.
         params: new params of the execution; allowed only with a single id.
-        attempt: the number that the caller expects as the execution's last attempt. An execution with a later attempt
-            is left out. Allowed only with a single id.
+        attempt: the expected number of the execution's last attempt. An execution with a later attempt is left out.
+            Allowed only with a single id.
         first: when the first execution may start; None means now.
         step: the time between the starts of two executions, if `first` is given.
 
@@ -74,8 +74,8 @@ def republish(
         if first is None:  # with `first`, a sweep publishes each execution when it may start
             publish_requeued(done, broker)
         log.info("Republished %s failed executions", len(done), extra={"by": by})
-        # The parked message is removed last, because it is the broker's only message of the execution until the broker
-        # confirms the new message.
+        # The parked message is removed last. Until the broker confirms the new message, the parked message is the
+        # broker's only message for the execution.
         take_out_parked(broker, done)
     return [row.pk for row in done]
 
@@ -113,7 +113,9 @@ def publish_requeued(rows: Iterable[SchedulerExecution], broker: Broker) -> None
 def discard(
     ids: Iterable[int], by: str, reason: str, now: datetime | None = None, broker: Broker | None = None
 ) -> list[int]:
-    """Drop failed executions from the inbox. The rows stay, with the reason, until retention removes them.
+    """Drop failed executions from the inbox. Returns the ids of the executions that were discarded.
+
+    The rows stay, with the reason, until retention removes them.
 
     Args:
         broker: the broker that holds the parked messages; if None, the next sync pass removes the messages.
@@ -139,6 +141,6 @@ def _rows(ids: Iterable[int]) -> list[SchedulerExecution]:
 
 
 def take_out_parked(broker: Broker, rows: list[SchedulerExecution]) -> None:
-    """Remove parked messages from the failed queue, because an operator republished or discarded their executions."""
+    """Remove the parked messages of these rows, because an operator has republished or discarded the executions."""
     foreign = [row.execution_key for row in rows if row.trigger == Trigger.MESSAGE.value]
     remove_messages(broker, {row.pk: row.attempt for row in rows}, foreign)

@@ -111,7 +111,7 @@ class Child:
             return None
 
     def ask(self) -> None:
-        """Send SIGTERM to the process. Processes that it started get no signal, because it stops them itself."""
+        """Send SIGTERM only to the process itself. The process then stops the processes that it has started."""
         self._present().terminate()
 
     def kill(self) -> None:

@@ -91,7 +91,7 @@ class Prefixer:
         if not text:
             return
         encoding = getattr(self._stream, "encoding", None) or "utf-8"
-        # The terminal may be gone (closed window, `| head`). The started processes must continue without it.
+        # The terminal may be gone (closed window, `| head`). The processes must then continue without a terminal.
         with suppress(OSError):
             self._stream.write(text.encode(encoding, "replace").decode(encoding))
             self._stream.flush()

@@ -26,8 +26,7 @@ class Welcome:
         host: the address that the site listens on.
         port: the port that the site listens on.
         account: the account to sign in with.
-        look: returns the HTTP status that a page answers; None if there is no answer. The arguments are host, port and
-            path.
+        look: returns the HTTP status of a page; None if there is no answer. The arguments are host, port and path.
     """
 
     def __init__(

@@ -19,12 +19,12 @@ PLANNED = ("next_run_at", "plan_error", *(f"planned_{name}" for name in PLAN))
 """The columns that `plan` sets."""
 
 OVERDUE_AFTER = timedelta(seconds=60)
-"""A schedule that has been due for longer than this time is overdue. A producer claims within a second, so an overdue
-schedule means that no producer is at work."""
+"""A schedule that has been due for longer than this time is overdue. A running producer claims an occurrence within a
+second. So if a schedule is overdue, probably no producer is running."""
 
 
 class PlannedModel(models.Model):
-    """A row that says when to run: by a cron expression, or at one date and time, in a time zone.
+    """A row with the times of a schedule: a cron expression, or one date and time, and a time zone.
 
     `plan` computes `next_run_at` from the columns in `PLAN`, and copies these columns to the `planned_` columns. If
     plain SQL changes a column of `PLAN`, the column differs from its copy, and the generated column `plan_stale`
@@ -95,8 +95,8 @@ class PlannedModel(models.Model):
     def plan(self, now: datetime | None = None) -> None:
         """Set `next_run_at` and the `planned_` columns, without saving.
 
-        An occurrence that is already due stays in `next_run_at`, where a producer finds it. So no occurrence is lost or
-        repeated if the schedule is edited when the occurrence falls due.
+        An occurrence that is already due stays in `next_run_at`, where a producer finds it. So an edit at the moment
+        when an occurrence falls due neither loses nor repeats the occurrence.
         """
         now = now or clock.now()
         due = self.next_run_at is not None and self.next_run_at <= now

@@ -18,8 +18,8 @@ Item = TypeVar("Item")
 def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
     """Decide whether the database cannot be reached, is not migrated yet, or has refused an item.
 
-    Any exception that is not a database error gives `Verdict.ITEM`: Python or the driver could not convert one of the
-    item's values.
+    The result is `Verdict.ITEM` for every exception that is not a database error. Such an exception means that Python
+    or the driver could not convert one of the item's values.
 
     Args:
         vendor: the vendor of the connection that raised the error; if empty, the vendor of the default connection.
@@ -53,7 +53,7 @@ def _sqlstate(cause: Any) -> str | None:
 def each_or_all(
     items: Sequence[Item], write: Callable[[Sequence[Item]], object], refused: Callable[[Item, Exception], object]
 ) -> None:
-    """Write a batch in one transaction. If the database refuses it, write each item in a transaction of its own.
+    """Write a batch in one transaction. If the database refuses the batch, write each item in its own transaction.
 
     Args:
         write: writes the given items, or raises an error.

@@ -1,6 +1,6 @@
 """The sweeps of the producers. A sweep finds rows whose next step is late, and does this step.
 
-Every sweep has a limit and returns how many rows it mended. Sweeps run in the loop of every producer and are never
+Every sweep has a limit and returns how many rows it handled. Sweeps run in the loop of every producer and are never
 scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set.
 """
 
@@ -39,7 +39,7 @@ PUBLISH_SECONDS = 2.0
 
 @dataclass
 class Swept:
-    """The result of one call of `sweep`: how many rows each sweep has mended."""
+    """The result of one call of `sweep`: how many rows each sweep has handled."""
 
     planned: int = 0
     leases: int = 0
@@ -69,7 +69,7 @@ def sweep(
 
 
 def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker, now: datetime) -> int:
-    """Publish batches until one is not full or PUBLISH_SECONDS have passed. Returns how many rows were published."""
+    """Publish batches until a batch is not full or PUBLISH_SECONDS are over. Returns how many rows were published."""
     count, until = 0, time.monotonic() + PUBLISH_SECONDS
     while True:
         done = publish_batch(broker, now)
@@ -115,8 +115,8 @@ def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, confi
     if result.state is None:
         return False  # the lease was renewed or the attempt was settled meanwhile
     announce(result, message, execution.target_name)
-    # A retry is due at once. A consumer starts the retry from its row, without a message. If no consumer does so within
-    # RETRY_GRACE, a sweep publishes the retry.
+    # If a retry follows, it is due at once. A consumer starts the retry from its row, without a message. If no consumer
+    # does so within RETRY_GRACE, a sweep publishes the retry.
     if result.state is State.FAILED and not broker.embedded:
         park(execution, broker, now, result.error, result.retries)
     return True

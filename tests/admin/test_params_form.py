@@ -295,7 +295,6 @@ def test_a_refused_box_fills_the_inputs(handler: Handler) -> None:
 
 
 def test_the_box_may_be_posted_without_the_inputs(handler: Handler) -> None:
-    """A client may post only the JSON box, without the inputs."""
     form = ParamsForm(handler, {"needed": "x", "days": 7}, data={"params": '{"needed": "z"}'})
     assert form.is_valid()
     assert form.params == {"needed": "z"}
@@ -441,7 +440,7 @@ def test_saving_invalid_params_in_code_is_still_refused(counted: Scheduler) -> N
     mark_checked(counted)
     counted.save()
     assert Counted.asked == [3]
-    # `mark_checked` lets only the next save skip the check, and only if the params have not changed after the call.
+    # After `mark_checked`, only the next save skips the check, and only if the params have not changed since the call.
     mark_checked(counted)
     counted.params["amount"] = 10
     for _save in range(2):

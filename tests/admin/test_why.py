@@ -1,6 +1,6 @@
 """The pages explain why an execution ran or did not run. Each test causes one situation and reads the explanation.
 
-The processes are real and are killed by real signals. The tests replace only the clock.
+The tests start real processes and send real signals. They replace only the clock.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A RabbitMQ server for a single test. Its settings would disturb the other tests on a shared server."""
+"""Starts a RabbitMQ server for a single test, with settings that would disturb other tests on a shared server."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """If a message is not acknowledged in time, RabbitMQ delivers it again. The execution must not start twice.
 
-Some versions of RabbitMQ then close the channel. Other versions cancel the consumer.
+When the time is over, some versions of RabbitMQ close the channel, and other versions cancel the consumer.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def test_a_message_that_is_delivered_again_is_not_started_twice(
         publish([second], broker)
         desk.run()
         assert desk.starts_nothing()
-    assert "holds messages and brings none" not in caplog.text  # the watchdog did not act
+    assert "holds messages and brings none" not in caplog.text  # the module `watchdog` did not drop the connection
     for execution in (first, second):
         execution.refresh_from_db()
         assert (execution.state, execution.attempt) == ("succeeded", 1)

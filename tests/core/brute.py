@@ -138,7 +138,7 @@ def _items(low: int, high: int, size: int, names: list[str]) -> st.SearchStrateg
         places = st.tuples(st.integers(0, len(names) - 1), st.integers(0, len(names) - 1)).map(sorted)
         spans = spans | places.map(lambda pair: f"{names[pair[0]]}-{names[pair[1]]}")
     steps = st.integers(1, size)
-    # No start of 7 for weekdays, because `7/2` is refused.
+    # For weekdays, a step never starts at 7, because `7/2` is refused.
     starts = st.integers(low, min(high, low + size - 1))
     return (
         number

@@ -1,4 +1,4 @@
-"""A run lasts longer than RabbitMQ waits for the acknowledgement. It is not started again, and it succeeds."""
+"""A run succeeds and is not started again, even if it lasts longer than RabbitMQ waits for an acknowledgement."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ The defaults are 30 minutes and one minute.
 """
 
 CHANNEL_CLOSED = "delivery acknowledgement on channel"
-"""Words in the log of a consumer after RabbitMQ has closed its channel because of a missing acknowledgement."""
+"""Words that a consumer logs when RabbitMQ has closed the channel because of a missing acknowledgement."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def test_a_run_longer_than_the_acknowledgement_limit_succeeds_once(
             return closed if limited.closes else time.monotonic() > long_enough
 
         wait_for(limit_has_passed, "the limit has passed")
-        # The copy is in front of these messages in the queue. When these runs have ended, the copy was delivered too.
+        # The copy is in front of these messages in the queue. So when these runs end, the copy has been delivered.
         others = [
             run_now(SchedulerFactory(rare=True, handler="tests.mark", params={"directory": str(tmp_path)}), broker)
             for _ in range(6)

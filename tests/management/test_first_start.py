@@ -24,7 +24,7 @@ from scheduling.management.welcome import Welcome
 class TestSecretKey:
     @pytest.fixture(autouse=True)
     def settings(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SimpleNamespace:
-        """Replace Django's settings by a plain object, because Django refuses to read an empty SECRET_KEY."""
+        """Replace Django's settings with a plain object, because Django refuses to read an empty SECRET_KEY."""
         settings = SimpleNamespace(SECRET_KEY="", DATA_DIR=tmp_path / "data")
         monkeypatch.setattr(first_start, "settings", settings)
         monkeypatch.setenv("SECRET_KEY", "")

@@ -29,7 +29,7 @@ class Numbers(ReportController):
 
 
 def run_of(execution: SchedulerExecution | None = None, **facts: Any) -> Run:
-    """Return a `Run` object for the current attempt of an execution. `facts` replace its attributes."""
+    """Return a `Run` object for the current attempt of an execution. `facts` replace the default attributes."""
     values: dict[str, Any] = {
         "execution_id": execution.pk if execution else 1,
         "execution_key": execution.execution_key if execution else "manual-1",
@@ -45,7 +45,7 @@ def run_of(execution: SchedulerExecution | None = None, **facts: Any) -> Run:
 
 
 def execution_of(state: str = "running", **columns: Any) -> SchedulerExecution:
-    """Store an execution of a report and return it."""
+    """Store and return an execution of a report."""
     values: dict[str, Any] = {
         "execution_key": f"manual-{uuid.uuid4()}",
         "scheduled_at": NOON,
@@ -62,7 +62,7 @@ def execution_of(state: str = "running", **columns: Any) -> SchedulerExecution:
 
 
 def failed(at: datetime, error: str = "no route", **columns: Any) -> SchedulerExecution:
-    """Store an execution with two failed attempts, and return it. The second attempt failed at `at`."""
+    """Store and return an execution with two failed attempts. The second attempt failed at `at`."""
     values = {
         "error_class": "ConnectionError",
         "error_message": error,
@@ -82,7 +82,7 @@ def failed(at: datetime, error: str = "no route", **columns: Any) -> SchedulerEx
 
 
 def artefact_of(execution: SchedulerExecution, attempt: int = 1, **columns: Any) -> Artefact:
-    """Store an artefact with a small file and return it."""
+    """Store and return an artefact with a small file."""
     artefact = Artefact(
         execution=execution,
         attempt=attempt,

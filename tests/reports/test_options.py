@@ -1,6 +1,6 @@
 """Every report accepts the param `options_interface`, but only a params model that declares the param receives it.
 
-If the options have a `delivery`, the model receives them with `delivery.instant` set to true.
+If `options_interface` has a `delivery`, the model receives it with `delivery.instant` set to true.
 """
 
 from __future__ import annotations

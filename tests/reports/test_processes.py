@@ -1,4 +1,4 @@
-"""The tests start a consumer as a process. It runs the failure review and the cleanup."""
+"""The tests start a consumer as a process. The consumer runs the failure review and the cleanup."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.processes
 
 
 def ended(execution: SchedulerExecution) -> SchedulerExecution:
-    """Wait until the execution is over, and return it."""
+    """Wait until the execution has ended. Return the execution."""
 
     def over() -> bool:
         execution.refresh_from_db()
@@ -32,7 +32,7 @@ def ended(execution: SchedulerExecution) -> SchedulerExecution:
 
 
 def run(commands: Commands, row: Scheduler, media: Path) -> SchedulerExecution:
-    """Start a consumer, run a schedule now, check that the execution succeeded, and return it."""
+    """Start a consumer, run a schedule now, and check that the execution succeeded. Return the execution."""
     commands.start("run_worker", MEDIA_ROOT=str(media))
     execution = ended(run_now(row, DatabaseBroker(), by="test"))
     assert execution.state == "succeeded", (execution.error_class, execution.error_message)

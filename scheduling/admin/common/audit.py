@@ -111,7 +111,7 @@ def params_edits(handler: Handler | None, old: Any, new: dict[str, Any], other: 
     Args:
         old: the old parameters. Plain SQL may have written a value that is not a JSON object. Such a value counts as
             empty.
-        other: the handler for which `old` was written, if that handler is not `handler`.
+        other: the handler for which `old` was written; None if this is the same handler as `handler`.
     """
     found = params_diff.changes(handler, old if isinstance(old, dict) else {}, new, VALUE_MAX_CHARS, other)
     edits = [replace(change, name=f"params.{change.name}") for change in found[:PARAMS_LIMIT]]

@@ -1,4 +1,4 @@
-"""The heat map: seven days by 24 hours. The colour of an hour shows its worst state.
+"""The heat map: one cell for each hour of seven days. The colour of a cell shows the worst state of its executions.
 
 The executions are counted for each request. Stored counts would have to be updated whenever an attempt is settled, and
 that would make every settle slower. Republishing an old failure would even change the counts of a past hour.
@@ -39,7 +39,7 @@ TONES = {
     State.CANCELLED: "off",
     State.SUCCEEDED: "good",
 }
-"""The colour of each state, the worst state first. Only the tiles count waiting and running executions."""
+"""The colour of each state, the worst state first. The heat map leaves out claimed, queued and running executions."""
 
 SIDE, GAP, LEFT, TOP = 20, 3, 54, 18
 
@@ -133,7 +133,7 @@ def _cell(cell: Cell, x: int, y: int, viewer: Viewer) -> SafeString:
     elif tone == "warn":
         shapes.append(svg.path(f"M{x + 5} {y + 10}h10", "dash-mark"))
     # The link filters by primary keys, because the list finds primary keys fast. If the worst state is not
-    # SUCCEEDED, the link also filters by the worst state.
+    # SUCCEEDED, the link also filters by this state.
     filters: dict[str, object] = {"id__gte": cell.first, "id__lt": cell.end}
     if worst is not State.SUCCEEDED:
         filters["state"] = worst.value

@@ -18,7 +18,7 @@ WITHIN = timedelta(hours=24)
 
 @dataclass(frozen=True)
 class Similar:
-    """`text` says how many other executions failed with the same error. `address` is the URL of these executions."""
+    """`text` says how many other executions failed with the same error. `address` is the URL of their list."""
 
     count: int
     text: str

@@ -21,12 +21,12 @@ _broker_said: tuple[float, str] = (0.0, "")
 
 @dataclass(frozen=True)
 class Surroundings:
-    """The processes and the broker on which one execution depends. A value is None if it was not checked.
+    """The processes and the broker on which one execution depends. A count is None if it was not needed.
 
     Args:
         consumers: how many consumers serve the execution's queue.
         producers: how many producers are alive. The sweep of a producer helps executions that are stuck.
-        claimant: the producer that claimed the row, if that producer has stopped or is silent.
+        claimant: the producer that claimed the row, if this producer has stopped or is silent.
         broker: why the broker cannot be used; empty if the broker can be used or was not checked.
     """
 
@@ -49,10 +49,10 @@ def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
 
 
 def is_stuck(row: SchedulerExecution, now: datetime) -> bool:
-    """Whether the row should have left its state by now. Only the sweep of a producer can help such a row."""
+    """Whether the row should have left its state by now. Only a sweep of a producer can continue such an execution."""
     if row.state == State.CLAIMED.value and row.wake_at is not None:
-        # A row that is planned for a later time stays claimed until that time. Such a row is not stuck. Its wake_at
-        # is more than the grace time in the future.
+        # A row that is planned for a later time stays claimed until that time, and is not stuck. The wake_at of such a
+        # row is later than now + CLAIM_GRACE.
         return row.wake_at <= now + CLAIM_GRACE and now - row.executed_at >= CLAIM_GRACE
     if row.state == State.RUNNING.value:
         return row.wake_at is not None and row.wake_at < now

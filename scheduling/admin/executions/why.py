@@ -70,8 +70,8 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
         "wake": relative_time(row.wake_at, now) if row.wake_at else "",
         "took": duration_between(row.started_at, row.finished_at),
     }
-    # If a claimed row waits for the broker, its wake_at is at most the grace time in the future. A later wake_at
-    # means that the row waits for its planned time.
+    # If a claimed row waits for the broker, its wake_at is at most now + CLAIM_GRACE. A later wake_at means that the
+    # row waits for its planned time.
     soon = now + CLAIM_GRACE if row.state == State.CLAIMED.value else now
     match row.state:
         case State.CLAIMED.value | State.QUEUED.value if row.wake_at is not None and row.wake_at > soon:

@@ -1,4 +1,4 @@
-"""The failed inbox: executions that failed for good and wait for an operator's decision."""
+"""The failed inbox: executions that failed permanently and wait for an operator's decision."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
     ) -> tuple[QuerySet[FailedExecution], bool]:
         """Finds rows by a part of the message or of the target's name, or by the whole fingerprint.
 
-        A number also finds the execution with this id.
+        A term that is a number also finds the execution with this id.
         """
         term = searched(search_term)
         if not term:
@@ -144,7 +144,7 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         summary: list[str] = []
         if request.method == "GET" and self.has_view_permission(request):
             with open_broker() as broker:
-                said = _broker_says(broker)  # must come first, because it makes rows that `_summary` counts
+                said = _broker_says(broker)  # first, because it makes rows that `_summary` counts
                 summary = [*self._summary(), *said]
         extra = {"summary": summary, "module_name": _("failed executions"), **(extra_context or {})}
         response = super().changelist_view(request, extra)
@@ -205,7 +205,7 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
 _seen: dict[str, sync.QueueAndRows] = {}
 """Maps a broker's URL to two counts: the messages of the failed queue, and the parked rows of the inbox.
 
-The counts are from the last time that this process read the queue and found nothing to mend.
+The counts are from the last sync of this process in which nothing had to be corrected.
 """
 
 
@@ -213,8 +213,8 @@ def _broker_says(broker: Broker) -> list[str]:
     """Create the missing rows for messages of the failed queue, and return sentences about the queue.
 
     If the counts have not changed since the last sync, the messages are counted but not read. If the broker cannot be
-    reached, the page shows the error instead of the number of messages. After this error the broker is not asked again,
-    because every attempt may take seconds to time out.
+    reached, the page shows the error instead of the number of messages. After an error, this function does not ask the
+    broker again, because every attempt may take seconds to time out.
     """
     if not broker.has_failed_queue:
         return []

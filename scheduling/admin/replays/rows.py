@@ -42,7 +42,9 @@ def lines(request: HttpRequest, now: datetime) -> list[SimpleNamespace]:
 
 
 def line(request: HttpRequest, row: Replay, now: datetime, states: Mapping[int, str]) -> SimpleNamespace:
-    """The values of one replay for the templates. `stop` is empty for a user who may not stop the replay.
+    """The values of one replay for the templates.
+
+    `stop` is the URL that stops the replay. It is empty if the replay has ended or the user may not stop it.
 
     Args:
         states: maps the primary key of each canary to its state.

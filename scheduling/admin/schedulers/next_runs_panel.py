@@ -26,7 +26,7 @@ from scheduling.models import Scheduler
 
 YEAR = timedelta(days=365)
 MOST_CHANGES = 4
-"""The maximum number of clock changes in the panel. Most zones have two clock changes a year; some have four."""
+"""The maximum number of clock changes in the panel. Most zones have at most two a year; some have four."""
 
 Note = tuple[str, str]
 """A tone, which is `warn` or empty, and a sentence. The style sheet has a colour for the tone."""
@@ -38,7 +38,7 @@ def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Se
     The times in the viewer's zone are in UTC until a script converts them.
 
     Args:
-        notes: these notes come before the panel's own notes.
+        notes: notes that the panel shows before its own notes.
     """
     if not scheduler.schedule and scheduler.date_time is None:
         return _nothing_yet()

@@ -83,7 +83,10 @@ class PauseActions(Pages):
 
     @staticmethod
     def _back(request: HttpRequest) -> str:
-        """The page to return to. The request names the page by a word, because a URL could lead to another site."""
+        """The URL of the page to return to; empty if the request names no such page.
+
+        The request names the page by a word, because a URL could lead to another site.
+        """
         word = request.POST.get("back") or request.GET.get("back")
         return list_url("dashboard") if word == DASHBOARD else ""
 

@@ -33,10 +33,10 @@ FIELDS = {
     "runs": ("schedule", "date_time_0", "date_time_1", "timezone", "status"),
     "retry": (*TARGETS, *RETRY_COLUMNS),
 }
-"""Maps each panel to the names of the form's fields that the panel depends on."""
+"""Maps each panel to the names of the form's fields on which the panel depends."""
 LONGEST_NUMBER = 20
 LONGEST_ZONE = 65
-"""The preview cuts zone names to this length. This length is one above the model's limit, so a cut name is refused."""
+"""The preview cuts zone names to this length, which is one more than the model allows. So a cut name is refused."""
 
 
 class Typed(forms.Form):

@@ -16,7 +16,7 @@ from scheduling.models import Scheduler
 from scheduling.models.scheduler import RETRY_COLUMNS
 
 RETRY_NUMBERS = {column: attribute for column, attribute in RETRY_COLUMNS.items() if attribute in BOUNDS}
-"""Maps each numeric column of the retry policy to the attribute of RetryPolicy."""
+"""Maps each numeric retry column of Scheduler to an attribute of RetryPolicy."""
 
 
 def inherited_hints(base: RetryPolicy) -> dict[str, str]:
@@ -29,7 +29,7 @@ def inherited_hints(base: RetryPolicy) -> dict[str, str]:
 
 
 def retry_panel(scheduler: Scheduler) -> SafeString | str:
-    """The attempts under the effective policy as HTML: the wait before each attempt and the sum of the waits."""
+    """The table as HTML. Each row has an attempt, the wait before the attempt, and the sum of the waits so far."""
     handler = handler_of(scheduler)
     base = inherited_policy(handler)
     source = _("the target's code") if handler is not None and handler.retry is not None else _("the settings")

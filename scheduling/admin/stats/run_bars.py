@@ -40,7 +40,7 @@ def bars(runs: Sequence[Ran], viewer: Viewer) -> SafeString:
             round(HEIGHT - tall + 0.5, 1),
             WIDTH - 1 if skipped else WIDTH,
             tall - (1 if skipped else 0),
-            # The bar of a successful run has no CSS class. Most runs succeed, so this keeps a page of 1,500 bars small.
+            # The bar of a successful run has no CSS class. Most runs succeed, so a page of 1,500 bars becomes smaller.
             f"dash-is-{run.state}" if run.state in STATES and run.state != State.SUCCEEDED.value else None,
             "" if run.state in LINKED else words,
         )

@@ -51,7 +51,7 @@ class TargetForm(HiddenSecrets):
             self.fields[name].widget = DatalistInput([handler.name for handler in handlers(type_of(self.instance))])
 
     def code(self, data: dict[str, Any] | None = None) -> Handler | None:
-        """The handler that the posted form names, or else the handler that the row names; None if not registered."""
+        """The handler that the posted form or else the row names; None if this handler is not registered."""
         name = (data or {}).get(self.instance.name_field) or self.instance.handler_name
         return handler_named(type_of(self.instance), name)
 

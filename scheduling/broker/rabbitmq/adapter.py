@@ -30,7 +30,7 @@ The number is limited, because wait queues are never removed. Removing a queue c
 
 
 class RabbitBroker:
-    """The RabbitMQ transport. The transport connects only when needed. Every method has a time limit.
+    """The RabbitMQ transport. It connects when a method first needs the broker. Every method has a time limit.
 
     Args:
         url: begins with `amqp://` or `amqps://`, see `Address`.
@@ -62,7 +62,7 @@ class RabbitBroker:
         self._starting = threading.Lock()
         self._client: Client | None = None
         self._queue = ""
-        """Our own name of the work queue that this process consumes (such as `main`); empty if it consumes none."""
+        """The work queue that this process consumes, such as `main`; empty if the process consumes no queue."""
 
     @property
     def product(self) -> str:
@@ -114,7 +114,7 @@ class RabbitBroker:
         return self._client.subscription.take(limit) if self._client is not None else []
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
-        """Keep the messages in this process. If they went back to the broker, it would deliver them again at once."""
+        """Keep the messages in this process, because the broker would deliver returned messages again at once."""
         if self._client is not None:
             brought = [delivery for delivery in deliveries if delivery.tag is not None]
             self._client.subscription.buffer.give_back(brought)
@@ -128,7 +128,7 @@ class RabbitBroker:
 
         If the broker does not confirm the message, the delivery is nacked instead. (A nack works even when publishing
         does not.) The delivery comes back after CRON_RETRY_DELAY_MS. If the retry is due by then, the delivery starts
-        the retry. In the immediate queue, nothing is published: the broker delivers the same message again.
+        the retry. For the immediate queue, nothing is published: the broker delivers the same message again.
         """
         queue = self._queue
         if queue == "immediate":
@@ -153,7 +153,7 @@ class RabbitBroker:
         return confirmed
 
     def failed_queue(self) -> RabbitParking:
-        """A session on a separate connection. Closing it puts all remaining messages back in their old order."""
+        """A session on a separate connection. When it is closed, all remaining messages go back in their old order."""
         return RabbitParking(self._running(), self.address)
 
     def counts(self) -> Counts:
@@ -162,7 +162,7 @@ class RabbitBroker:
         return Counts({queue: ready[self.topology.work(queue)] for queue in WORK}, ready[self.topology.failed])
 
     def fileno(self) -> int | None:
-        """The descriptor of a socket that becomes readable when the broker delivers a message."""
+        """The descriptor that becomes readable when the broker delivers a message; None if no queue is consumed."""
         return self._client.subscription.buffer.wake_up.fileno() if self._client is not None and self._queue else None
 
     def close(self) -> None:
@@ -194,7 +194,7 @@ class RabbitBroker:
         try:
             return message.ident in self._running().send([message])
         except BrokerUnavailable as error:
-            # `Outage` has logged the outage already. A sweep later publishes the message from the row.
+            # The class `Outage` has already logged the outage. A sweep later publishes the message from the row.
             log.debug("Not published now: %s", error, extra={"execution": message.ident})
             return False
         except BrokerError as error:

@@ -18,7 +18,7 @@ PRECONDITION_FAILED = 406
 
 
 class Declaration:
-    """Declares the topology once, as soon as the instance is made.
+    """Declares the exchange and the given queues once, as soon as the instance is made.
 
     Every declaration uses a new channel, because the broker closes the channel of a refused declaration. Also, RabbitMQ
     3.10 crashes a channel that still uses a queue after the queue was deleted and declared with another type.
@@ -26,7 +26,7 @@ class Declaration:
     Args:
         done: called once. The arguments are the error (or None) and a dict that maps each queue name to its number of
             ready messages. The dict always contains the failed queue after a success.
-        patience: the time limit in seconds. It is needed, because a quorum queue without a leader never answers.
+        patience: the time limit in seconds. The limit is needed, because a quorum queue without a leader never answers.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class Declaration:
         """Replace the queue of nacked messages after CRON_RETRY_DELAY_MS was changed.
 
         The broker checks that the queue is empty and deletes it in one step. A queue that holds messages keeps its old
-        arguments until a later start replaces it. This case is rare, because the queue is nearly always empty.
+        arguments until a later declaration replaces the queue. This case is rare: the queue is nearly always empty.
         """
         self._kept.add(name)
 

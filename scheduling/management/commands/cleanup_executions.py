@@ -1,4 +1,7 @@
-"""`manage.py cleanup_executions` removes old executions. `migrate` creates a schedule that runs it daily at 3 AM."""
+"""`manage.py cleanup_executions` removes old executions.
+
+`migrate` creates a schedule that runs this command daily at 3 AM.
+"""
 
 from __future__ import annotations
 

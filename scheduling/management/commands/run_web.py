@@ -59,7 +59,7 @@ def _serve(base: Any, address: str, threads: int) -> None:
         "worker_class": "gthread",
         "workers": 1,
         "threads": threads,
-        "graceful_timeout": 5,  # admin pages take milliseconds; only consumers need a long shutdown
+        "graceful_timeout": 5,  # admin pages answer within milliseconds; only consumers need a long shutdown
         "loglevel": "warning",
         "control_socket_disable": True,  # otherwise all servers of a user share one control socket in the home folder
     }

@@ -48,7 +48,7 @@ def test_the_dashboard_has_no_pages_for_rows(editor: Client) -> None:
 def test_a_viewer_sees_no_buttons(viewer: Client, at_work: None) -> None:
     SchedulerExecutionFactory(running=True)
     page = _main(viewer.get(PAGE).content.decode())
-    # The only button switches the refreshing on and off. The button is hidden until the page's script has started.
+    # The only button switches the automatic refresh on and off. It is hidden until the page's script has started.
     assert re.findall(r"<button[^>]*>", page) == ['<button type="button" hidden>']
     assert "<form" not in page
     assert "/cancel/" not in page
