@@ -8,6 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.db import connection
@@ -280,6 +281,7 @@ def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
         ({"running": True, "wake_at": "past"}, "its lease ended 1 min 40 s ago, and a producer will end it."),
     ],
 )
+@time_machine.travel(clock.now(), tick=False)
 def test_the_page_explains_the_state(viewer: Client, columns: dict[str, Any], sentence: str) -> None:
     if columns.get("wake_at") == "past":
         columns = {**columns, "wake_at": clock.now() - timedelta(seconds=100)}

@@ -10,6 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.contrib.contenttypes.models import ContentType
@@ -41,6 +42,7 @@ from tests.support import at_once
 # --- the list ---------------------------------------------------------------------------------------
 
 
+@time_machine.travel(clock.now(), tick=False)
 def test_the_list_shows_only_failed_executions_with_their_errors(viewer: Client) -> None:
     row = FailedExecutionFactory(error_message="first <line>\nsecond line", scheduler__description="Invoices")
     for state in ("succeeded", "discarded", "cancelled", "running", "retrying"):

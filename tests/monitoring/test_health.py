@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
 
 import pytest
+import time_machine
 from django.core.management import CommandError, call_command
 from django.utils import timezone as clock
 
@@ -51,6 +52,7 @@ def process(age: float, **columns: Any) -> None:
         ({"age": 100_000}, ["--kind=consumer"], 1, "no consumer is at work"),
     ],
 )
+@time_machine.travel(clock.now(), tick=False)
 def test_heartbeats(columns: dict[str, Any], arguments: list[str], code: int, words: str) -> None:
     process(**columns)
     found, line = health(*arguments)
