@@ -5,6 +5,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 # Options of `up`, say: make run UP="--port 9000 --no-demo"
 UP ?=
+# Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
+WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
 .PHONY: run test test-fast test-database test-rabbitmq4 compose-native lint bench clean
 .DEFAULT_GOAL := help
@@ -26,7 +28,7 @@ run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up $(UP)
 
 test: lint
-	$(BIN)/pytest -n auto
+	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # For each change; `make test` before it is handed on.
 test-fast: $(VENV)/.installed-dev
@@ -36,7 +38,7 @@ test-fast: $(VENV)/.installed-dev
 # TEST_DATABASE_URL reaches the tests through the environment. Drivers: pip install -e '.[mysql,postgres]'
 test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
-	$(BIN)/pytest --create-db -m "not browser" tests/contract tests/models tests/producer tests/consumer \
+	$(BIN)/pytest -n 2 --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
 		tests/execution tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin tests/reports tests/test_*.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
