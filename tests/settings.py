@@ -23,3 +23,6 @@ DATABASES["default"]["CONN_MAX_AGE"] = 0
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
 INSTALLED_APPS = [*INSTALLED_APPS, "tests.apps.sample"]
 EMAIL_BACKEND = "django.core.mail.backends.locmem.EmailBackend"
+
+# A test client makes its own middleware. WhiteNoise must not read the list of all static files for each client.
+WHITENOISE_AUTOREFRESH = True

@@ -55,7 +55,11 @@ class MarkedFormatter(logging.Formatter):
 
 
 def main(channel: socket.socket) -> int:
-    """Run tasks until the channel is closed; returns the exit status."""
+    """Run tasks until the channel is closed; returns the exit status.
+
+    The child sends two messages for each task: `ended` with the outcome, and `rested` when the process is restored. So
+    the supervisor settles a run while the child is restored, and an error while restoring cannot change an outcome.
+    """
     os.environ["CRON_CHILD"] = "1"
     open_streams()
     _configure_logging()
@@ -71,18 +75,18 @@ def main(channel: socket.socket) -> int:
             return 0
         answer = _perform(task, channel)
         _flush()
-        restored = state.restore()
-        answer["memory"] = _memory_bytes()
-        answer["leftovers"] = not restored or _has_children()
         try:
             channel.sendall(_packed(answer, task))
+            if task.get("fresh") or answer.get("terminated"):
+                break
+            clean = state.restore() and not _has_children()
+            channel.sendall(_packed({"op": "rested", "clean": clean, "memory": _memory_bytes()}, task))
         except OSError:
             return 0  # the supervisor has died; another process settles the run after the lease has run out
-        if task.get("fresh") or answer.get("terminated"):
-            with suppress(Exception):
-                connections.close_all()
-                logging.shutdown()
-            return 0
+    with suppress(Exception):
+        connections.close_all()
+        logging.shutdown()
+    return 0
 
 
 def _configure_logging() -> None:

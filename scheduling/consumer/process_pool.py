@@ -14,51 +14,13 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.consumer import forkserver, framing
+from scheduling.consumer.forked_child import Child
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
-
-
-@dataclass(eq=False)
-class Child:
-    """One forked process, with a channel for tasks and answers and a pipe for its output."""
-
-    number: int
-    channel: socket.socket
-    output: int
-    pid: int | None = None
-    runs: int = 0
-    reader: framing.FrameReader = field(default_factory=framing.FrameReader)
-    task: Any = None
-    """The `Running` that this child executes; None while the child waits."""
-    status: int | None = None
-    """The child's wait status; None until the child has ended."""
-    retiring: bool = False
-    """Whether the child gets no further task because it will end soon."""
-
-    def read_output(self, limit: int = 65536) -> bytes | None:
-        """Read up to `limit` bytes of output; empty at the end of the pipe, None if no bytes wait."""
-        try:
-            return os.read(self.output, limit)
-        except BlockingIOError:
-            return None
-
-    def send(self, message: dict[str, Any]) -> None:
-        """Send a task to the child.
-
-        Raises:
-            OSError: the child has ended or does not read.
-        """
-        self.channel.setblocking(True)
-        try:
-            self.channel.settimeout(10)
-            self.channel.sendall(framing.pack(message))
-        finally:
-            self.channel.setblocking(False)
 
 
 class ProcessPool:
@@ -115,6 +77,11 @@ class ProcessPool:
         for _ in range(wanted - born):
             self._fork()
 
+    @property
+    def resting(self) -> list[Child]:
+        """The children whose run has ended, and that are not restored yet."""
+        return [child for child in self.all.values() if child.rest_until is not None]
+
     def acquire(self, fresh: bool) -> Child | None:
         """Take a waiting child; None if no suitable child waits.
 
@@ -130,16 +97,22 @@ class ProcessPool:
 
     def give_back(self, child: Child) -> None:
         """Return a child to the pool. The child waits there for its next task."""
-        child.task = None
+        child.task = child.rest_until = None
         self.waiting.append(child)
 
     def retire(self, child: Child) -> None:
         """Close the channel, which makes the child end. The forkserver then kills the child's process group."""
-        child.retiring = True
+        child.retiring, child.task, child.rest_until = True, None, None
         if child in self.waiting:
             self.waiting.remove(child)
         with suppress(OSError):
             child.channel.shutdown(socket.SHUT_WR)
+
+    def make_room(self) -> None:
+        """Retire a used child that waits. `maintain` then forks an unused child."""
+        used = next((child for child in self.waiting if child.runs), None)
+        if used is not None:
+            self.retire(used)
 
     def stop_watching_output(self, child: Child) -> None:
         """Unregister the child's output after its end. Otherwise the selector would report the end again and again."""

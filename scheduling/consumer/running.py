@@ -8,8 +8,8 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.broker import Delivery
+from scheduling.consumer.forked_child import Child
 from scheduling.consumer.output import OutputBuffer
-from scheduling.consumer.process_pool import Child
 from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfig

@@ -12,8 +12,9 @@ import signal
 import time
 
 from scheduling.broker import Delivery
+from scheduling.consumer.forked_child import Child
 from scheduling.consumer.output import Echo, OutputBuffer
-from scheduling.consumer.process_pool import Child, ProcessPool
+from scheduling.consumer.process_pool import ProcessPool
 from scheduling.consumer.running import Running
 from scheduling.core.outcome import Crashed, Outcome, TimedOut
 from scheduling.core.text import clean
@@ -27,6 +28,9 @@ TERM_GRACE_SECONDS = 5.0
 
 CHILD_MEMORY_LIMIT = 512 * 1024 * 1024
 """The limit in bytes. A child that has used more memory is replaced after its run."""
+
+REST_SECONDS = 5.0
+"""The longest time between the messages `ended` and `rested` of a child. A child that needs longer is killed."""
 
 ECHO_LEVELS = {"DEBUG": 10, "INFO": 20, "SUCCESS": 25, "WARN": 30, "ERROR": 40}
 
@@ -76,6 +80,10 @@ class Slots:
         # Fork a spare child while the other children work. A draining consumer needs none, because it starts no runs.
         spare = 0 if draining else max(1, self.free)
         self.pool.maintain(len(waiting) + spare, now)
+        for child in self.pool.resting:
+            if child.rest_until is not None and now >= child.rest_until:
+                child.rest_until = None
+                self.pool.signal(child, signal.SIGKILL)
         for run in waiting:
             self._assign(run)
         for run in list(self.running):
@@ -112,14 +120,14 @@ class Slots:
         return min([*deadlines, *(run.kill_at for run in self.running if run.kill_at)], default=None)
 
     def _assign(self, run: Running) -> None:
+        for resting in self.pool.resting:
+            self._on_frame(resting)  # a child rests for less time than the supervisor needs to settle its run
+        if self._waits_for_rest(run):
+            return
         child = self.pool.acquire(run.config.fresh)
         if child is None:
-            # A fresh run needs an unused child. Retiring a used child makes room for a new child.
             if run.config.fresh:
-                for other in list(self.pool.waiting):
-                    if other.runs:
-                        self.pool.retire(other)
-                        break
+                self.pool.make_room()
             return
         run.child, run.pid = child, child.pid
         child.task = run
@@ -131,6 +139,13 @@ class Slots:
             child.send(run.task())
         except OSError:
             log.warning("A waiting child was gone; the run's attempt ends as crashed", extra={"pid": child.pid})
+
+    def _waits_for_rest(self, run: Running) -> bool:
+        """Whether the run waits for a child that is being restored. The unused child is for a run that needs one."""
+        if run.config.fresh or any(child.runs for child in self.pool.waiting):
+            return False
+        earlier = [other for other in self.running if other.child is None and other is not run]
+        return len(earlier) < len(self.pool.resting)
 
     # --- events ---------------------------------------------------------------------------
 
@@ -156,21 +171,28 @@ class Slots:
                 log.warning("A child's message for another attempt is ignored", extra={"pid": child.pid})
             elif frame.get("op") == "progress":
                 run.progress = clean(str(frame.get("text", "")), 64)
-            elif frame.get("op") == "ended":
+            elif frame.get("op") == "ended" and run in self.running:
                 run.answer = frame
                 if not frame.get("terminated"):  # a terminated child exits, and `judge` needs its wait status
-                    self._answered(run, child, frame)
+                    self._answered(run, child)
+            elif frame.get("op") == "rested" and child.rest_until is not None:
+                self._rested(child, frame)
 
-    def _answered(self, run: Running, child: Child, frame: dict[str, object]) -> None:
+    def _answered(self, run: Running, child: Child) -> None:
         self._finish(run)
-        memory = frame.get("memory")
-        grown = isinstance(memory, int) and memory > CHILD_MEMORY_LIMIT
-        spoiled = frame.get("outcome") != "succeeded" or frame.get("leftovers") or grown
-        if run.config.fresh or run.verdict or spoiled or child.runs >= run.config.recycle_after:
-            child.task = None
+        failed = (run.answer or {}).get("outcome") != "succeeded"
+        if run.config.fresh or run.verdict or failed or child.runs >= run.config.recycle_after:
             self.pool.retire(child)
         else:
+            child.rest_until = time.monotonic() + REST_SECONDS
+
+    def _rested(self, child: Child, frame: dict[str, object]) -> None:
+        memory = frame.get("memory")
+        small = isinstance(memory, int) and memory <= CHILD_MEMORY_LIMIT
+        if small and frame.get("clean") is True:
             self.pool.give_back(child)
+        else:
+            self.pool.retire(child)
 
     def _on_exit(self, child: Child) -> None:
         self._on_frame(child)  # a last message may still be in the channel

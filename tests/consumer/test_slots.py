@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import selectors
+import signal
 import socket
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from types import SimpleNamespace
@@ -13,11 +15,11 @@ from typing import Any
 import pytest
 from django.utils import timezone as clock
 
+from scheduling.consumer.forked_child import Child
 from scheduling.consumer.framing import pack
 from scheduling.consumer.output import OutputBuffer
-from scheduling.consumer.process_pool import Child
 from scheduling.consumer.running import Running
-from scheduling.consumer.slots import Slots
+from scheduling.consumer.slots import REST_SECONDS, Slots
 
 
 class FakeChild:
@@ -110,4 +112,71 @@ def test_an_answer_for_another_attempt_ends_nothing(fake: FakeChild, caplog: pyt
     fake.child_end.sendall(pack(progress | own) + pack(ended | own))
     fake.slots._on_frame(fake.child)
     assert (fake.slots.over, run.progress) == ([run], "9/9")
-    assert fake.slots.pool.waiting == [fake.child]
+
+
+OWN: dict[str, Any] = {"execution_id": 7, "attempt": 2}
+ENDED = OWN | {"op": "ended", "outcome": "succeeded"}
+RESTED = OWN | {"op": "rested", "clean": True, "memory": 1}
+
+
+def heard(fake: FakeChild, *frames: dict[str, Any]) -> None:
+    """Start a run in the child, and handle these messages of the child."""
+    fake.channel.setblocking(False)
+    run = fake.child.task = a_run(7, 2)
+    fake.slots.running.append(run)
+    for frame in frames:
+        fake.child_end.sendall(pack(frame))
+    fake.slots._on_frame(fake.child)
+
+
+def test_a_run_is_over_before_its_child_is_restored(fake: FakeChild) -> None:
+    heard(fake, ENDED)
+    assert [run.execution_id for run in fake.slots.over] == [7]
+    assert (fake.slots.pool.resting, fake.slots.pool.waiting) == ([fake.child], [])
+    fake.child_end.sendall(pack(RESTED))
+    fake.slots._on_frame(fake.child)
+    assert (fake.slots.pool.resting, fake.slots.pool.waiting) == ([], [fake.child])
+
+
+@pytest.mark.parametrize(
+    "change", [{"clean": False}, {"clean": "yes"}, {"memory": 2**40}, {"memory": "much"}, {"memory": None}]
+)
+def test_a_child_that_is_not_restored_gets_no_other_run(fake: FakeChild, change: dict[str, Any]) -> None:
+    heard(fake, ENDED, RESTED | change)
+    assert (fake.slots.pool.waiting, fake.child.retiring, len(fake.slots.over)) == ([], True, 1)
+
+
+@pytest.mark.parametrize("frames", [[RESTED, ENDED], [ENDED, ENDED], [ENDED, ENDED, RESTED, RESTED, ENDED]])
+def test_messages_in_the_wrong_order_end_a_run_once(fake: FakeChild, frames: list[dict[str, Any]]) -> None:
+    heard(fake, *frames)
+    assert len(fake.slots.over) == 1
+    assert fake.slots.running == []
+
+
+def test_a_child_that_is_not_restored_in_time_is_killed(fake: FakeChild, monkeypatch: pytest.MonkeyPatch) -> None:
+    killed: list[tuple[Child, int]] = []
+    monkeypatch.setattr(fake.slots.pool, "maintain", lambda wanted, now: None)
+    monkeypatch.setattr(fake.slots.pool, "signal", lambda child, number: killed.append((child, number)))
+    heard(fake, ENDED)
+    now = time.monotonic()
+    fake.slots.maintain(now + REST_SECONDS - 1, draining=False)
+    assert killed == []
+    fake.slots.maintain(now + REST_SECONDS + 1, draining=False)
+    fake.slots.maintain(now + REST_SECONDS + 2, draining=False)
+    assert killed == [(fake.child, signal.SIGKILL)]
+    assert fake.slots.pool.waiting == []
+
+
+def test_a_run_waits_for_a_child_that_is_being_restored(fake: FakeChild) -> None:
+    unused, first, second, new = Child(2, fake.channel, 0), a_run(8, 1), a_run(9, 1), a_run(10, 1)
+    fake.slots.pool.waiting.append(unused)
+    new.config.fresh = True  # type: ignore[misc]
+    heard(fake, ENDED)
+    assert fake.slots._waits_for_rest(first)
+    assert not fake.slots._waits_for_rest(new)
+    fake.slots.running.append(first)
+    assert not fake.slots._waits_for_rest(second)  # only one child is being restored
+    fake.child_end.sendall(pack(RESTED))
+    fake.slots._on_frame(fake.child)
+    fake.child.runs = 1
+    assert not fake.slots._waits_for_rest(first)

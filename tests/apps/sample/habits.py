@@ -69,6 +69,10 @@ def _block_and_raise() -> None:
     os.kill(os.getpid(), signal.SIGUSR1)
 
 
+def _make_the_restore_hang() -> None:
+    os.umask = lambda _mask: time.sleep(600)  # type: ignore[assignment, return-value]
+
+
 def _raise() -> None:
     raise RuntimeError("failed")
 
@@ -115,6 +119,7 @@ REPLACED: dict[str, Callable[[], object]] = {
     "descriptor": lambda: os.open(os.devnull, os.O_RDONLY),
     "kept descriptors closed": lambda: os.closerange(64, 80),
     "failure": _raise,
+    "restore hangs": _make_the_restore_hang,
 }
 """Changes that the child cannot undo, and an error. After each of them, the consumer uses a new child."""
 
