@@ -22,6 +22,6 @@ executions_replayed = Signal()
 """A replay has republished executions. Arguments: `executions: list`, `replay`.
 
 The signal is sent inside the transaction that republishes the executions. If a receiver raises an error, the
-transaction is rolled back. After an error in a sweep, the next sweep republishes the executions and sends the signal
-again. But a TypeError, ValueError, LookupError or OverflowError in a sweep stops the replay.
+transaction is rolled back. After an error in a sweep, the error is logged, the other replays go on, and the next sweep
+republishes the executions and sends the signal again.
 """

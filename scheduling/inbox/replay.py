@@ -24,6 +24,7 @@ from scheduling.inbox import actions as inbox_actions
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Replay, ReplayChunk, SchedulerExecution
 from scheduling.models.replay import OPEN
+from scheduling.processes.database import is_away
 from scheduling.signals import executions_replayed
 
 log = get_logger(__name__)
@@ -36,6 +37,10 @@ executions. After this time, a sweep stops the replay: the request must have die
 
 FAILURES = (Attempt.Outcome.FAILED, Attempt.Outcome.TIMED_OUT, Attempt.Outcome.CRASHED)
 ERROR_LIMIT = 500
+
+
+class SelectionUnreadable(Exception):
+    """The stored selection of a replay is damaged."""
 
 
 class SweepLimits:
@@ -213,9 +218,14 @@ def _step(pk: int, broker: Broker, now: datetime) -> int | None:
     try:
         with transaction.atomic():
             done = _advance(pk, broker, now)
-    except (TypeError, ValueError, LookupError, OverflowError) as error:
+    except SelectionUnreadable as error:
         # Plain SQL has damaged the stored selection of this replay. The other replays must continue.
-        stop(pk, f"Its selection cannot be read: {error!r}"[:ERROR_LIMIT], now)
+        stop(pk, f"Its selection cannot be read: {error}"[:ERROR_LIMIT], now)
+        return None
+    except Exception as error:
+        if is_away(error):
+            raise
+        log.exception("Replay %s: a step failed and is tried again in the next round", pk)
         return None
     if done is None:
         return None
@@ -229,8 +239,11 @@ def _advance(pk: int, broker: Broker, now: datetime) -> list[SchedulerExecution]
     if replay is None or replay.next_at is None:
         return None
     limit = SweepLimits.executions_per_step
-    count, next_at = due(replay.next_at, replay.step, replay.total - replay.position, now, limit)
-    items = _items(replay, count)
+    try:
+        count, next_at = due(replay.next_at, replay.step, replay.total - replay.position, now, limit)
+        items = _items(replay, count)
+    except (TypeError, ValueError, LookupError, OverflowError) as error:
+        raise SelectionUnreadable(repr(error)) from error
     position = replay.position + len(items)
     columns: dict[str, Any] = {"position": position, "next_at": next_at}
     if position >= replay.total:

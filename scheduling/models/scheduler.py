@@ -16,6 +16,7 @@ from django.utils import timezone as clock
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core import json_bounds
 from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.retry import DELAY_MS, RetryPolicy, RetryPolicyInvalid
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
@@ -199,6 +200,8 @@ class Scheduler(PlannedModel):
         problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
         if not isinstance(self.params, dict):
             problems["params"] = ValidationError(_("Parameters are a JSON object."), code="params")
+        elif problem := json_bounds.problem(self.params):
+            problems["params"] = ValidationError(f"The JSON {problem}", code="params")
         return problems
 
     def save(self, *args: Any, **kwargs: Any) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core import json_bounds
 from scheduling.core.text import visible_text
 
 
@@ -26,6 +30,19 @@ class Target(models.Model):
 
     class Meta:
         abstract = True
+
+    def clean(self) -> None:
+        if problem := json_bounds.problem(self.params):
+            raise ValidationError({"params": ValidationError(f"The JSON {problem}", code="params")})
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save the row.
+
+        Raises:
+            django.core.exceptions.ValidationError: a database would refuse the params.
+        """
+        Target.clean(self)
+        super().save(*args, **kwargs)
 
     def __str__(self) -> str:
         return visible_text(self.title or self.handler_name)

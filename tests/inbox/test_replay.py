@@ -23,6 +23,7 @@ from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox import replay
 from scheduling.models import Replay, ReplayChunk, SchedulerExecution
 from scheduling.producer.sweeps import sweep
+from scheduling.signals import executions_replayed
 from tests.contract.desk import Desk
 from tests.factories import AttemptFactory, ManualExecutionFactory, UserFactory
 from tests.support import at_once
@@ -321,6 +322,32 @@ def test_a_damaged_replay_stops_and_the_others_go_on() -> None:
     assert (refreshed(damaged).state, refreshed(intact).state) == ("stopped", "done")
     assert "cannot be read" in damaged.reason
     assert states(rows) == ["succeeded", "failed", "succeeded", "queued"]
+
+
+@pytest.mark.parametrize("error", [TypeError, LookupError, RuntimeError])
+def test_a_receiver_that_raises_delays_only_its_replay(
+    error: type[Exception], caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = failures(4)
+    first, second = begin(rows[:2]), begin(rows[2:])
+    for _ in range(2):
+        run_canary(Succeeded())
+
+    def refuse(replay: Replay, **_kwargs: Any) -> None:
+        if replay.pk == first.pk:
+            raise error("no audit log")
+
+    executions_replayed.connect(refuse)
+    try:
+        sweep(BROKER, clock.now())
+    finally:
+        executions_replayed.disconnect(refuse)
+    assert (refreshed(first).state, refreshed(second).state) == ("released", "done")
+    assert first.sent == 1
+    assert states(rows) == ["succeeded", "failed", "succeeded", "queued"]
+    assert "tried again in the next round" in caplog.text
+    sweep(BROKER, clock.now())
+    assert (refreshed(first).state, states(rows)[1]) == ("done", "queued")
 
 
 @pytest.mark.parametrize(

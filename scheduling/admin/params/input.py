@@ -15,7 +15,7 @@ from django import forms
 from django.core.validators import MaxLengthValidator
 
 from scheduling.admin.params.json_field import PrettyJSONField, PrettyJSONWidget, pretty
-from scheduling.admin.ui.text import is_storable
+from scheduling.core.json_bounds import is_storable
 
 ABSENT: Any = object()
 """Stands for a missing value. None cannot stand for a missing value, because None is the JSON value null."""

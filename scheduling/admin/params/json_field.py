@@ -12,13 +12,8 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.admin.ui.text import is_storable
+from scheduling.core import json_bounds
 from scheduling.core.text import visible_text
-
-MAX_LENGTH = 200_000
-"""The maximum number of characters that the field accepts. Parameters written by hand are far shorter."""
-
-MAX_DEPTH = 50
 
 
 def pretty(value: Any) -> str:
@@ -62,6 +57,7 @@ class PrettyJSONField(forms.JSONField):
         "number": _("JSON has no number %(name)s; write a finite number, or null."),
         "deep": _("This is nested too deeply; use a flatter object."),
         "number_size": _("A number in it has too many digits to be read."),
+        "whole": _("A whole number in it is too large: databases hold 64 bits."),
         "characters": _("It holds a NUL or half of a character pair, which databases refuse."),
         "long": _("It has %(length)s characters; at most %(limit)s are taken."),
     }
@@ -77,12 +73,15 @@ class PrettyJSONField(forms.JSONField):
         text = str(value or "").strip()
         if not text:
             return {}
-        if len(text) > MAX_LENGTH:
-            raise self._error("long", length=len(text), limit=MAX_LENGTH)
+        if len(text) > json_bounds.MAX_CHARS:
+            raise self._error("long", length=len(text), limit=json_bounds.MAX_CHARS)
         found = self._loads(text)
         if self.objects_only and not isinstance(found, dict):
             raise self._error("object")
-        self._refuse_unusable(found)
+        try:
+            json_bounds.check(found)
+        except json_bounds.NotStorable as error:
+            raise self._error(error.code, length=len(text), limit=json_bounds.MAX_CHARS) from None
         return found
 
     def prepare_value(self, value: Any) -> Any:
@@ -103,27 +102,14 @@ class PrettyJSONField(forms.JSONField):
         except ValidationError:
             return True
 
-    def _refuse_unusable(self, found: Any) -> None:
-        waiting: list[tuple[Any, int]] = [(found, 1)]
-        while waiting:
-            value, depth = waiting.pop()
-            if depth > MAX_DEPTH:
-                raise self._error("deep")
-            if isinstance(value, dict):
-                waiting += [(part, depth + 1) for pair in value.items() for part in pair]
-            elif isinstance(value, list):
-                waiting += [(part, depth + 1) for part in value]
-            elif isinstance(value, str) and not is_storable(value):
-                raise self._error("characters")
-            elif isinstance(value, float) and not math.isfinite(value):
-                raise self._error("number", name=str(value))  # Python reads 1e999 as infinity
-
     def _error(self, code: str, **params: Any) -> ValidationError:
         return ValidationError(self.error_messages[code], code=code, params=params)
 
     def _loads(self, text: str) -> Any:
         try:
-            return json.loads(text, object_pairs_hook=self._pairs, parse_constant=self._constant)
+            return json.loads(
+                text, object_pairs_hook=self._pairs, parse_constant=self._constant, parse_float=self._float
+            )
         except json.JSONDecodeError as error:
             raise self._invalid(text, error) from None
         except RecursionError:
@@ -148,6 +134,12 @@ class PrettyJSONField(forms.JSONField):
                 raise self._error("twice", name=f"“{visible_text(name, 60)}”")
             found[name] = value
         return found
+
+    def _float(self, text: str) -> float:
+        value = float(text)
+        if not math.isfinite(value):
+            raise self._error("number", name=str(value))  # Python reads 1e999 as infinity
+        return value
 
     def _constant(self, name: str) -> Any:
         raise self._error("number", name=name)

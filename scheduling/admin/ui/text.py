@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
-
 from scheduling.core.text import visible_text
 
 SEARCH_MAX_CHARS = 200
@@ -19,11 +17,6 @@ def first_line(text: str, limit: int = 160) -> str:
     """The first line that is not empty, cut at `limit` characters and made safe to show."""
     head = text[:4096].strip()
     return visible_text(head.splitlines()[0].rstrip(), limit) if head else ""
-
-
-def is_storable(text: str) -> bool:
-    """Whether every database accepts the text. Some databases refuse NUL characters and lone surrogates."""
-    return "\x00" not in text and not any(unicodedata.category(char) == "Cs" for char in text)
 
 
 def is_number(text: str, digits: int = 18) -> bool:
