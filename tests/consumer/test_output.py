@@ -54,7 +54,43 @@ def test_a_long_output_keeps_both_ends_and_a_note_counts_the_rest() -> None:
     assert CUT in notice
     dropped = int(re.search(r"\((\d+) lines\)", notice).group(1))  # type: ignore[union-attr]
     assert len(found) - 2 + dropped in (5_000, 5_001)  # a cut inside a line makes two lines out of one
-    assert len(stored) < 40_000
+    assert 9_000 < len(stored) <= 10_000
+
+
+PIECES = [b"\n", b"x\n", b"y" * 400, b"\xff\n", b"\r\n", b"\x1eINFO\x1e\n"]
+
+
+@given(
+    limit=st.integers(1_000, 5_000),
+    pieces=st.lists(
+        st.tuples(st.sampled_from(PIECES), st.integers(1, 300)),
+        max_size=30,
+    ),
+)
+def test_the_limit_counts_what_is_stored(limit: int, pieces: list[tuple[bytes, int]]) -> None:
+    buffer, stored = OutputBuffer(limit), ""
+    for piece, times in pieces:
+        buffer.feed(piece * times, AT)
+        stored += buffer.take()
+    stored += buffer.finish(AT)
+    assert len(stored) <= limit
+
+
+def test_empty_lines_count_with_their_stamps() -> None:
+    buffer = OutputBuffer(1_000_000)
+    buffer.feed(b"\n" * 2_400_000, AT)
+    assert 990_000 < len(buffer.finish(AT)) <= 1_000_000
+
+
+def test_a_small_piece_does_not_push_out_a_large_one() -> None:
+    buffer = OutputBuffer(100_000)
+    buffer.feed(b"first\n" * 20_000 + b"".join(b"line %05d\n" % number for number in range(9_000)), AT)
+    for number in range(5):
+        buffer.feed(b"last %d\n" % number, AT)
+    found = lines(buffer.finish(AT))
+    assert [text for _level, text in found[-5:]] == [f"last {number}" for number in range(5)]
+    assert found[-6] == ("OUT", "line 08999")
+    assert len([text for _level, text in found if text.startswith("line ")]) > 1_000
 
 
 def test_a_note_follows_the_first_part_at_once() -> None:
