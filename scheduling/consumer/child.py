@@ -25,6 +25,7 @@ from django.utils import translation
 
 from scheduling.consumer import framing
 from scheduling.consumer.child_state import ChildState, open_streams
+from scheduling.consumer.descendants import own_children
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.handlers import Handler, UnknownHandler, find
 from scheduling.handlers.params import ParamsInvalid, merge, validate
@@ -230,11 +231,10 @@ def _terminable(on: bool) -> None:
 
 def _has_children() -> bool:
     """Whether the handler left processes running. If so, the child is not used again."""
-    try:
-        with open(f"/proc/self/task/{os.getpid()}/children") as file:
-            return bool(file.read().strip())
-    except OSError:
-        return False
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended are no reason for a new child
+            pass
+    return bool(own_children())
 
 
 def _memory_bytes() -> int:

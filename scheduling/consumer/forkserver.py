@@ -13,33 +13,22 @@ forkserver -> supervisor   READY, FORKED number pid, REFUSED number, EXITED numb
 
 from __future__ import annotations
 
-import ctypes
 import gc
 import os
 import selectors
 import signal
 import socket
 import struct
-import sys
+import time
 from contextlib import suppress
+
+from scheduling.consumer.descendants import adopt_orphans, die_with_parent, kill_group, own_children
 
 CONTROL = struct.Struct("!BII")
 READY, FORK, FORKED, SIGNAL, EXITED, REFUSED = range(6)
 
-_PR_SET_PDEATHSIG = 1
-
-
-def die_with_parent() -> None:
-    """On Linux, ask the kernel to kill this process when its parent dies, even if SIGKILL ended the parent."""
-    if sys.platform == "linux":
-        with suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-
-
-def kill_group(leader: int, number: int = signal.SIGKILL) -> None:
-    """Send a signal to a child's process group, if the group still exists."""
-    with suppress(ProcessLookupError, PermissionError):
-        os.killpg(leader, number)
+END_SECONDS = 2.0
+"""After the supervisor has gone: the longest time for which the forkserver waits until all processes of runs ended."""
 
 
 class Forkserver:
@@ -55,6 +44,8 @@ class Forkserver:
 
     def run(self) -> None:
         """Serve until the supervisor closes the control socket."""
+        adopt_orphans()
+        die_with_parent(False)  # `_end` ends the runs when the supervisor dies; the kernel would end only this process
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the supervisor handles Ctrl-C
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         signal.signal(signal.SIGCHLD, lambda *_: None)
@@ -67,8 +58,7 @@ class Forkserver:
                 for key, _ in selector.select():
                     if key.fileobj is self.control:
                         if not self._serve():
-                            for pid in self.children:
-                                kill_group(pid)
+                            self._end()
                             return
                     else:
                         with suppress(BlockingIOError):
@@ -114,6 +104,7 @@ class Forkserver:
         try:
             os.setsid()
             die_with_parent()
+            adopt_orphans()
             if os.getppid() != parent:
                 # The forkserver died before `die_with_parent` took effect, so the child would run without a supervisor.
                 return
@@ -139,21 +130,47 @@ class Forkserver:
             kill_group(pid, value)
 
     def _reap(self) -> None:
-        while self.children:
+        while True:
             try:
                 found = os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             except ChildProcessError:
                 return
             if found is None:
                 return
-            # Kill the processes that the child started. They are in the child's process group. The number of this group
-            # is not reused until the child is reaped.
+            # Kill the processes in the child's group. Its number is not reused until the child is reaped.
             kill_group(found.si_pid)
             _, status = os.waitpid(found.si_pid, 0)
             number = self.children.pop(found.si_pid, None)
+            self._kill_orphans()
             if number is not None:
                 self.numbers.pop(number, None)
                 self._tell(EXITED, number, status)
+
+    def _kill_orphans(self) -> None:
+        """Kill the processes that an ended child has started in other sessions.
+
+        When a child ends, they become children of the forkserver. A child that lives adopts its own orphans, so no
+        process of its run is among them.
+        """
+        for pid in own_children():
+            if pid not in self.children:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.kill(pid, signal.SIGKILL)
+
+    def _end(self) -> None:
+        """Kill all children and all processes that they have started."""
+        for pid in self.children:
+            kill_group(pid)
+        until = time.monotonic() + END_SECONDS
+        while time.monotonic() < until:
+            try:
+                pid, _ = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                return
+            self.children.pop(pid, None)
+            self._kill_orphans()
+            if pid == 0:
+                time.sleep(0.01)
 
     def _tell(self, op: int, number: int, value: int) -> None:
         with suppress(BrokenPipeError, ConnectionResetError):

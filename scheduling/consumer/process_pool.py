@@ -17,6 +17,7 @@ from contextlib import suppress
 from typing import Any
 
 from scheduling.consumer import forkserver, framing
+from scheduling.consumer.descendants import kill_group
 from scheduling.consumer.forked_child import Child
 from scheduling.logs import get_logger
 
@@ -227,7 +228,7 @@ class ProcessPool:
         log.error("The process that starts the children ended with status %s; a new one follows in %ss", status, delay)
         for child in list(self.all.values()):
             if child.pid is not None:
-                forkserver.kill_group(child.pid)
+                kill_group(child.pid)
             self._gone(child, int(signal.SIGKILL))
 
     def _forget(self, child: Child) -> None:

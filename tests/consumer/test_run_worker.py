@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 from pathlib import Path
 
 import pytest
@@ -136,6 +137,47 @@ def test_a_program_that_a_handler_left_running_is_ended(commands: Commands, tmp_
         return False
 
     wait_for(group_is_gone, "the process the handler left behind is ended")
+
+
+def daemon_of(directory: Path, execution: SchedulerExecution) -> int:
+    return int((directory / f"daemon-{execution.pk}.txt").read_text().split()[0])
+
+
+def is_gone(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return True
+    return False
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
+def test_a_daemon_ends_with_its_run_and_that_of_a_neighbour_goes_on(commands: Commands, tmp_path: Path) -> None:
+    neighbour = one("tests.daemon", params={"directory": str(tmp_path), "seconds": 600})
+    worker = commands.start("run_worker", "--concurrency", "2")
+    wait_for(lambda: marks(tmp_path, neighbour.pk), "the neighbour runs")
+    executions = [one("tests.daemon", params={"directory": str(tmp_path)}) for _ in range(3)]
+    wait_for(lambda: {state(execution) for execution in executions} == {"succeeded"}, "the others are over")
+    daemons = [daemon_of(tmp_path, execution) for execution in executions]
+    wait_for(lambda: all(map(is_gone, daemons)), "their daemons are ended")
+    assert state(neighbour) == "running"
+    assert not is_gone(daemon_of(tmp_path, neighbour))
+    assert cancel(neighbour.pk, "ann") == "asked"
+    wait_for(lambda: is_gone(daemon_of(tmp_path, neighbour)), "its daemon is ended, too")
+    assert commands.stop(worker) == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_a_daemon_ends_with_its_consumer(commands: Commands, tmp_path: Path, number: int) -> None:
+    execution = one("tests.daemon", params={"directory": str(tmp_path), "seconds": 600})
+    worker = commands.start("run_worker", "--concurrency", "1")
+    wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    if number == signal.SIGTERM:
+        worker.send_signal(number)
+        wait_for(lambda: "Asked to stop" in commands.log(worker), "it drains")
+    commands.stop(worker, number)
+    wait_for(lambda: is_gone(daemon_of(tmp_path, execution)), "the daemon is ended")
 
 
 def test_output_and_progress_are_stored_during_a_run(commands: Commands, tmp_path: Path) -> None:

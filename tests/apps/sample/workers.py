@@ -146,6 +146,32 @@ def fork(params: MarkParams, run: Run) -> None:
     mark(params, run)
 
 
+DAEMON = """
+import os, sys, time
+if os.fork():
+    os._exit(0)
+os.setsid()
+if os.fork():
+    os._exit(0)
+while True:
+    with open(sys.argv[1], "a") as file:
+        file.write(f"{os.getpid()}\\n")
+    time.sleep(0.05)
+"""
+"""A program that leaves its session and its parent, and writes its process id twenty times a second."""
+
+
+@worker("tests.daemon", params=MarkParams, retry=FAST)
+def daemon(params: MarkParams, run: Run) -> None:
+    """Starts a daemon that still runs when the handler returns."""
+    path = Path(params.directory) / f"daemon-{run.execution_id}.txt"
+    subprocess.run([sys.executable, "-c", DAEMON, str(path)], check=True)
+    while not path.exists():
+        time.sleep(0.01)
+    mark(params, run)
+    time.sleep(params.seconds)
+
+
 class FloodParams(BaseModel):
     """The amount of output in megabytes."""
 
