@@ -23,7 +23,7 @@ class Child:
     task: Any = None
     """The `Running` that this child executes or has executed last; None while the child waits."""
     rest_until: float | None = None
-    """While the child is restored after a run: the monotonic time when this must be done."""
+    """The latest monotonic time at which the restore after a run must be complete; None if no restore is going on."""
     status: int | None = None
     """The child's wait status; None until the child has ended."""
     retiring: bool = False

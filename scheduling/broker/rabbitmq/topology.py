@@ -94,7 +94,7 @@ class Topology:
                     "x-queue-type": "quorum",  # only quorum queues count deliveries
                     "x-delivery-limit": DELIVERY_LIMIT,
                     "x-dead-letter-exchange": self.exchange,
-                    # The key must not be `retry`: the broker drops a message that goes in a cycle without a rejection.
+                    # With the key `retry`, messages would go in a cycle, and the broker would drop them.
                     "x-dead-letter-routing-key": "failed",
                 },
             ),
