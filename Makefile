@@ -30,9 +30,9 @@ run: $(VENV)/.installed
 test: lint
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
-# For each change; `make test` before it is handed on.
+# For each change; `make test` before it is handed on. It tries fewer random examples.
 test-fast: $(VENV)/.installed-dev
-	$(BIN)/pytest -q -n auto --dist worksteal --durations=10 \
+	TEST_FAST=1 $(BIN)/pytest -q -n auto --dist worksteal --durations=10 \
 		-m "not browser and not processes and not rabbitmq and not slow"
 
 # TEST_DATABASE_URL reaches the tests through the environment. Drivers: pip install -e '.[mysql,postgres]'

@@ -16,11 +16,17 @@ from typing import TypeVar
 from urllib.parse import quote
 
 from django.db import connection, connections
+from hypothesis import settings
 
 ROOT = Path(__file__).resolve().parent.parent
 T = TypeVar("T")
 
 NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
+
+
+def examples(count: int) -> settings:
+    """Return Hypothesis settings for `count` examples, or for an eighth of them if TEST_FAST is set."""
+    return settings(max_examples=count // 8 if os.environ.get("TEST_FAST") else count, deadline=None)
 
 
 def wait_for(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.core import days
@@ -19,6 +19,7 @@ from scheduling.core.dialect import MAX_LENGTH, parse
 from tests.core import brute
 from tests.core.crafted import CRAFTED
 from tests.steps import steps
+from tests.support import examples
 
 NOW = datetime(2026, 3, 10, 12, tzinfo=UTC)
 
@@ -57,7 +58,7 @@ def test_crafted_expressions(expression: str) -> None:
     check_steps(expression)
 
 
-@settings(max_examples=300, deadline=None)
+@examples(300)
 @given(typed | st.lists(typed, min_size=5, max_size=5).map(" ".join) | brute.expressions)
 def test_any_expression(expression: str) -> None:
     check_steps(expression)

@@ -13,7 +13,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.core.cron import (
@@ -28,6 +28,7 @@ from scheduling.core.cron import (
 from scheduling.core.days import first_day
 from tests.core import brute
 from tests.core.brute import utc
+from tests.support import examples
 
 NEW_YORK, MADRID, LORD_HOWE = "America/New_York", "Europe/Madrid", "Australia/Lord_Howe"
 SAO_PAULO, TEHRAN, APIA = "America/Sao_Paulo", "Asia/Tehran", "Pacific/Apia"
@@ -294,7 +295,7 @@ def check(expression: str, tz: str, after: datetime, until: datetime) -> None:
     assert last_between(cron, tz, after, until) == (expected[-1] if expected else None)
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(
     brute.times | brute.expressions,
     st.integers(0, 10**6),
@@ -309,7 +310,7 @@ def test_around_clock_changes_the_results_equal_brute(
     check(expression, tz, change + start, change + start + length)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     brute.expressions,
     st.sampled_from(ZONES),
@@ -320,7 +321,7 @@ def test_at_any_time_the_results_equal_brute(expression: str, tz: str, after: da
     check(expression, tz, after, after + length)
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(
     brute.expressions,
     st.sampled_from(ZONES),

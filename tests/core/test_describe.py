@@ -8,11 +8,12 @@ import warnings
 
 import cron_descriptor
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from scheduling.core.cron import CronError
 from scheduling.core.describe import describe
 from tests.core import brute
+from tests.support import examples
 
 
 @pytest.mark.parametrize(
@@ -102,7 +103,7 @@ def test_the_expression_is_shown_if_the_library_fails(monkeypatch: pytest.Monkey
         describe.cache_clear()
 
 
-@settings(max_examples=200, deadline=None)
+@examples(200)
 @given(brute.expressions)
 def test_every_expression_has_a_description(expression: str) -> None:
     try:

@@ -6,12 +6,13 @@ import pickle
 from datetime import date, timedelta
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.core.cron import Cron, CronError, parse
 from scheduling.core.days import count_days, first_day
 from tests.core import brute
+from tests.support import examples
 
 DAY = timedelta(days=1)
 
@@ -316,7 +317,7 @@ def test_a_parsed_expression_is_an_immutable_value() -> None:
         daily.expression = "* * * * *"  # type: ignore[misc]
 
 
-@settings(max_examples=600, deadline=None)
+@examples(600)
 @given(brute.expressions, st.dates(date(1971, 1, 1), date(2110, 1, 1)))
 def test_every_valid_expression_means_the_same_as_in_brute(expression: str, start: date) -> None:
     matcher = brute.Matcher(expression)
@@ -342,7 +343,7 @@ def test_every_valid_expression_means_the_same_as_in_brute(expression: str, star
 _garbage = st.text(st.sampled_from("0123456789*/-,#LWHR?@ \tabcdefmnorstuy()\u0660\u00a0\n"), max_size=40)
 
 
-@settings(max_examples=800, deadline=None)
+@examples(800)
 @given(_garbage | st.text(max_size=300) | st.lists(_garbage, min_size=5, max_size=5).map(" ".join))
 def test_any_text_has_an_error_message_or_is_an_expression(text: str) -> None:
     result = outcome(text)

@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.core.cron import CronError, ZoneError, count_between, next_after, parse, resolve_wall
@@ -24,6 +24,7 @@ from scheduling.core.occurrences import (
 )
 from tests.core import brute
 from tests.core.brute import utc
+from tests.support import examples
 
 DAY, HOUR, MINUTE, SECOND = timedelta(days=1), timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
 NEW_YORK = "America/New_York"
@@ -198,7 +199,7 @@ class TestPlanCron:
         with pytest.raises(FrozenInstanceError):
             plan.run = None  # type: ignore[misc]
 
-    @settings(max_examples=200, deadline=None)
+    @examples(200)
     @given(
         brute.times,
         st.sampled_from(["UTC", NEW_YORK, "Australia/Lord_Howe", "Europe/Dublin"]),

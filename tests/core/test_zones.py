@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.core.zones import ZoneError, clock_changes, resolve_wall, zone, zone_names
 from tests.core.brute import utc
+from tests.support import examples
 
 
 @pytest.mark.parametrize("name", ["UTC", "Europe/Madrid", "America/Argentina/Buenos_Aires", "Etc/GMT+5", "EST"])
@@ -57,7 +58,7 @@ def test_other_names_are_refused_with_a_sentence(name: str, sentence: str) -> No
     assert len(str(caught.value)) < 200
 
 
-@settings(max_examples=50, deadline=None)
+@examples(50)
 @given(st.text(max_size=80))
 def test_any_text_is_a_zone_or_an_error(name: str) -> None:
     if name in zone_names():

@@ -31,7 +31,7 @@ class Answer:
         at: when the confirmation page was made. Executions that failed later were not on the page, so the action
             does not change them.
         count: the number of selected rows that the page stated; None if the page stated no number.
-        same_query: whether the page was made with the filter and search in the request's URL.
+        same_query: whether this request has the same filter and search as the confirmation page.
     """
 
     posted: bool
