@@ -31,7 +31,7 @@ GOOD: dict[str, dict[str, Any]] = {
     "nested": nested(MAX_DEPTH),
     "largest": {"a": 2**63 - 1},
     "smallest": {"a": -(2**63)},
-    "float": {"a": 1.7e308},
+    "float": {"a": [-0.1, 1.5e-7, 123456.75]},
     "text": {"a": "é😀\n\t\x01"},
     "long": {"a": "x" * (MAX_CHARS - 1_000)},
 }
