@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test test-fast test-database test-rabbitmq4 compose-native lint bench clean
+.PHONY: run test test-fast test-database test-rabbitmq4 compose-native clocks lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -20,6 +20,7 @@ help:
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
+	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -39,7 +40,8 @@ test-fast: $(VENV)/.installed-dev
 test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
 	$(BIN)/pytest -n 2 --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
-		tests/execution tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin tests/reports tests/test_*.py
+		tests/execution tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
+		tests/reports tests/test_*.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
 test-rabbitmq4: $(VENV)/.installed-dev
@@ -49,6 +51,11 @@ test-rabbitmq4: $(VENV)/.installed-dev
 # Needs a database server (TEST_DATABASE_URLS, with its driver) and RabbitMQ (TEST_BROKER_URL).
 compose-native: $(VENV)/.installed-dev
 	$(BIN)/pytest tests/e2e/test_compose_native.py
+
+# Ten minutes. TEST_DATABASE_URL names a server.
+clocks: $(VENV)/.installed-dev
+	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make clocks TEST_DATABASE_URL=mysql://..."; exit 1; }
+	TEST_CLOCK_SECONDS=600 $(BIN)/pytest --create-db tests/contract/test_clocks.py
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -35,6 +35,9 @@ class Conf:
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     catch_up_seconds: int = 86_400
     lease_seconds: int = 15
+    clock_warn_seconds: int = 2
+    clock_limit_seconds: int = 5
+    """A process whose clock differs by this much from the database's neither claims, starts nor recovers runs."""
     grace_seconds: int = 30
     time_limit_seconds: int = 0
     """Default time limit of a run in seconds; 0 means no limit."""
@@ -105,6 +108,8 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_TIMEZONE": ("timezone", _zone),
     "CRON_CATCH_UP_SECONDS": ("catch_up_seconds", _integer(60, 366 * 86_400)),
     "CRON_LEASE_SECONDS": ("lease_seconds", _integer(3, 3_600)),
+    "CRON_CLOCK_WARN_SECONDS": ("clock_warn_seconds", _integer(1, 86_400)),
+    "CRON_CLOCK_LIMIT_SECONDS": ("clock_limit_seconds", _integer(1, 86_400)),
     "CRON_GRACE_SECONDS": ("grace_seconds", _integer(0, 86_400)),
     "CRON_TIME_LIMIT_SECONDS": ("time_limit_seconds", _integer(0, 30 * 86_400)),
     "CRON_OUTPUT_MAX_BYTES": ("output_max_bytes", _integer(1_000, 100_000_000)),

@@ -18,8 +18,10 @@ from django.db.models import QuerySet
 from scheduling.broker.base import Counts, Delivery, ParkedSession
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
+from scheduling.core.outcome import Crashed
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import MESSAGE_COLUMNS, message_of
+from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import read
 
@@ -32,15 +34,18 @@ KEEP_SECONDS = 0.05
 same row."""
 
 
-Due = tuple[datetime, int, TaskMessage]
-"""A row that is due: `wake_at`, the row's id, and the message."""
+Due = tuple[bool, datetime, int, TaskMessage]
+"""A row that is due: whether its last attempt did not crash, `wake_at`, the row's id, and the message.
+
+The first three values are the order of the queue. A run whose consumer died goes before the backlog, because it has
+waited for its turn once already."""
 
 
 def _due(rows: QuerySet) -> list[Due]:
     """Read rows. An exception is raised if a column holds text instead of a number, which SQLite allows."""
-    found = rows.values_list("wake_at", *MESSAGE_COLUMNS, named=True)
-    due = [(row.wake_at, row.id, message_of(row)) for row in found]
-    if any(wake_at is None for wake_at, _, _ in due):
+    found = rows.values_list("wake_at", "error_class", *MESSAGE_COLUMNS, named=True)
+    due = [(row.error_class != Crashed.error_class, row.wake_at, row.id, message_of(row)) for row in found]
+    if any(wake_at is None for _, wake_at, _, _ in due):
         raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
     return due
 
@@ -72,7 +77,8 @@ class DatabaseBroker:
     def ready(self, queue: str, now: datetime) -> bool:
         """Whether a waiting row is due. Call it outside a transaction, so that the query locks nothing."""
         waiting = [State.QUEUED.value, State.RETRYING.value]
-        return SchedulerExecution.objects.filter(state__in=waiting, queue=queue, wake_at__lte=now).exists()
+        rows = SchedulerExecution.objects.filter(state__in=waiting, queue=queue, wake_at__lte=now)
+        return left_out.executions.without(rows).exists()
 
     def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
         """Lock and return the rows that have been due longest.
@@ -94,7 +100,8 @@ class DatabaseBroker:
     def _read(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
         """The deliveries at the head of the queue, found with one query for each state.
 
-        A single query for both states would sort the whole backlog instead of reading the head of an index.
+        A single query for both states would sort the whole backlog instead of reading the head of an index. Only if
+        more retries are due than `limit`, another query looks for the crashed ones among them.
 
         Raises:
             Exception: a row cannot be read, or the database has failed. After an unreadable row, all calls in the next
@@ -103,10 +110,14 @@ class DatabaseBroker:
         found: list[Due] = []
         for state in (State.RETRYING, State.QUEUED):
             rows = SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
-            locked = rows.order_by("wake_at", "id").select_for_update(skip_locked=True)
+            usable = left_out.executions.without(rows)
+            locked = usable.order_by("wake_at", "id").select_for_update(skip_locked=True)
             found.extend(self._rows(locked[:limit], now))
-        found.sort(key=lambda row: row[:2])
-        return [Delivery(message, from_row=True) for _, _, message in found[:limit]]
+            if state is State.RETRYING and len(found) == limit:
+                found = [row for row in found if row[0]]
+                found.extend(self._rows(locked.filter(error_class=Crashed.error_class)[:limit], now))
+        found.sort(key=lambda row: row[:3])
+        return [Delivery(message, from_row=True) for _, _, _, message in found[:limit]]
 
     def _rows(self, rows: QuerySet, now: datetime) -> list[Due]:
         if time.monotonic() < self._isolate_until:

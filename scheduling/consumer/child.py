@@ -231,9 +231,11 @@ def _terminable(on: bool) -> None:
 
 def _has_children() -> bool:
     """Whether the handler left processes running. If so, the child is not used again."""
-    with suppress(ChildProcessError):
+    try:
         while os.waitpid(-1, os.WNOHANG)[0]:  # those that have ended are no reason for a new child
             pass
+    except ChildProcessError:
+        return False
     return bool(own_children())
 
 

@@ -20,6 +20,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.outcome import Crashed
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes import left_out
 from scheduling.processes.set_aside import read_rows
 
 RETRY_POLL_SECONDS = 1.0
@@ -48,6 +49,5 @@ class Rescue:
             queue=self._queue,
             wake_at__lte=now,
         )
-        return [
-            Delivery(message_of(row), from_row=True) for row in read_rows(rows.order_by("wake_at", "id")[:limit], now)
-        ]
+        waiting = left_out.executions.without(rows).order_by("wake_at", "id")
+        return [Delivery(message_of(row), from_row=True) for row in read_rows(waiting[:limit], now)]

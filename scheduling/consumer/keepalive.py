@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
-
 from django.db import close_old_connections, reset_queries
 
 from scheduling.consumer import leases
@@ -11,6 +9,7 @@ from scheduling.consumer.slots import Slots
 from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
 from scheduling.processes import heartbeat
+from scheduling.processes.server_clock import ServerClock
 
 
 class KeepAlive:
@@ -20,14 +19,14 @@ class KeepAlive:
         lease_seconds: how long a renewed lease lasts.
     """
 
-    def __init__(self, slots: Slots, lease_seconds: int, queue: str) -> None:
-        self._slots, self._lease_seconds, self._queue = slots, lease_seconds, queue
+    def __init__(self, slots: Slots, lease_seconds: int, queue: str, clock: ServerClock) -> None:
+        self._slots, self._lease_seconds, self._queue, self._clock = slots, lease_seconds, queue, clock
         self._arrived = False
         self.next_clock = 0.0
         """When the next heartbeat is due (monotonic)."""
 
-    def keep(self, monotonic: float, now: datetime, runs: int) -> None:
-        """Send a heartbeat if one is due. The first heartbeat creates this process's row.
+    def keep(self, monotonic: float, runs: int) -> None:
+        """Compare the clocks and send a heartbeat if one is due. The first heartbeat creates this process's row.
 
         Args:
             runs: how many runs this process has started so far.
@@ -36,11 +35,12 @@ class KeepAlive:
             return
         close_old_connections()
         reset_queries()
-        slots = self._slots
+        self._clock.compare()
+        slots, now = self._slots, self._clock.now()
         if not self._arrived:
             sync_targets()  # new code may be deployed without a migration
             heartbeat.arrive(Process.Kind.CONSUMER, now, slots.count)
             self._arrived = True
         leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
-        heartbeat.beat(now, running=len(slots.running), runs=runs, queue=self._queue)
+        heartbeat.beat(now, self._clock.skew, running=len(slots.running), runs=runs, queue=self._queue)
         self.next_clock = monotonic + heartbeat.heartbeat_seconds(self._lease_seconds)

@@ -5,18 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from django.db import transaction
+
+from scheduling.consumer.output_tail import NOTE_SEQUENCE
 from scheduling.consumer.running import Running
 from scheduling.core.lifecycle import State
 from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import Output, SchedulerExecution
+from scheduling.models.output import CHUNK_LIMIT
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
-
-CHUNK_LIMIT = 250_000
-"""The maximum number of characters in one row. A character takes up to four bytes, so a row takes up to 1 MB. The
-smallest default packet limit of MySQL and MariaDB is four times as large."""
 
 
 def store_output(runs: Iterable[Running], now: datetime) -> None:
@@ -37,6 +37,7 @@ def store_output(runs: Iterable[Running], now: datetime) -> None:
                 Output(execution_id=run.execution_id, attempt=attempt, sequence=sequence, text=part, created_at=now)
             )
             sequence += 1
+        rows += _tail_rows(run, now)
         if run.outcome is None and (run.progress, run.pid) != run.shown:
             SchedulerExecution.objects.filter(
                 pk=run.execution_id, attempt=run.delivery.message.attempt, state=State.RUNNING.value
@@ -49,6 +50,29 @@ def store_output(runs: Iterable[Running], now: datetime) -> None:
     # `mark_stored` clears `unstored` after the commit. After an error, the text is written again later.
 
 
+def _tail_rows(run: Running, now: datetime) -> list[Output]:
+    """The new rows of the end of the output. Rows that are left out from now on are deleted."""
+    tail = run.output.tail
+    if tail is None:
+        return []
+    tail.flush()
+    attempt = run.delivery.message.attempt
+    found = tail.unstored(now.timestamp())
+    if found and found[0][0] == NOTE_SEQUENCE:
+        own = Output.objects.filter(execution_id=run.execution_id, attempt=attempt)
+        own.filter(sequence__gte=NOTE_SEQUENCE, sequence__lt=tail.first).delete()
+    return [
+        Output(
+            execution_id=run.execution_id,
+            attempt=attempt,
+            sequence=sequence,
+            text=clean(text, CHUNK_LIMIT),
+            created_at=now,
+        )
+        for sequence, text in found
+    ]
+
+
 def store_each(runs: Sequence[Running], now: datetime) -> None:
     """Write the output of runs that have not ended.
 
@@ -58,7 +82,8 @@ def store_each(runs: Sequence[Running], now: datetime) -> None:
         django.db.DatabaseError: the database cannot be reached.
     """
     try:
-        store_output(runs, now)
+        with transaction.atomic():
+            store_output(runs, now)
     except Exception as error:
         if is_away(error):
             raise
@@ -69,12 +94,13 @@ def store_each(runs: Sequence[Running], now: datetime) -> None:
 
 def _store_alone(run: Running, now: datetime) -> None:
     try:
-        store_output([run], now)
+        with transaction.atomic():
+            store_output([run], now)
     except Exception as error:
         if is_away(error):
             raise
         log.error("Output is given up, the database refuses it: %s", error, extra={"execution": run.execution_id})
-        run.unstored = ""
+        run.give_up_output()
 
 
 def mark_stored(runs: Iterable[Running]) -> None:
@@ -83,3 +109,5 @@ def mark_stored(runs: Iterable[Running]) -> None:
         if run.unstored:
             run.sequence += -(-len(run.unstored) // CHUNK_LIMIT)
             run.unstored = ""
+        if run.output.tail is not None:
+            run.output.tail.mark_stored()

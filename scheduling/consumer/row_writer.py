@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime, timedelta
+from typing import Any
 
 from django.db import transaction
 
@@ -53,7 +55,7 @@ class RowWriter:
         """
         deliveries: list[Delivery] = []
         try:
-            with transaction.atomic():
+            with self._transaction(over, limit):
                 settled = [(run, self._settle(run, now)) for run in over]
                 deliveries = self._take(limit, now)
                 arrivals = self._begin(deliveries, now)
@@ -64,6 +66,15 @@ class RowWriter:
                 raise
             log.warning("A turn is written one by one, for something in it is refused: %s", error)
         return self._write_one_by_one(over, limit, now)
+
+    def _transaction(self, over: Sequence[Running], limit: int) -> AbstractContextManager[Any]:
+        """A transaction; nothing if the turn writes one row at most, because one statement needs no transaction.
+
+        With the database transport, a delivery is a locked row, and locks need a transaction.
+        """
+        if over or limit > 1 or self._broker.embedded:
+            return transaction.atomic()
+        return nullcontext()
 
     def _write_one_by_one(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
         settled = [(run, result) for run in over if (result := self._settle_alone(run, now)) is not None]
@@ -83,7 +94,7 @@ class RowWriter:
         """
         for keep_output in (True, False):
             if not keep_output:
-                run.unstored = ""
+                run.give_up_output()
             try:
                 with transaction.atomic():
                     return self._settle(run, now)
@@ -117,10 +128,7 @@ class RowWriter:
 
     def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
         own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
-        arrivals = [begin(delivery, container_id(), now, now + self._lease) for delivery in own]
-        # Load the configurations before the commit: if loading fails, the runs must not be stored as started.
-        self._configs.load([arrival.delivery.message for arrival in arrivals if arrival.started])
-        return arrivals
+        return begin(own, container_id(), now, now + self._lease, prepare=self._configs.load)
 
     def _settle(self, run: Running, now: datetime) -> Settled:
         assert run.outcome is not None  # noqa: S101 - the run is over

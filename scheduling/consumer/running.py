@@ -50,6 +50,12 @@ class Running:
         assert self.delivery.message.execution_id is not None  # noqa: S101
         return self.delivery.message.execution_id
 
+    def give_up_output(self) -> None:
+        """Forget the output that is not stored yet, because the database refuses it."""
+        self.unstored = ""
+        if self.output.tail is not None:
+            self.output.tail.mark_stored()
+
     @property
     def ended(self) -> Ended:
         """The attempt in the form that `transitions.settle` needs."""

@@ -120,8 +120,8 @@ class Slots:
         return min([*deadlines, *(run.kill_at for run in self.running if run.kill_at)], default=None)
 
     def _assign(self, run: Running) -> None:
-        for resting in self.pool.resting:
-            self._on_frame(resting)  # a child rests for less time than the supervisor needs to settle its run
+        if not run.config.fresh:
+            self._read_resting()
         if self._waits_for_rest(run):
             return
         child = self.pool.acquire(run.config.fresh)
@@ -139,6 +139,16 @@ class Slots:
             child.send(run.task())
         except OSError:
             log.warning("A waiting child was gone; the run's attempt ends as crashed", extra={"pid": child.pid})
+
+    def _read_resting(self) -> None:
+        """Read the messages of resting children until a used child is free.
+
+        A child rests for less time than the supervisor needs to settle its run.
+        """
+        for child in list(self.pool.resting):
+            if any(free.runs for free in self.pool.waiting):
+                return
+            self._on_frame(child)
 
     def _waits_for_rest(self, run: Running) -> bool:
         """Whether the run waits for a child that is being restored. The unused child is for a run that needs one."""

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any
 
 from scheduling.broker import Delivery
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import TaskMessage
 from scheduling.execution import transitions
-from scheduling.models import SchedulerExecution
-from scheduling.models.execution import MESSAGE_COLUMNS, message_of
+from scheduling.execution.message_rows import MessageRow, message_rows
+from scheduling.models.execution import message_of
 
 
 @dataclass(frozen=True)
@@ -29,34 +29,57 @@ class Arrival:
     foreign: str = ""
 
 
-def begin(delivery: Delivery, consumer: str, now: datetime, lease_until: datetime) -> Arrival:
-    """Start the attempt that a message asks for; returns what happened to the message.
+def begin(
+    deliveries: Sequence[Delivery],
+    consumer: str,
+    now: datetime,
+    lease_until: datetime,
+    prepare: Callable[[list[TaskMessage]], None] = lambda messages: None,
+) -> list[Arrival]:
+    """Start the attempts that messages ask for; returns what happened to each message, in the same order.
 
     The type, the target and the params of the run always come from the row.
 
     A message may still name the attempt that failed. Such a message was nacked because the broker did not confirm the
     retry, or it was rejected in the immediate queue. It starts the next attempt if the row's retry is due or if the
     row waits to be published.
+
+    Args:
+        prepare: gets the messages of the attempts that will start. If it raises an error, no attempt starts.
     """
+    ids = [delivery.message.execution_id for delivery in deliveries if not delivery.from_row]
+    rows = message_rows([pk for pk in ids if pk is not None]) if ids else {}
+    checked = [_check(delivery, rows, now) for delivery in deliveries]
+    prepare([found.message for found in checked if isinstance(found, Delivery)])
+    arrivals = []
+    for delivery, found in zip(deliveries, checked, strict=True):
+        if isinstance(found, Arrival):
+            arrivals.append(found)
+            continue
+        own = found.message
+        assert own.execution_id is not None  # noqa: S101 - it comes from the row
+        started = transitions.start(own.execution_id, own.attempt, own.execution_key, consumer, now, lease_until)
+        arrivals.append(Arrival(found if started else delivery, started))
+    return arrivals
+
+
+def _check(delivery: Delivery, rows: dict[int, MessageRow], now: datetime) -> Delivery | Arrival:
+    """The delivery with the message of the row; an arrival if the message may not start an attempt."""
     message = delivery.message
     assert message.execution_id is not None  # noqa: S101 - foreign messages get a row first
     if delivery.from_row:
-        key = message.execution_key
-        started = transitions.start(message.execution_id, message.attempt, key, consumer, now, lease_until)
-        return Arrival(delivery, started)
-    rows = SchedulerExecution.objects.filter(pk=message.execution_id)
-    row: Any = rows.values_list("state", "wake_at", *MESSAGE_COLUMNS, named=True).first()
+        return delivery
+    row = rows.get(message.execution_id)
     if problem := foreign(message, row):
         return Arrival(delivery, started=False, foreign=problem)
+    assert row is not None  # noqa: S101 - a message without a row is foreign
     # A copy starts nothing. The row may change after this check, so the compare-and-set in `start` checks it again.
     if not _asks_for_next(message, row, now):
         return Arrival(delivery, started=False)
-    own = message_of(row)
-    started = transitions.start(row.id, own.attempt, row.execution_key, consumer, now, lease_until)
-    return Arrival(replace(delivery, message=own) if started else delivery, started)
+    return replace(delivery, message=message_of(row))
 
 
-def foreign(message: TaskMessage, row: Any) -> str:
+def foreign(message: TaskMessage, row: MessageRow | None) -> str:
     """Say why a message does not belong to the row that it names; empty if the message belongs to the row.
 
     For example, a new or restored database may give a new row an id that an old message names.
@@ -70,8 +93,10 @@ def foreign(message: TaskMessage, row: Any) -> str:
     return ""
 
 
-def _asks_for_next(message: TaskMessage, row: Any, now: datetime) -> bool:
+def _asks_for_next(message: TaskMessage, row: MessageRow, now: datetime) -> bool:
     if row.attempt == message.attempt - 1:
         return True
-    waits = row.state == State.CLAIMED.value or (row.state == State.RETRYING.value and row.wake_at <= now)
-    return bool(waits and row.attempt >= message.attempt)
+    # NULL stands for an instant that MariaDB cannot read (0000-00-00). The run must not be lost.
+    is_due = row.wake_at is None or row.wake_at <= now
+    waits = row.state == State.CLAIMED.value or (row.state == State.RETRYING.value and is_due)
+    return waits and row.attempt >= message.attempt

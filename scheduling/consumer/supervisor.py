@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import selectors
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
 from django.db import DatabaseError, connection
-from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
@@ -34,6 +32,7 @@ from scheduling.logs import get_logger
 from scheduling.processes import heartbeat
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
+from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
 
 log = get_logger(__name__)
@@ -75,10 +74,11 @@ class Supervisor:
         concurrency: int = 1,
         queue: str = "main",
         max_runs: int | None = None,
-        now: Callable[[], datetime] = clock.now,
+        clock: ServerClock | None = None,
     ) -> None:
         self.broker, self.conf, self.stop = broker, conf, stop
-        self.queue, self.max_runs, self.now = queue, max_runs, now
+        self.queue, self.max_runs, self._clock = queue, max_runs, clock or ServerClock()
+        self.now = self._clock.now
         self.started_total = 0
         self._configs = RunConfigs()
         self._answers, self._rescue = Answers(broker, queue), Rescue(broker, queue)
@@ -87,17 +87,16 @@ class Supervisor:
         self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._look_at = self._store_at = self._poll_at = self._back_off_until = 0.0
         self._failures = 0
-        self._dismissed = False
+        self._prefetch = 0
         self._poll_seconds = POLL_SECONDS
-        self._keepalive = KeepAlive(self._slots, conf.lease_seconds, queue)
+        self._keepalive = KeepAlive(self._slots, conf.lease_seconds, queue, self._clock)
         self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
         """Work until this process is asked to stop or `max_runs` is reached. Return when every run is settled."""
         self._slots.pool.start()
         self._selector.register(self.stop, selectors.EVENT_READ, self.stop.clear)
-        # Take at most one message for each slot. More messages would wait here while another consumer is idle.
-        self.broker.consume(self.queue, self._slots.count)
+        self._subscribe()
         if (descriptor := self.broker.fileno()) is not None:
             self._selector.register(descriptor, selectors.EVENT_READ, self._on_broker_ready)
             self._poll_seconds = ANNOUNCED_POLL_SECONDS
@@ -120,6 +119,17 @@ class Supervisor:
         """Whether this consumer has stopped taking new messages."""
         return self.stop.asked > 0 or (self.max_runs is not None and self.started_total >= self.max_runs)
 
+    @property
+    def _may_start(self) -> bool:
+        return not self.draining and self._clock.trusted
+
+    def _subscribe(self) -> None:
+        """Take at most one message for each slot. More messages would wait here while another consumer is idle."""
+        prefetch = self._slots.count if self._may_start else 0
+        if prefetch != self._prefetch:
+            self._prefetch = prefetch
+            self.broker.consume(self.queue, prefetch)
+
     def _on_broker_ready(self) -> None:
         if self.broker.ready(self.queue, self.now()):  # `ready` also resets the descriptor
             self._poll_at = 0.0
@@ -129,13 +139,11 @@ class Supervisor:
             key.data()
         monotonic = time.monotonic()
         self._drain.apply(monotonic)
-        if self.draining and not self._dismissed:
-            self._dismissed = True
-            self.broker.consume(self.queue, 0)
+        self._subscribe()
         self._slots.maintain(monotonic, self.draining)
         if monotonic >= self._back_off_until:
             try:
-                self._keepalive.keep(monotonic, self.now(), self.started_total)
+                self._keepalive.keep(monotonic, self.started_total)
                 self._follow_runs(monotonic)
                 self._settle_and_start(monotonic)
                 self._failures = 0
@@ -151,7 +159,7 @@ class Supervisor:
             times.append(monotonic)
         if slots.running:
             times += [self._store_at, self._look_at]
-        if slots.free and not self.draining and slots.pool.ready:
+        if slots.free and self._may_start and slots.pool.ready:
             times.append(self._poll_at)
         nearest = max(min(times), self._back_off_until)  # during a back-off, only the children are served
         for at in (slots.next_clock(), self._drain.next_clock()):
@@ -198,7 +206,7 @@ class Supervisor:
     def _take_limit(self, monotonic: float, now: datetime) -> int:
         """How many deliveries to take in this turn; 0 if no delivery waits or if the next poll is not due yet."""
         slots = self._slots
-        if self.draining or not slots.pool.ready or not (slots.over or monotonic >= self._poll_at):
+        if not self._may_start or not slots.pool.ready or not (slots.over or monotonic >= self._poll_at):
             return 0
         limit = slots.free if self.max_runs is None else min(slots.free, self.max_runs - self.started_total)
         if limit and not slots.over and not self.broker.ready(self.queue, now) and not self._rescue.due():

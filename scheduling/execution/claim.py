@@ -13,6 +13,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from scheduling.conf import get_conf
 from scheduling.core import skip_reasons
@@ -27,6 +28,7 @@ from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.scheduler import TARGETS
+from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -82,12 +84,16 @@ class Dispatched:
     full: bool = False
 
 
+def _schedules() -> QuerySet[Scheduler]:
+    return left_out.schedules.without(Scheduler.objects.all())
+
+
 def next_due() -> datetime | None:
     """The earliest `next_run_at` of all schedules; None if no schedule has one.
 
     The query is one index look-up, for any number of schedules.
     """
-    rows = Scheduler.objects.filter(next_run_at__gte=FIRST_INSTANT).order_by("next_run_at")
+    rows = _schedules().filter(next_run_at__gte=FIRST_INSTANT).order_by("next_run_at")
     try:
         return rows.values_list("next_run_at", flat=True).first()
     except Exception as error:
@@ -120,7 +126,7 @@ def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH
 def _claim_batch(now: datetime, embedded: bool, limit: int) -> Dispatched:
     done = Dispatched()
     with transaction.atomic():
-        due = Scheduler.objects.filter(next_run_at__lte=now).order_by("next_run_at", "id")
+        due = _schedules().filter(next_run_at__lte=now).order_by("next_run_at", "id")
         locked = due.select_for_update(skip_locked=True).values_list(*_COLUMNS)[:limit]
         rows = [_row(values) for values in locked]
         done.full = len(rows) == limit
@@ -131,7 +137,7 @@ def _claim_batch(now: datetime, embedded: bool, limit: int) -> Dispatched:
 
 def _claim_one_by_one(now: datetime, embedded: bool, limit: int) -> Dispatched:
     done = Dispatched()
-    due = Scheduler.objects.filter(next_run_at__lte=now).order_by("next_run_at", "id")
+    due = _schedules().filter(next_run_at__lte=now).order_by("next_run_at", "id")
     keys = list(due.values_list("pk", flat=True)[:limit])
     done.full = len(keys) == limit
     for pk in keys:

@@ -24,6 +24,7 @@ from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
 from scheduling.models.plan import PLAN, PLANNED
+from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -71,12 +72,20 @@ def set_aside(scheduler_id: int, error: str) -> None:
     """Stop planning a schedule that cannot be planned or claimed, and log the error once.
 
     An SQL update copies the columns in `PLAN` to their `planned_` copies, because Python may not be able to read the
-    values. When one of these columns changes again, the sweep plans the schedule again.
+    values. When one of these columns changes again, the sweep plans the schedule again. If the database refuses the
+    update, the schedule is left out for a minute.
     """
     text = clean(error, 500)
     rows = Scheduler.objects.filter(pk=scheduler_id)
     known = rows.filter(plan_error=text).exists()
-    rows.update(next_run_at=None, plan_error=text, **{f"planned_{name}": F(name) for name in PLAN})
+    try:
+        with transaction.atomic():
+            rows.update(next_run_at=None, plan_error=text, **{f"planned_{name}": F(name) for name in PLAN})
+    except Exception as refused:
+        if is_away(refused):
+            raise
+        left_out.schedules.add(scheduler_id, refused)
+        return
     if not known:
         log.error("Schedule cannot be planned and is set aside: %s", text, extra={"scheduler_id": scheduler_id})
 
@@ -94,7 +103,7 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
     for pk in ids:
         try:
             with transaction.atomic():
-                _plan_anew(Scheduler.objects.get(pk=pk), now)
+                plan_row(Scheduler.objects.get(pk=pk), now)
             count += 1
         except Scheduler.DoesNotExist:
             continue
@@ -106,7 +115,8 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
     return count
 
 
-def _plan_anew(row: Scheduler, now: datetime) -> None:
+def plan_row(row: Scheduler, now: datetime) -> None:
+    """Plan one schedule and write the columns of the plan."""
     if row.next_run_at is not None and not _fires_at(row, row.next_run_at):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
         # made before or after this instant.

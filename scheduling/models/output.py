@@ -8,6 +8,10 @@ from django.utils.translation import gettext_lazy as _
 CUT = "left out here"
 """Each NOTE line (see `Output`) that stands for missing output contains this text. Pages highlight these lines."""
 
+CHUNK_LIMIT = 250_000
+"""The maximum number of characters in one row. A character takes up to four bytes, so a row takes up to 1 MB. The
+smallest default packet limit of MySQL and MariaDB is four times as large."""
+
 
 class Output(models.Model):
     """A chunk of an attempt's output: whole lines, in the order in which they were read.

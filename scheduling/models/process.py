@@ -12,6 +12,12 @@ from scheduling.conf import get_conf
 from scheduling.core.lifecycle import silent_after
 from scheduling.core.text import visible_text
 
+CLOCK_AHEAD = "clock_ahead"
+"""The key of `Process.info` with the seconds by which the host's clock is ahead of the database's; negative: behind."""
+
+MOST_SECONDS = 1e12
+"""A greater number, an infinite one, or one that is no number was not written by this software."""
+
 
 def oldest_beat(now: datetime) -> datetime:
     """The time of the oldest heartbeat with which a process still counts as alive."""
@@ -74,6 +80,13 @@ class Process(models.Model):
     def serves(self, queue: str) -> bool:
         """Whether the consumer serves the queue. Before its first heartbeat, the answer is True for any queue."""
         return self.queue in {queue, ""}
+
+    @property
+    def clock_ahead(self) -> float:
+        """Seconds by which the host's clock was ahead of the database's at the last heartbeat; negative if behind."""
+        ahead = self.info.get(CLOCK_AHEAD, 0.0) if isinstance(self.info, dict) else 0.0
+        usable = isinstance(ahead, int | float) and abs(ahead) < MOST_SECONDS  # plain SQL can write any JSON
+        return float(ahead) if usable else 0.0
 
     def is_alive(self, now: datetime) -> bool:
         """Whether the process has not stopped and its heartbeat is recent."""

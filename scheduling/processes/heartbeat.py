@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 import os
 import socket
 from datetime import datetime
 from typing import Any
 
+from scheduling.core.clock_skew import Skew
 from scheduling.models import Process
+from scheduling.models.process import CLOCK_AHEAD
 from scheduling.processes.identity import container_id
 
 LONGEST_SECONDS = 15.0
@@ -35,8 +38,13 @@ def arrive(kind: Process.Kind, now: datetime, concurrency: int = 0) -> None:
     )
 
 
-def beat(now: datetime, **info: Any) -> None:
-    """Renew this process's heartbeat."""
+def beat(now: datetime, skew: Skew, **info: Any) -> None:
+    """Renew this process's heartbeat.
+
+    Args:
+        skew: how far this host's clock is from the database's.
+    """
+    info[CLOCK_AHEAD] = round(math.copysign(skew.certain, skew.seconds), 3)
     Process.objects.filter(container_id=container_id()).update(heartbeat_at=now, info=info)
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager, nullcontext
 from datetime import datetime
-from typing import TypeVar
+from typing import Any, TypeVar
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from scheduling.core.fingerprint import fingerprint
@@ -14,6 +15,7 @@ from scheduling.core.lifecycle import WAITING, State
 from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -26,15 +28,23 @@ Row = TypeVar("Row")
 def fail_row(pk: int, error: Exception, now: datetime) -> None:
     """Set a waiting or running row to failed, without reading its other columns.
 
-    Plain SQL may have written the row. So its other columns may be unreadable, or may name rows that do not exist.
+    Plain SQL may have written the row. So its other columns may be unreadable, or may name rows that do not exist. If
+    the database refuses this change, too, the row is left out for a minute.
     """
     said = clean(f"{type(error).__name__}: {error}", 1_000)
     rows = SchedulerExecution.objects.filter(pk=pk)
-    moved = rows.move(
-        [*WAITING, State.RUNNING], State.FAILED, wake_at=None, finished_at=now, published_at=now,
-        error_class=ERROR_CLASS, error_message=said, fingerprint=fingerprint(ERROR_CLASS, said),
-        reason="A column of this row cannot be used. Mend it, then republish.",
-    )  # fmt: skip
+    try:
+        with transaction.atomic():
+            moved = rows.move(
+                [*WAITING, State.RUNNING], State.FAILED, wake_at=None, finished_at=now, published_at=now,
+                error_class=ERROR_CLASS, error_message=said, fingerprint=fingerprint(ERROR_CLASS, said),
+                reason="A column of this row cannot be used. Mend it, then republish.",
+            )  # fmt: skip
+    except Exception as refused:
+        if is_away(refused):
+            raise
+        left_out.executions.add(pk, refused)
+        return
     if moved:
         log.error("An execution cannot be processed and is set aside: %s", said, extra={"execution": pk})
 
@@ -55,7 +65,7 @@ def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]])
         values: reads a queryset, for example `lambda rows: list(rows.values_list("params"))`.
     """
     try:
-        with transaction.atomic():
+        with _savepoint():
             return values(rows)
     except Exception as error:
         if is_away(error):
@@ -64,6 +74,12 @@ def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]])
     keys = list(rows.values_list("pk", flat=True))
     handle_each(keys, lambda pk: found.extend(values(rows.model._default_manager.filter(pk=pk))), now)
     return found
+
+
+def _savepoint() -> AbstractContextManager[Any]:
+    """A savepoint if the next statement after an error needs one. Only PostgreSQL needs it, inside a transaction."""
+    needed = connection.in_atomic_block and connection.vendor == "postgresql"
+    return transaction.atomic() if needed else nullcontext()
 
 
 def handle_each(keys: Iterable[int], handle: Callable[[int], object], now: datetime) -> int:

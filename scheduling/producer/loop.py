@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from django.db import DatabaseError, close_old_connections, connection, reset_queries
-from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
 from scheduling.execution.claim import claim_due, next_due
+from scheduling.execution.mending import Mending
 from scheduling.execution.publish import publish
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.handlers.targets import sync_targets
@@ -22,6 +21,7 @@ from scheduling.models import Process
 from scheduling.processes import heartbeat
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
+from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.sweeps import sweep
@@ -33,6 +33,8 @@ PLAN_POLL_SECONDS = 0.5
 
 SWEEP_SECONDS = 2.0
 SYNC_SECONDS = 60.0
+MEND_SECONDS = 30.0
+"""The seconds between two tries of the schedules that are set aside. A mended one goes on within a minute."""
 
 QUIET = timedelta(seconds=3)
 """Reading the failed queue can take two seconds. So the queue is read when no occurrence falls due within this time."""
@@ -41,11 +43,13 @@ QUIET = timedelta(seconds=3)
 class Producer:
     """Claims and publishes due occurrences until the process is asked to stop. Several producers can run at once."""
 
-    def __init__(self, broker: Broker, stop: ShutdownRequest, now: Callable[[], datetime] = clock.now) -> None:
-        self.broker, self.stop, self.now = broker, stop, now
+    def __init__(self, broker: Broker, stop: ShutdownRequest, clock: ServerClock | None = None) -> None:
+        self.broker, self.stop = broker, stop
+        self._clock = clock or ServerClock()
+        self.now = self._clock.now
         self._configs = RunConfigs()
-        self._lost = LostMessages()
-        self._sweep_at = self._beat_at = self._sync_at = 0.0
+        self._lost, self._mending = LostMessages(), Mending()
+        self._mend_at = self._sweep_at = self._beat_at = self._sync_at = 0.0
         self._failures = 0
         self._claimed = 0
         self._last_dispatch: datetime | None = None
@@ -58,6 +62,7 @@ class Producer:
             delay = PLAN_POLL_SECONDS
             try:
                 if not arrived:
+                    self._clock.compare()  # before the first turn, because a wrong clock must claim nothing
                     sync_targets()  # new code may be deployed without a migration
                     heartbeat.arrive(Process.Kind.PRODUCER, self.now())
                     arrived = True
@@ -78,6 +83,9 @@ class Producer:
         monotonic = time.monotonic()
         if monotonic >= self._beat_at:
             self._beat(monotonic)
+        return self._work(monotonic) if self._clock.trusted else PLAN_POLL_SECONDS
+
+    def _work(self, monotonic: float) -> float:
         due = next_due()
         now = self.now()
         if due is not None and due <= now:
@@ -86,6 +94,7 @@ class Producer:
         if monotonic >= self._sweep_at:
             self._sweep_at = monotonic + SWEEP_SECONDS
             sweep(self.broker, self.now(), self._configs, self._lost)
+            self._mend(monotonic)
         if monotonic >= self._sync_at:
             self._sync_failed_queue(monotonic, quiet=due is None or due - now > QUIET)
         if due is None or due <= now:
@@ -94,12 +103,18 @@ class Producer:
             return PLAN_POLL_SECONDS
         return min(max((due - self.now()).total_seconds(), 0.0), PLAN_POLL_SECONDS)
 
+    def _mend(self, monotonic: float) -> None:
+        if monotonic >= self._mend_at:
+            self._mend_at = monotonic + MEND_SECONDS
+            self._mending.turn(self.now())
+
     def _beat(self, monotonic: float) -> None:
         close_old_connections()
         reset_queries()
         self._beat_at = monotonic + heartbeat.heartbeat_seconds(get_conf().lease_seconds)
+        self._clock.compare()
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
-        heartbeat.beat(self.now(), claimed=self._claimed, last_dispatch=last)
+        heartbeat.beat(self.now(), self._clock.skew, claimed=self._claimed, last_dispatch=last)
 
     def _sync_failed_queue(self, monotonic: float, *, quiet: bool) -> None:
         """Sync with the failed queue. If an occurrence is due soon, a later turn syncs, at most SYNC_SECONDS later."""

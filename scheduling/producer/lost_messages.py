@@ -11,6 +11,7 @@ from scheduling.core.lifecycle import CLAIM_GRACE, State
 from scheduling.execution.publish import publish
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.processes import left_out
 
 log = get_logger(__name__)
 
@@ -39,7 +40,8 @@ class LostMessages:
         before, self._suspects = self._suspects, {}
         if broker.embedded:
             return 0
-        old = SchedulerExecution.objects.filter(state=State.QUEUED.value, wake_at__lt=now - SUSPECT_AFTER)
+        rows = SchedulerExecution.objects.filter(state=State.QUEUED.value, wake_at__lt=now - SUSPECT_AFTER)
+        old = left_out.executions.without(rows)
         if not old.exists():
             return 0
         try:

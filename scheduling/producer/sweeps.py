@@ -26,6 +26,7 @@ from scheduling.inbox import replay
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes import left_out
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.lost_messages import LostMessages
 
@@ -81,7 +82,8 @@ def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker
 def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """Plan the schedules that plain SQL has changed. Returns how many were planned."""
     with transaction.atomic():
-        stale = Scheduler.objects.filter(plan_stale=1).order_by("id").select_for_update(skip_locked=True)
+        rows = left_out.schedules.without(Scheduler.objects.filter(plan_stale=1))
+        stale = rows.order_by("id").select_for_update(skip_locked=True)
         ids = list(stale.values_list("pk", flat=True)[:limit])
         if not ids:
             return 0
@@ -96,7 +98,8 @@ def recover_leases(broker: Broker, now: datetime, configs: RunConfigs, limit: in
     Returns how many attempts were settled.
     """
     overdue = SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=now).order_by("wake_at")
-    found = {execution.pk: execution for execution in read_rows(overdue[:limit], now)}
+    rows = read_rows(left_out.executions.without(overdue)[:limit], now)
+    found = {execution.pk: execution for execution in rows}
     recovered: list[int] = []
 
     def recover(pk: int) -> None:
@@ -127,7 +130,7 @@ def _locked(condition: Q, limit: int, now: datetime) -> list[SchedulerExecution]
 
     Rows that another process has locked are left out.
     """
-    rows = SchedulerExecution.objects.filter(condition).order_by("wake_at")
+    rows = left_out.executions.without(SchedulerExecution.objects.filter(condition)).order_by("wake_at")
     return read_rows(rows.select_for_update(skip_locked=True)[:limit], now)
 
 

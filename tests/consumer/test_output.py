@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.consumer.child import LEVEL_MARK
-from scheduling.consumer.output import LINE_LIMIT, OutputBuffer
+from scheduling.consumer.output import OutputBuffer
+from scheduling.consumer.output_lines import LINE_LIMIT
+from scheduling.consumer.output_tail import NOTE_SEQUENCE
 from scheduling.models.output import CUT
 
 AT = 1_765_540_800.0
@@ -19,6 +22,46 @@ def lines(text: str) -> list[tuple[str, str]]:
     found = [LINE.match(line) for line in text.split("\n")[:-1]]
     assert all(found), text[:500]
     return [match.groups() for match in found if match]  # type: ignore[misc]
+
+
+class Stored:
+    """The output of one attempt as the database stores it: the first half, and the rows of the tail by number."""
+
+    def __init__(self, limit: int) -> None:
+        self.buffer, self.head, self.rows, self.written = OutputBuffer(limit), "", dict[int, str](), 0
+
+    def feed(self, data: bytes) -> None:
+        self.buffer.feed(data, AT)
+
+    def flush(self, *, final: bool = False) -> None:
+        """Store what waits, as the consumer does each half second and at the end."""
+        self.head += self.buffer.finish(AT) if final else self.buffer.take()
+        tail = self.buffer.tail
+        if tail is None:
+            return
+        tail.flush()
+        for number, text in tail.unstored(AT):
+            assert number == NOTE_SEQUENCE or number not in self.rows, "a chunk never changes"
+            self.rows[number] = text
+            self.written += len(text)
+        self.rows = {
+            number: text for number, text in self.rows.items() if number == NOTE_SEQUENCE or number >= tail.first
+        }
+        tail.mark_stored()
+
+    @property
+    def text(self) -> str:
+        return self.head + "".join(self.rows[number] for number in sorted(self.rows))
+
+
+def stored(limit: int, *pieces: bytes) -> str:
+    """What is stored of these pieces. After each piece, what waits is stored."""
+    output = Stored(limit)
+    for piece in pieces:
+        output.feed(piece)
+        output.flush()
+    output.flush(final=True)
+    return output.text
 
 
 def test_lines_are_stamped_and_levels_are_read() -> None:
@@ -40,21 +83,16 @@ def test_the_sizes_of_the_portions_do_not_matter(portions: list[bytes]) -> None:
 
 
 def test_a_long_output_keeps_both_ends_and_a_note_counts_the_rest() -> None:
-    buffer = OutputBuffer(10_000)
-    stored = ""
-    for number in range(5_000):
-        buffer.feed(f"line {number:06d}\n".encode(), AT)
-        stored += buffer.take()
-    stored += buffer.finish(AT)
-    found = lines(stored)
+    text = stored(10_000, *[f"line {number:06d}\n".encode() for number in range(5_000)])
+    found = lines(text)
     assert found[0] == ("OUT", "line 000000")
     assert found[-1] == ("OUT", "line 004999")
-    full, notice = [text for level, text in found if level == "NOTE"]
-    assert "stored when the attempt ends" in full
+    (notice,) = [line for level, line in found if level == "NOTE"]
     assert CUT in notice
-    dropped = int(re.search(r"\((\d+) lines\)", notice).group(1))  # type: ignore[union-attr]
-    assert len(found) - 2 + dropped in (5_000, 5_001)  # a cut inside a line makes two lines out of one
-    assert 9_000 < len(stored) <= 10_000
+    size, dropped = map(int, re.search(r"(\d+) bytes \((\d+) lines\)", notice).groups())  # type: ignore[union-attr]
+    assert len(found) - 1 + dropped == 5_000
+    assert size == dropped * len("line 000000\n")
+    assert 9_000 < len(text) <= 10_000
 
 
 PIECES = [b"\n", b"x\n", b"y" * 400, b"\xff\n", b"\r\n", b"\x1eINFO\x1e\n"]
@@ -68,49 +106,76 @@ PIECES = [b"\n", b"x\n", b"y" * 400, b"\xff\n", b"\r\n", b"\x1eINFO\x1e\n"]
     ),
 )
 def test_the_limit_counts_what_is_stored(limit: int, pieces: list[tuple[bytes, int]]) -> None:
-    buffer, stored = OutputBuffer(limit), ""
-    for piece, times in pieces:
-        buffer.feed(piece * times, AT)
-        stored += buffer.take()
-    stored += buffer.finish(AT)
-    assert len(stored) <= limit
+    assert len(stored(limit, *[piece * times for piece, times in pieces])) <= limit
 
 
 def test_empty_lines_count_with_their_stamps() -> None:
-    buffer = OutputBuffer(1_000_000)
-    buffer.feed(b"\n" * 2_400_000, AT)
-    assert 990_000 < len(buffer.finish(AT)) <= 1_000_000
+    assert 960_000 < len(stored(1_000_000, b"\n" * 2_400_000)) <= 1_000_000
+
+
+@given(st.data())
+def test_after_a_kill_only_what_was_printed_since_the_last_flush_is_missing(data: st.DataObject) -> None:
+    """Of the end that is kept, each whole line up to the last flush is in the rows, at any moment."""
+    output, printed = Stored(20_000), 0
+    for _flush in range(data.draw(st.integers(1, 12))):
+        for _feed in range(data.draw(st.integers(1, 3))):
+            count = data.draw(st.integers(1, 300))
+            output.feed(b"".join(b"line %06d\n" % number for number in range(printed, printed + count)))
+            printed += count
+        output.flush()
+        numbers = [int(text[5:]) for _level, text in lines(output.text) if text.startswith("line ")]
+        assert numbers[-1] == printed - 1
+        assert len(output.text) <= 20_000
+        gaps = [(one, two) for one, two in itertools.pairwise(numbers) if two != one + 1]
+        assert len(gaps) <= 1
+        if gaps:
+            kept = sum(1 for number in numbers if number >= gaps[0][1]) * len(lines_of_one())
+            assert kept >= (10_000 - 400) // 2 - len(lines_of_one())
+
+
+def lines_of_one() -> str:
+    return "2025-12-12T12:00:00.000Z OUT line 000000\n"
+
+
+def test_a_flood_writes_no_more_than_the_end_at_each_flush() -> None:
+    output = Stored(1_000_000)
+    for _flush in range(20):
+        output.feed(b"x" * 99 + b"\n" + b"twelve chars\n" * 400_000)
+        output.flush()
+    assert output.written < 20 * 500_000
 
 
 def test_a_small_piece_does_not_push_out_a_large_one() -> None:
-    buffer = OutputBuffer(100_000)
-    buffer.feed(b"first\n" * 20_000 + b"".join(b"line %05d\n" % number for number in range(9_000)), AT)
-    for number in range(5):
-        buffer.feed(b"last %d\n" % number, AT)
-    found = lines(buffer.finish(AT))
+    many = b"first\n" * 20_000 + b"".join(b"line %05d\n" % number for number in range(9_000))
+    found = lines(stored(100_000, many, *[b"last %d\n" % number for number in range(5)]))
     assert [text for _level, text in found[-5:]] == [f"last {number}" for number in range(5)]
     assert found[-6] == ("OUT", "line 08999")
     assert len([text for _level, text in found if text.startswith("line ")]) > 1_000
 
 
 def test_a_note_follows_the_first_part_at_once() -> None:
-    buffer = OutputBuffer(1_000)
-    buffer.feed(b"x" * 99 + b"\n", AT)
-    assert "NOTE" not in buffer.take()
-    buffer.feed((b"x" * 99 + b"\n") * 9, AT)
-    stored = buffer.take()
-    assert lines(stored)[-1] == ("NOTE", "... what is printed from here on is stored when the attempt ends ...")
-    buffer.feed((b"x" * 99 + b"\n") * 9, AT)
-    assert buffer.take() == ""
+    output = Stored(1_000)
+    output.feed(b"x" * 99 + b"\n")
+    output.flush()
+    assert "NOTE" not in output.text
+    output.feed((b"x" * 99 + b"\n") * 4)
+    output.flush()
+    assert ("NOTE", "... from here on, only the end of the output is kept ...") in lines(
+        output.text
+    ) or CUT in output.text
+
+
+def test_the_notes_of_the_supervisor_stand_at_the_end() -> None:
+    output = Stored(2_000)
+    output.feed(b"twelve chars\n" * 1_000 + b"unfinished")
+    output.flush()
+    output.buffer.note("killed", AT)
+    output.flush(final=True)
+    assert lines(output.text)[-2:] == [("OUT", "unfinished"), ("NOTE", "killed")]
 
 
 def test_a_flood_without_a_newline_is_bounded_too() -> None:
-    buffer = OutputBuffer(100_000)
-    stored = 0
-    for _ in range(1_000):
-        buffer.feed(b"x" * 65_536, AT)
-        stored += len(buffer.take())
-    assert stored + len(buffer.finish(AT)) < 300_000
+    assert len(stored(100_000, *[b"x" * 65_536] * 1_000)) <= 100_000
 
 
 def test_one_long_line_becomes_two_lines() -> None:
@@ -135,10 +200,25 @@ def test_lines_are_echoed_while_the_first_part_fills() -> None:
     assert 0 < len(heard) < 30
 
 
-def test_a_second_finish_does_not_repeat_the_note_about_output_left_out() -> None:
+def test_a_second_finish_repeats_nothing() -> None:
     """If the database refuses a settle, the consumer tries the settle again and calls `finish` again."""
+    output = Stored(1_000)
+    output.feed((b"x" * 99 + b"\n") * 100)
+    output.flush(final=True)
+    text = output.text
+    assert CUT in text
+    output.flush(final=True)
+    assert output.text == text
+
+
+def test_rows_that_are_not_stored_are_returned_again() -> None:
+    """A transaction that was rolled back has stored nothing."""
     buffer = OutputBuffer(1_000)
-    for _ in range(100):
-        buffer.feed(b"x" * 99 + b"\n", AT)
-    assert CUT in buffer.take() + buffer.finish(AT)
-    assert buffer.finish(AT) == ""
+    buffer.feed((b"x" * 99 + b"\n") * 9, AT)
+    tail = buffer.tail
+    assert tail is not None
+    tail.flush()
+    first = tail.unstored(AT)
+    assert first == tail.unstored(AT)
+    tail.mark_stored()
+    assert tail.unstored(AT) == []

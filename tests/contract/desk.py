@@ -53,11 +53,8 @@ class Desk:
         now = clock.now()
         with transaction.atomic():
             taken = self.rescue.take(1, now) or self.broker.take(self.queue, 1, now)
-            arrivals = [
-                begin(delivery, self.name, now, now + timedelta(seconds=60))
-                for delivery in taken
-                if not is_foreign(delivery.message)
-            ]
+            own = [delivery for delivery in taken if not is_foreign(delivery.message)]
+            arrivals = begin(own, self.name, now, now + timedelta(seconds=60))
         for arrival in arrivals:
             if not arrival.started:
                 self.answers.not_started(arrival, now)

@@ -18,6 +18,7 @@ from django.utils import timezone as clock
 
 from scheduling.broker import BrokerUnavailable, Counts, TopologyMismatch
 from scheduling.broker.database import DatabaseBroker
+from scheduling.core.clock_skew import skew
 from scheduling.models import Scheduler
 from scheduling.monitoring.doctor import broker as broker_area
 from scheduling.monitoring.doctor import environment, sqlite
@@ -357,11 +358,11 @@ def test_a_database_without_tables(commands: Commands, tmp_path: Path) -> None:
     [(1000.0, Level.OK), (1000.9, Level.OK), (1002.0, Level.WARN), (997.0, Level.WARN), (1006.0, Level.FAIL)],
 )
 def test_clock_of_the_database_server(theirs: float, level: Level) -> None:
-    assert judge_clock(1000.0, theirs, 1000.0).level is level
+    assert judge_clock(skew(1000.0, theirs, 1000.0)).level is level
 
 
 def test_a_slow_answer_does_not_look_like_a_wrong_clock() -> None:
-    assert judge_clock(1000.0, 1004.0, 1004.5).level is Level.OK
+    assert judge_clock(skew(1000.0, 1004.0, 1004.5)).level is Level.OK
 
 
 def test_file_systems(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
@@ -15,17 +13,19 @@ from django.db.migrations.exceptions import InconsistentMigrationHistory
 from django.db.migrations.executor import MigrationExecutor
 from django.db.utils import NotSupportedError
 
+from scheduling.conf import get_conf
+from scheduling.core.clock_skew import Skew
 from scheduling.models import Scheduler
 from scheduling.monitoring.doctor import sqlite
 from scheduling.monitoring.doctor.sqlite import ask
 from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, some, warn, words
+from scheduling.processes.server_clock import measure
 
 MINIMA = {"MySQL": (8, 0, 11), "MariaDB": (10, 6), "PostgreSQL": (14,), "SQLite": (3, 35)}
 """The oldest version of each database that this app can use. Claims need SKIP LOCKED (except on SQLite), and the table
 of schedules needs generated columns. Django also has minimum versions and checks them itself."""
 
 CONNECT_SECONDS, ANSWER_SECONDS = 3, 10
-SKEW_WARN_SECONDS, SKEW_FAIL_SECONDS = 1.0, 5.0
 
 
 def alias() -> str:
@@ -166,29 +166,15 @@ def _writable(connection: BaseDatabaseWrapper) -> Finding:
 
 
 def _clock(connection: BaseDatabaseWrapper) -> Finding:
-    query = "SELECT clock_timestamp()" if connection.vendor == "postgresql" else "SELECT UTC_TIMESTAMP(6)"
-    before = time.time()
-    theirs: datetime = ask(connection, query)
-    after = time.time()
-    # PostgreSQL's time has a time zone. MySQL's time has none and is in UTC.
-    seconds = (theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)).timestamp()
-    return judge_clock(before, seconds, after)
+    return judge_clock(measure(connection)[1])
 
 
-def judge_clock(before: float, theirs: float, after: float) -> Finding:
-    """A finding about the difference between this host's clock and the database's clock.
-
-    Args:
-        before: this host's time before the query, in epoch seconds.
-        theirs: the database's time, in epoch seconds.
-        after: this host's time after the query, in epoch seconds.
-    """
-    skew = theirs - (before + after) / 2
-    certain = max(0.0, abs(skew) - (after - before) / 2)  # the query's duration may explain a part of the skew
-    seen = f"This host's clock is {abs(skew):.1f} s {'behind' if skew > 0 else 'ahead of'} the database's."
-    advice = "Run a time service (chrony, systemd-timesyncd) on every host: occurrences and leases are dated by hosts."
-    if certain > SKEW_FAIL_SECONDS:
-        return fail("clock", seen, advice)
-    if certain > SKEW_WARN_SECONDS:
+def judge_clock(skew: Skew) -> Finding:
+    """A finding about the difference between this host's clock and the database's clock."""
+    seen = f"This host's clock is {skew} the database's."
+    advice = "Run a time service (chrony, systemd-timesyncd) on every host."
+    if skew.certain >= get_conf().clock_limit_seconds:
+        return fail("clock", f"{seen} A process here would claim, start and recover nothing.", advice)
+    if skew.certain >= get_conf().clock_warn_seconds:
         return warn("clock", seen, advice)
-    return ok("clock", f"Within {max(abs(skew), 0.1):.1f} s of this host's.")
+    return ok("clock", f"Within {max(abs(skew.seconds), 0.1):.1f} s of this host's.")

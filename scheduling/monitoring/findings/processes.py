@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.models import Process, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
@@ -49,6 +50,34 @@ def examine(now: datetime) -> Iterator[Finding]:
         _("Killed, out of memory, or cut off from the database: read its last lines. What it ran was recovered."),
     )
     yield from named(silent, fell_silent(now), lambda process: _silent(process, now))
+
+    yield from _clocks(now)
+
+
+def _clocks(now: datetime) -> Iterator[Finding]:
+    """Report the processes whose host has a wrong clock.
+
+    The times are compared in Python, because plain SQL may have written anything into the column.
+    """
+    limits = get_conf()
+    ahead = {process.container_id: process.clock_ahead for process in Process.objects.alive(now)}
+    refused = [name for name, seconds in ahead.items() if abs(seconds) >= limits.clock_limit_seconds]
+    warned = [name for name, seconds in ahead.items() if abs(seconds) >= limits.clock_warn_seconds]
+    if not warned:
+        return
+    rows = Process.objects.filter(container_id__in=warned).order_by("id")
+    advice = _("Run a time service (chrony, systemd-timesyncd) on every host.")
+    if refused:
+        seen = _("Processes whose clock is wrong, so that they claim, start and recover nothing: %(count)s.")
+        yield from named(fail("clocks", seen, advice), rows.filter(container_id__in=refused), _clock)
+    else:
+        yield from named(warn("clocks", _("Processes whose clock is wrong: %(count)s."), advice), rows, _clock)
+
+
+def _clock(process: Process) -> Named:
+    name = f"{process.get_kind_display()} {visible_text(process.container_id, 60)}"
+    about = _("%(time)s ahead of the database") if process.clock_ahead > 0 else _("%(time)s behind the database")
+    return Named(name, about % {"time": span(abs(process.clock_ahead))})
 
 
 def _silent(process: Process, now: datetime) -> Named:

@@ -72,6 +72,18 @@ def chatter(params: MarkParams, run: Run) -> None:
         time.sleep(0.2)
 
 
+@worker("tests.narrate", params=MarkParams, retry=RetryPolicy(max_retries=0))
+def narrate(params: MarkParams, run: Run) -> None:
+    """Prints 5 MB in `seconds`. A file says how many lines were printed when."""
+    for number in range(50_000):
+        print(f"line {number:08d} {'x' * 85}")  # noqa: T201
+        if number % 250 == 249:
+            sys.stdout.flush()
+            with (Path(params.directory) / f"{run.execution_id}.txt").open("a") as file:
+                file.write(f"{time.time()} {number}\n")
+            time.sleep(params.seconds / 200)
+
+
 @worker("tests.talk", params=MarkParams, retry=FAST)
 def talk(params: MarkParams, run: Run) -> None:
     """Prints, logs, and starts a program that prints."""

@@ -1,0 +1,76 @@
+"""Reads the columns of executions that decide whether a message may start them.
+
+The statement is built once for each database, because the query runs for every attempt, and the ORM would need four
+times as long to build a statement as the database needs to run it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+from django.db import connection
+
+from scheduling.models import SchedulerExecution
+from scheduling.models.execution import MESSAGE_COLUMNS
+
+
+class MessageRow(NamedTuple):
+    """The state of an execution, and the columns that `message_of` reads."""
+
+    state: str
+    wake_at: datetime | None
+    id: int
+    type: str
+    target_id: int | None
+    scheduler_id: int | None
+    params: Any
+    attempt: int
+    retry_base: int
+    execution_key: str
+    scheduled_at: datetime | None
+    trigger: str
+
+
+Conversion = tuple[int, Any, Callable[..., Any]]
+"""The number of a column, its expression, and what makes a Python value of the database's value."""
+
+
+@lru_cache(maxsize=8)
+def _statement(vendor: str) -> tuple[str, list[Conversion]]:
+    """The SQL statement up to the list of ids, with names quoted for this database, and the conversions of its rows."""
+    columns = ("state", "wake_at", *MESSAGE_COLUMNS)
+    assert columns == MessageRow._fields  # noqa: S101 - one order of the columns
+    compiler = SchedulerExecution.objects.order_by().values_list(*columns).query.get_compiler(connection=connection)
+    statement, _ = compiler.as_sql()
+    expressions = [expression for expression, *_ in compiler.select]
+    conversions = [
+        (number, expression, convert)
+        for number, (converts, expression) in compiler.get_converters(expressions).items()
+        for convert in converts
+    ]
+    primary_key = connection.ops.quote_name(str(SchedulerExecution._meta.pk.column))
+    return f"{statement} WHERE {primary_key} IN ", conversions
+
+
+def message_rows(ids: Sequence[int]) -> dict[int, MessageRow]:
+    """Read some executions.
+
+    Returns:
+        The rows by id. Ids that are not on record are left out.
+
+    Raises:
+        ValueError: a row holds a value that cannot be read, for example an instant with month 13 (SQLite).
+    """
+    statement, conversions = _statement(connection.vendor)
+    found = {}
+    with connection.cursor() as cursor:
+        cursor.execute(f"{statement}({', '.join(['%s'] * len(ids))})", list(ids))
+        for values in map(list, cursor.fetchall()):
+            for number, expression, convert in conversions:
+                values[number] = convert(values[number], expression, connection)
+            row = MessageRow(*values)
+            found[row.id] = row
+    return found
