@@ -12,6 +12,7 @@ import struct
 from typing import Any
 
 _LENGTH = struct.Struct("!I")
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.dumps would make an encoder for each call
 MAX_FRAME = 32 * 1024 * 1024
 """The largest frame in bytes. The limit keeps a broken child from filling the supervisor's memory."""
 
@@ -22,7 +23,7 @@ class WireError(Exception):
 
 def pack(message: dict[str, Any]) -> bytes:
     """Turn one message into bytes. Values that JSON cannot hold become text."""
-    body = json.dumps(message, separators=(",", ":"), default=str).encode()
+    body = _encode(message).encode()
     return _LENGTH.pack(len(body)) + body
 
 
