@@ -8,7 +8,7 @@ from scheduling.consumer import leases
 from scheduling.consumer.slots import Slots
 from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
-from scheduling.processes import heartbeat
+from scheduling.processes import heartbeat, left_out
 from scheduling.processes.server_clock import ServerClock
 
 
@@ -42,5 +42,6 @@ class KeepAlive:
             heartbeat.arrive(Process.Kind.CONSUMER, now, slots.count)
             self._arrived = True
         leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
+        left_out.refresh(now)
         heartbeat.beat(now, self._clock.skew, running=len(slots.running), runs=runs, queue=self._queue)
         self.next_clock = monotonic + heartbeat.heartbeat_seconds(self._lease_seconds)

@@ -149,7 +149,7 @@ def _claim_one_by_one(now: datetime, embedded: bool, limit: int) -> Dispatched:
         except Exception as error:
             if is_away(error):
                 raise
-            set_aside(pk, f"{type(error).__name__}: {error}")
+            set_aside(pk, error, now)
             one = Dispatched(broken=1)
         done.claimed += one.claimed
         done.skipped += one.skipped
@@ -181,7 +181,7 @@ def _planned(rows: Sequence[_Row], now: datetime, done: Dispatched) -> list[tupl
         try:
             planned.append((row, _plan(row, now, plans)))
         except (CronError, ZoneError) as error:
-            set_aside(row.id, str(error))
+            set_aside(row.id, error, now)
             done.broken += 1
     return planned
 

@@ -25,6 +25,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler
 from scheduling.models.plan import PLAN, PLANNED
 from scheduling.processes import left_out
+from scheduling.processes.bad_column import at_column
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -68,14 +69,15 @@ def record_missed(
     instance.next_run_at = latest
 
 
-def set_aside(scheduler_id: int, error: str) -> None:
+def set_aside(scheduler_id: int, error: Exception, now: datetime) -> None:
     """Stop planning a schedule that cannot be planned or claimed, and log the error once.
 
     An SQL update copies the columns in `PLAN` to their `planned_` copies, because Python may not be able to read the
     values. When one of these columns changes again, the sweep plans the schedule again. If the database refuses the
     update, the schedule is left out for a minute.
     """
-    text = clean(error, 500)
+    expected = isinstance(error, CronError | ZoneError)  # its text says what is wrong with the plan
+    text = clean(str(error) if expected else at_column(Scheduler, scheduler_id, error), 500)
     rows = Scheduler.objects.filter(pk=scheduler_id)
     known = rows.filter(plan_error=text).exists()
     try:
@@ -84,7 +86,7 @@ def set_aside(scheduler_id: int, error: str) -> None:
     except Exception as refused:
         if is_away(refused):
             raise
-        left_out.schedules.add(scheduler_id, refused)
+        left_out.schedules.add(scheduler_id, refused, now)
         return
     if not known:
         log.error("Schedule cannot be planned and is set aside: %s", text, extra={"scheduler_id": scheduler_id})
@@ -110,8 +112,7 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
         except Exception as error:
             if is_away(error):
                 raise
-            said = isinstance(error, CronError | ZoneError | ValueError)
-            set_aside(pk, str(error) if said else f"{type(error).__name__}: {error}")
+            set_aside(pk, error, now)
     return count
 
 

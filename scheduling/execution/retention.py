@@ -1,5 +1,6 @@
-"""Removes old executions, processes and replays. Executions are removed in small batches, so that other work does not
-have to wait.
+"""Removes old executions, processes, replays and records of refused rows.
+
+Executions are removed in small batches, so that other work does not have to wait.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from django.db import transaction
 from scheduling.core.lifecycle import ENDED
 from scheduling.execution.artefacts import remove_with_executions
 from scheduling.logs import get_logger
-from scheduling.models import Attempt, Output, Process, Replay, ReplayChunk, SchedulerExecution
+from scheduling.models import Attempt, Output, Process, RefusedRow, Replay, ReplayChunk, SchedulerExecution
 from scheduling.models.replay import OPEN
 from scheduling.signals import executions_pruned
 
@@ -32,6 +33,7 @@ class Pruned:
     outputs: int = 0
     processes: int = 0
     replays: int = 0
+    refused_rows: int = 0
     complete: bool = True
 
 
@@ -47,8 +49,8 @@ def prune(
     """Remove executions that ended more than `days` days ago, with their attempts and output.
 
     Executions that wait, run or are in the failed inbox are kept at any age. Processes and replays are removed after
-    the same time. At least one day of history is kept. Otherwise an occurrence inside the catch-up window could lose
-    its row and be claimed again.
+    the same time. The record of a refused row is removed when the row is no longer refused. At least one day of history
+    is kept. Otherwise an occurrence inside the catch-up window could lose its row and be claimed again.
 
     Args:
         dry_run: only count the rows, and remove nothing.
@@ -82,6 +84,8 @@ def prune(
             break
     gone = Process.objects.filter(heartbeat_at__lt=cutoff)
     done.processes = gone.count() if dry_run else gone.delete()[0]
+    refused = RefusedRow.objects.past(now)
+    done.refused_rows = refused.count() if dry_run else refused.delete()[0]
     done.replays = _replays(cutoff, dry_run)
     return done
 

@@ -275,6 +275,23 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='RefusedRow',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('kind', models.CharField(choices=[('scheduler', 'schedule'), ('execution', 'execution')], max_length=16, verbose_name='kind')),
+                ('row_id', models.BigIntegerField(verbose_name='row')),
+                ('error', models.CharField(max_length=500, verbose_name='error')),
+                ('since', models.DateTimeField(verbose_name='refused since')),
+                ('tried_at', models.DateTimeField(db_index=True, verbose_name='last tried')),
+            ],
+            options={
+                'verbose_name': 'refused row',
+                'verbose_name_plural': 'refused rows',
+                'ordering': ['-id'],
+                'constraints': [models.UniqueConstraint(fields=('kind', 'row_id'), name='scheduling_refused_row_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='FailedExecution',
             fields=[
             ],

@@ -6,6 +6,7 @@ from scheduling.models.dashboard import Dashboard
 from scheduling.models.execution import FailedExecution, SchedulerExecution
 from scheduling.models.output import Output
 from scheduling.models.process import Process
+from scheduling.models.refused_row import RefusedRow
 from scheduling.models.reminder import Reminder
 from scheduling.models.replay import Replay, ReplayChunk
 from scheduling.models.scheduler import Scheduler
@@ -18,6 +19,7 @@ __all__ = [
     "FailedExecution",
     "Output",
     "Process",
+    "RefusedRow",
     "Reminder",
     "Replay",
     "ReplayChunk",

@@ -16,6 +16,7 @@ from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.processes import left_out
+from scheduling.processes.bad_column import at_column
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -31,7 +32,7 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
     Plain SQL may have written the row. So its other columns may be unreadable, or may name rows that do not exist. If
     the database refuses this change, too, the row is left out for a minute.
     """
-    said = clean(f"{type(error).__name__}: {error}", 1_000)
+    said = clean(at_column(SchedulerExecution, pk, error), 1_000)
     rows = SchedulerExecution.objects.filter(pk=pk)
     try:
         with transaction.atomic():
@@ -43,7 +44,7 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
     except Exception as refused:
         if is_away(refused):
             raise
-        left_out.executions.add(pk, refused)
+        left_out.executions.add(pk, refused, now)
         return
     if moved:
         log.error("An execution cannot be processed and is set aside: %s", said, extra={"execution": pk})

@@ -18,7 +18,7 @@ from scheduling.handlers.targets import sync_targets
 from scheduling.inbox.sync import sync
 from scheduling.logs import get_logger
 from scheduling.models import Process
-from scheduling.processes import heartbeat
+from scheduling.processes import heartbeat, left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
 from scheduling.processes.server_clock import ServerClock
@@ -114,6 +114,7 @@ class Producer:
         self._beat_at = monotonic + heartbeat.heartbeat_seconds(get_conf().lease_seconds)
         self._clock.compare()
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
+        left_out.refresh(self.now())
         heartbeat.beat(self.now(), self._clock.skew, claimed=self._claimed, last_dispatch=last)
 
     def _sync_failed_queue(self, monotonic: float, *, quiet: bool) -> None:

@@ -47,7 +47,7 @@ def test_params_that_are_mended_by_sql_bring_the_schedule_back() -> None:
 
 def test_a_schedule_that_is_off_stays_off() -> None:
     row = SchedulerFactory(off=True)
-    set_aside(row.pk, "broken")
+    set_aside(row.pk, ValueError("broken"), clock.now())
     assert Mending().turn(clock.now()) == 0
 
 
@@ -61,7 +61,7 @@ def two_a_turn() -> Iterator[None]:
 def test_broken_schedules_do_not_hide_a_mended_one() -> None:
     rows = [SchedulerFactory() for _number in range(5)]
     for row in rows:
-        set_aside(row.pk, "broken")
+        set_aside(row.pk, ValueError("broken"), clock.now())
         write(row.pk, "params", "null")
     write(rows[4].pk, "params", "{}")
     turns = Mending()

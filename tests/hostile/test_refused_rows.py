@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
 from django.db import connection
@@ -15,12 +15,17 @@ from scheduling.consumer.acknowledge import Answers
 from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.execution.claim import claim_due, next_due
+from scheduling.execution.retention import prune
 from scheduling.handlers.run_config import RunConfigs
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import RefusedRow, Scheduler, SchedulerExecution
+from scheduling.models.refused_row import REMEMBERED
+from scheduling.monitoring.findings import bad_rows
 from scheduling.processes import left_out
 from scheduling.processes.left_out import LEFT_OUT_SECONDS, LeftOut
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
+
+EXECUTION = RefusedRow.Kind.EXECUTION
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -58,6 +63,11 @@ def refused(row: Scheduler | SchedulerExecution) -> Iterator[None]:
                 cursor.execute("DROP FUNCTION refuse()")
 
 
+def found(now: datetime) -> dict[str, list[int | None]]:
+    """The primary keys that each finding names."""
+    return {finding.check: [row.pk for row in finding.rows] for finding in bad_rows.examine(now)}
+
+
 def test_a_schedule_that_refuses_its_mark_stops_no_other_one(caplog: pytest.LogCaptureFixture) -> None:
     now = clock.now()
     bad, good = (due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=5)) for _ in range(2))
@@ -72,6 +82,7 @@ def test_a_schedule_that_refuses_its_mark_stops_no_other_one(caplog: pytest.LogC
         earliest = next_due()
         assert earliest is not None
         assert earliest > now  # the producer sleeps until then
+        assert found(now) == {"refused scheduler": [bad.pk]}
     assert [record.levelname for record in caplog.records if "is left out" in record.message] == ["ERROR"]
     left_out.schedules.clear()  # as after a minute
     claim_due(now, embedded=True)
@@ -94,6 +105,7 @@ def test_an_execution_that_refuses_its_mark_stops_no_other_one(state: str) -> No
             started += [arrival.delivery.message.execution_id for arrival in arrivals if arrival.started]
         assert started == [good.pk]
         assert not broker.ready("main", now)  # the consumer does not spin
+        assert found(now) == {"refused execution": [bad.pk]}
     left_out.executions.clear()  # as after a minute
     sweep(broker, now, configs)
     _settled, _deliveries, arrivals = writer.write([], 5, clock.now())
@@ -102,8 +114,52 @@ def test_an_execution_that_refuses_its_mark_stops_no_other_one(state: str) -> No
 
 def test_a_row_is_left_out_for_a_minute() -> None:
     times = [0.0]
-    rows, row = LeftOut("execution", lambda: times[-1]), ManualExecutionFactory()
-    rows.add(row.pk, ValueError("refused"))
+    rows, row = LeftOut(EXECUTION, lambda: times[-1]), ManualExecutionFactory()
+    rows.add(row.pk, ValueError("refused"), clock.now())
     assert not rows.without(SchedulerExecution.objects.all()).exists()
     times.append(LEFT_OUT_SECONDS + 1)
     assert rows.without(SchedulerExecution.objects.all()).exists()
+
+
+def test_a_process_learns_which_rows_another_process_has_tried() -> None:
+    now, other = clock.now(), LeftOut(EXECUTION)
+    tried, earlier = ManualExecutionFactory(), ManualExecutionFactory()
+    other.add(earlier.pk, ValueError("refused"), now - timedelta(seconds=LEFT_OUT_SECONDS + 1))
+    other.add(tried.pk, ValueError("refused"), now)
+    left_out.refresh(now)
+    assert list(left_out.executions.without(SchedulerExecution.objects.all())) == [earlier]
+    assert list(left_out.schedules.without(Scheduler.objects.filter(pk=tried.pk))) == list(
+        Scheduler.objects.filter(pk=tried.pk)
+    )
+
+
+def test_one_record_for_a_row_however_often_it_is_refused(caplog: pytest.LogCaptureFixture) -> None:
+    now, processes = clock.now(), [LeftOut(EXECUTION), LeftOut(EXECUTION)]
+    for minute in range(3):
+        for process in processes:
+            process.add(7, ValueError(f"refused {minute}"), now + timedelta(minutes=minute))
+    record = RefusedRow.objects.get()
+    assert (record.row_id, record.error, record.since) == (7, "ValueError: refused 2", now)
+    assert len(caplog.records) == 1
+    later = now + timedelta(minutes=2) + REMEMBERED + timedelta(seconds=1)
+    assert not RefusedRow.objects.present(later).exists()
+    processes[0].add(7, ValueError("again"), later)  # it was mended, and is refused once more
+    assert RefusedRow.objects.get().since == later
+    assert len(caplog.records) == 2
+
+
+def test_cleanup_removes_the_records_of_rows_that_were_mended() -> None:
+    now = clock.now()
+    for pk, tried in ((1, now), (2, now - REMEMBERED - timedelta(seconds=1))):
+        LeftOut(EXECUTION).add(pk, ValueError("refused"), tried)
+    assert prune(now, 30, dry_run=True).refused_rows == 1
+    assert prune(now, 30).refused_rows == 1
+    assert RefusedRow.objects.get().row_id == 1
+
+
+def test_the_number_of_rows_that_are_left_out_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(left_out, "MOST_ROWS", 2)
+    rows, all_rows = LeftOut(EXECUTION), [ManualExecutionFactory() for _ in range(3)]
+    for row in all_rows:
+        rows.add(row.pk, ValueError("refused"), clock.now())
+    assert list(rows.without(SchedulerExecution.objects.all())) == all_rows[:1]

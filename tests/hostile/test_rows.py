@@ -17,6 +17,7 @@ from scheduling.core.lifecycle import State
 from scheduling.execution.claim import claim_due, next_due
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.monitoring.findings import bad_rows
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
 
@@ -119,11 +120,31 @@ def test_an_invalid_execution_does_not_stop_others(column: str, value: str, stat
     assert reason or state_now != "failed"
 
 
-def test_a_schedule_that_is_set_aside_has_a_reason() -> None:
+@pytest.mark.parametrize(("column", "value"), [("params", "null"), ("next_run_at", "2020-13-45 00:00:00")])
+def test_a_schedule_that_is_set_aside_names_the_column(column: str, value: str) -> None:
     now = clock.now()
     row = due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=5))
-    write_by_sql(row, "params", "null")
+    write_by_sql(row, column, value)
     assert claim_due(now, embedded=True).broken == 1
     ((reason, following),) = Scheduler.objects.filter(pk=row.pk).values_list("plan_error", "next_run_at")
-    assert reason
+    assert reason.startswith(f"Column {column}: ")
     assert following is None
+
+
+@pytest.mark.parametrize(
+    ("column", "value"), [("params", f'{{"x": {BIG}}}'), ("attempt", "many"), ("scheduled_at", "2020-13-45 00:00:00")]
+)
+def test_an_execution_that_is_set_aside_names_the_column(column: str, value: str) -> None:
+    if connection.vendor == "mysql" and column != "params":
+        pytest.skip("MySQL and MariaDB store another value, which can be used")
+    now = clock.now()
+    row = ManualExecutionFactory(wake_at=now - timedelta(minutes=5))
+    write_by_sql(row, column, value)
+    broker, configs = DatabaseBroker(), RunConfigs()
+    writer = RowWriter(broker, "main", 60, configs, Answers(broker, "main"), Rescue(broker, "main"))
+    writer.write([], 5, now)
+    ((state, reason),) = SchedulerExecution.objects.filter(pk=row.pk).values_list("state", "error_message")
+    assert state == "failed"
+    assert reason.startswith(f"Column {column}: ")
+    (finding,) = bad_rows.examine(now)
+    assert [named.pk for named in finding.rows] == [row.pk]

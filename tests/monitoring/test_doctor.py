@@ -220,7 +220,7 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
     code, found = doctor()
     assert code == 1
     assert found["settings"][0]["seen"].startswith("CRON_MAX_RETRIES is 99")
-    assert [finding["area"] for finding in found["skipped"]] == ["broker", "schedules", "processes", "runs"]
+    assert [finding["area"] for finding in found["skipped"]] == ["broker", "schedules", "processes", "runs", "rows"]
 
 
 # --- broker -------------------------------------------------------------------------------------

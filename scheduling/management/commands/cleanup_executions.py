@@ -37,7 +37,7 @@ class Command(SchedulingCommand):
         self.stdout.write(
             f"{verb} {done.executions} execution records older than {days} days "
             f"({done.attempts} attempts, {done.outputs} pieces of output, {done.processes} process records, "
-            f"{done.replays} replays)."
+            f"{done.replays} replays, {done.refused_rows} records of refused rows)."
         )
         if not done.complete:
             self.stdout.write("The time was over before the end; the next pass goes on.")

@@ -1,0 +1,49 @@
+"""Findings about rows that cannot be processed because of their values, or that the database refuses to change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from django.utils.translation import gettext as _
+
+from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
+from scheduling.models import RefusedRow, SchedulerExecution
+from scheduling.monitoring.findings.finding import Finding, Named, fail, named, warn
+from scheduling.processes.set_aside import ERROR_CLASS
+
+LOOKED_AT = 1_000
+"""How many of the newest failures are read to find those with an unusable column. No index contains the error."""
+
+
+def examine(now: datetime) -> Iterator[Finding]:
+    """Find refused rows, and failed executions with a column that cannot be used."""
+    advice = _("A trigger or a constraint refuses every change: mend the row. It is tried again every minute.")
+    sentences = {
+        RefusedRow.Kind.SCHEDULER: _("Schedules that the database refuses to change: %(count)s."),
+        RefusedRow.Kind.EXECUTION: _("Executions that the database refuses to change: %(count)s."),
+    }
+    for kind, sentence in sentences.items():
+        refused = RefusedRow.objects.present(now).filter(kind=kind).only("kind", "row_id", "error")
+        yield from named(fail(f"refused {kind.value}", sentence, advice), refused, _refused)
+    yield from _unusable()
+
+
+def _unusable() -> Iterator[Finding]:
+    newest = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk").values_list("pk", "error_class")
+    pks = [pk for pk, error_class in newest[:LOOKED_AT] if error_class == ERROR_CLASS]
+    if pks:
+        seen = _("Failed executions with a column that cannot be used: %(count)s.")
+        finding = warn("unusable", seen, _("The error names the column: mend its value, then republish."))
+        # Only these columns, because the others may be unreadable.
+        rows = SchedulerExecution.objects.filter(pk__in=pks).order_by("-pk").only("pk", "error_message")
+        yield from named(finding, rows, _with_error)
+
+
+def _refused(row: RefusedRow) -> Named:
+    return Named(str(row), visible_text(row.error, 200), row.row_id)
+
+
+def _with_error(row: SchedulerExecution) -> Named:
+    return Named(_("execution %(number)s") % {"number": row.pk}, visible_text(row.error_message, 200), row.pk)
