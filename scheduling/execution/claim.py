@@ -27,6 +27,7 @@ from scheduling.execution.publish import context_of, initial_columns
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.plan import PlanState
 from scheduling.models.scheduler import TARGETS
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
@@ -39,7 +40,7 @@ FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
 """This project never writes a `next_run_at` that is earlier than this instant."""
 
 _COLUMNS = (
-    "id", "schedule", "date_time", "timezone", "status", "stay_alive", "params", "next_run_at", "plan_stale",
+    "id", "schedule", "date_time", "timezone", "status", "stay_alive", "params", "next_run_at", "plan_state",
     *(f"{type_}_id" for type_ in TARGETS),
 )  # fmt: skip
 
@@ -56,7 +57,7 @@ class _Row:
     stay_alive: bool
     params: dict[str, Any]
     next_run_at: datetime
-    plan_stale: int
+    plan_state: int
     target_type: str
     target_id: int | None
 
@@ -174,7 +175,7 @@ def _planned(rows: Sequence[_Row], now: datetime, done: Dispatched) -> list[tupl
     plans: dict[tuple[Any, ...], Plan] = {}
     planned: list[tuple[_Row, Plan]] = []
     for row in rows:
-        if row.plan_stale and row.status:
+        if row.plan_state == PlanState.STALE and row.status:
             # Plain SQL has changed the schedule, and no sweep has planned it since. The next claim uses the new plan.
             plan_anew([row.id], now)
             continue

@@ -17,6 +17,7 @@ from scheduling.execution.planning import plan_row
 from scheduling.execution.publish import initial_columns
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
+from scheduling.models.plan import PlanState
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -37,7 +38,7 @@ class Mending:
         Raises:
             django.db.DatabaseError: the database cannot be reached.
         """
-        aside = Scheduler.objects.filter(next_run_at=None, status=True, pk__gt=self._after).exclude(plan_error="")
+        aside = Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE, pk__gt=self._after)
         keys = list(aside.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_TURN])
         self._after = keys[-1] if len(keys) == ROWS_PER_TURN else 0
         return sum(_mend(pk, now) for pk in keys)

@@ -16,7 +16,7 @@ WORKER = {
 def create_nightly_cleanup(apps, schema_editor):
     """The 3 AM cleanup: an ordinary schedule that operators can see, move, pause and delete.
 
-    A historical model plans nothing. The row counts as changed by plain SQL (`planned_*` are NULL, so `plan_stale`
+    A historical model plans nothing. The row counts as changed by plain SQL (`planned_*` are NULL, so `plan_state`
     is 1), and the first sweep of a producer sets its next run.
     """
     alias = schema_editor.connection.alias
@@ -159,7 +159,7 @@ class Migration(migrations.Migration):
                 ('planned_date_time', models.DateTimeField(editable=False, null=True)),
                 ('planned_timezone', models.CharField(editable=False, max_length=64, null=True)),
                 ('planned_status', models.BooleanField(editable=False, null=True)),
-                ('plan_stale', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR')), then=models.Value(0)), default=models.Value(1)), output_field=models.SmallIntegerField())),
+                ('plan_state', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR'), models.Q(('plan_error', ''), _negated=True), ('status', True)), then=models.Value(2)), models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR'), ('next_run_at__isnull', True), ('status', True)), then=models.Value(3)), models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR')), then=models.Value(0)), default=models.Value(1)), output_field=models.SmallIntegerField())),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='changed')),
                 ('group', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='auth.group')),
@@ -349,7 +349,7 @@ class Migration(migrations.Migration):
         ),
         migrations.AddIndex(
             model_name='scheduler',
-            index=models.Index(fields=['plan_stale'], name='scheduling_sched_stale'),
+            index=models.Index(fields=['plan_state', 'id'], name='scheduling_sched_plan'),
         ),
         migrations.AddConstraint(
             model_name='scheduler',

@@ -23,13 +23,33 @@ OVERDUE_AFTER = timedelta(seconds=60)
 second. So if a schedule is overdue, probably no producer is running."""
 
 
+class PlanState(models.IntegerChoices):
+    """The state of a row's plan. The database itself computes and indexes the column `plan_state`."""
+
+    CURRENT = 0
+    STALE = 1
+    """Plain SQL has changed a column of `PLAN`."""
+    SET_ASIDE = 2
+    """The schedule is active and cannot be planned or claimed."""
+    WITHOUT_NEXT_RUN = 3
+    """The schedule is active, and its time has passed or never comes."""
+
+
+_CURRENT = (
+    Q(schedule=F("planned_schedule"))
+    & Q(timezone=F("planned_timezone"))
+    & Q(status=F("planned_status"))
+    & (Q(date_time=F("planned_date_time")) | Q(date_time__isnull=True, planned_date_time__isnull=True))
+)
+
+
 class PlannedModel(models.Model):
     """A row with the times of a schedule: a cron expression, or one date and time, and a time zone.
 
     `plan` computes `next_run_at` from the columns in `PLAN`, and copies these columns to the `planned_` columns. If
-    plain SQL changes a column of `PLAN`, the column differs from its copy, and the generated column `plan_stale`
-    becomes 1. The producers' sweep finds such rows by an index and plans them again. The cost of the sweep depends only
-    on the number of changed rows.
+    plain SQL changes a column of `PLAN`, the column differs from its copy, and the generated column `plan_state`
+    becomes STALE. The producers' sweep finds such rows by an index and plans them again. The cost of the sweep depends
+    only on the number of changed rows.
     """
 
     schedule = models.CharField(
@@ -61,16 +81,12 @@ class PlannedModel(models.Model):
     planned_date_time = models.DateTimeField(null=True, editable=False)
     planned_timezone = models.CharField(max_length=64, null=True, editable=False)
     planned_status = models.BooleanField(null=True, editable=False)
-    plan_stale = models.GeneratedField(
+    plan_state = models.GeneratedField(
         expression=Case(
-            When(
-                Q(schedule=F("planned_schedule"))
-                & Q(timezone=F("planned_timezone"))
-                & Q(status=F("planned_status"))
-                & (Q(date_time=F("planned_date_time")) | Q(date_time__isnull=True, planned_date_time__isnull=True)),
-                then=Value(0),
-            ),
-            default=Value(1),
+            When(_CURRENT & ~Q(plan_error="") & Q(status=True), then=Value(PlanState.SET_ASIDE.value)),
+            When(_CURRENT & Q(next_run_at__isnull=True, status=True), then=Value(PlanState.WITHOUT_NEXT_RUN.value)),
+            When(_CURRENT, then=Value(PlanState.CURRENT.value)),
+            default=Value(PlanState.STALE.value),
         ),
         output_field=models.SmallIntegerField(),
         db_persist=True,

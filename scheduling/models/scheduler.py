@@ -112,7 +112,7 @@ class Scheduler(PlannedModel):
                 violation_error_message=ONE_TIME,
             ),
         ]
-        indexes = [models.Index(fields=["plan_stale"], name="scheduling_sched_stale")]
+        indexes = [models.Index(fields=["plan_state", "id"], name="scheduling_sched_plan")]
         permissions = [
             ("run_scheduler", "Can run a schedule now"),
             ("pause_scheduler", "Can switch a schedule on and off"),

@@ -26,6 +26,7 @@ from scheduling.inbox import replay
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.models.plan import PlanState
 from scheduling.processes import left_out
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.lost_messages import LostMessages
@@ -82,7 +83,7 @@ def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker
 def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """Plan the schedules that plain SQL has changed. Returns how many were planned."""
     with transaction.atomic():
-        rows = left_out.schedules.without(Scheduler.objects.filter(plan_stale=1))
+        rows = left_out.schedules.without(Scheduler.objects.filter(plan_state=PlanState.STALE))
         stale = rows.order_by("id").select_for_update(skip_locked=True)
         ids = list(stale.values_list("pk", flat=True)[:limit])
         if not ids:

@@ -82,7 +82,7 @@ def test_a_one_time_schedule_runs_once_and_switches_itself_off() -> None:
     assert row.next_run_at == at
     assert len(claim_due(at + timedelta(seconds=1), embedded=True).claimed) == 1
     row.refresh_from_db()
-    assert (row.status, row.next_run_at, row.plan_stale) == (False, None, 0)
+    assert (row.status, row.next_run_at, row.plan_state) == (False, None, 0)
     assert SchedulerExecution.objects.get().trigger == "date"
 
 

@@ -37,7 +37,7 @@ def test_migrate_makes_the_tables_and_the_nightly_cleanup(unmigrated: None) -> N
     migrate()
     row = Scheduler.objects.get(worker__name="run_command")
     assert (row.schedule, row.params, row.status) == ("0 3 * * *", {"command": "cleanup_executions"}, True)
-    assert row.plan_stale == 1  # a producer's first sweep plans the row
+    assert row.plan_state == 1  # a producer's first sweep plans the row
     assert Replay.objects.count() == 0
 
 

@@ -77,7 +77,7 @@ def test_saving_plans_the_next_run() -> None:
     row.status = False
     row.save()
     row.refresh_from_db()
-    assert (row.next_run_at, row.plan_stale) == (None, 0)
+    assert (row.next_run_at, row.plan_state) == (None, 0)
 
 
 def test_an_edit_of_another_field_keeps_the_due_instant() -> None:
@@ -108,10 +108,10 @@ def test_a_change_by_plain_sql_is_planned() -> None:
             ["*/10 * * * *", row.pk],
         )
     row.refresh_from_db()
-    assert row.plan_stale == 1
+    assert row.plan_state == 1
     assert plan_stale(clock.now()) >= 1
     row.refresh_from_db()
-    assert row.plan_stale == 0
+    assert row.plan_state == 0
     assert row.next_run_at is not None
     assert row.next_run_at - clock.now() <= timedelta(minutes=10)
 

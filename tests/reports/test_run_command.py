@@ -136,7 +136,7 @@ def nightly_row(db: None) -> None:
 def test_the_nightly_cleanup_is_a_schedule_that_is_not_planned_yet(nightly_row: None) -> None:
     row = Scheduler.objects.get(description="Nightly cleanup of old executions")
     assert (row.schedule, row.status, row.params) == ("0 3 * * *", True, {"command": "cleanup_executions"})
-    assert (row.next_run_at, row.plan_stale) == (None, 1)
+    assert (row.next_run_at, row.plan_state) == (None, 1)
     assert row.worker is not None
     assert row.worker.name == "run_command"
     assert params_error(row) == ""

@@ -13,6 +13,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.last_runs import failures_in_a_row, last_runs
+from scheduling.models.plan import PlanState
 from scheduling.models.scheduler import TARGETS
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, span, warn
 from scheduling.monitoring.findings.targets import unregistered
@@ -48,9 +49,6 @@ def _code() -> Iterator[Finding]:
 
 
 def _plans() -> Iterator[Finding]:
-    # A schedule has no next run if it cannot be planned or is finished. The index on `next_run_at` finds these
-    # schedules quickly.
-    idle = Scheduler.objects.filter(status=True, next_run_at__isnull=True).order_by("pk")
     broken = fail(
         "plans",
         _("Active schedules that cannot be planned: %(count)s."),
@@ -62,10 +60,13 @@ def _plans() -> Iterator[Finding]:
         _("Their time has passed or never comes: switch them off, or set a future time."),
     )
     yield from _named(
-        broken, idle.exclude(plan_error=""), lambda row: row.plan_error, "Every active schedule can be planned."
+        broken,
+        Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk"),
+        lambda row: row.plan_error,
+        "Every active schedule can be planned.",
     )
-    # Schedules that plain SQL has just changed (`plan_stale`) are left out, because the next sweep plans them again.
-    yield from _named(finished, idle.filter(plan_error="", plan_stale=0), lambda row: row.schedule)
+    without = Scheduler.objects.filter(plan_state=PlanState.WITHOUT_NEXT_RUN).order_by("pk")
+    yield from _named(finished, without, lambda row: row.schedule)
 
 
 def _overdue(now: datetime) -> Iterator[Finding]:
