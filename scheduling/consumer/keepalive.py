@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from django.db import close_old_connections, reset_queries
-
 from scheduling.consumer import leases
 from scheduling.consumer.slots import Slots
 from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
-from scheduling.processes import heartbeat, left_out
+from scheduling.processes import heartbeat
 from scheduling.processes.server_clock import ServerClock
+from scheduling.processes.upkeep import Upkeep
 
 
 class KeepAlive:
@@ -21,6 +20,7 @@ class KeepAlive:
 
     def __init__(self, slots: Slots, lease_seconds: int, queue: str, clock: ServerClock) -> None:
         self._slots, self._lease_seconds, self._queue, self._clock = slots, lease_seconds, queue, clock
+        self._upkeep = Upkeep(clock)
         self._arrived = False
         self.next_clock = 0.0
         """When the next heartbeat is due (monotonic)."""
@@ -33,15 +33,12 @@ class KeepAlive:
         """
         if monotonic < self.next_clock:
             return
-        close_old_connections()
-        reset_queries()
-        self._clock.compare()
+        self._upkeep.turn()
         slots, now = self._slots, self._clock.now()
         if not self._arrived:
             sync_targets()  # new code may be deployed without a migration
             heartbeat.arrive(Process.Kind.CONSUMER, now, slots.count)
             self._arrived = True
         leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
-        left_out.refresh(now)
         heartbeat.beat(now, self._clock.skew, running=len(slots.running), runs=runs, queue=self._queue)
         self.next_clock = monotonic + heartbeat.heartbeat_seconds(self._lease_seconds)

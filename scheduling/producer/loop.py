@@ -6,7 +6,7 @@ import time
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, close_old_connections, connection, reset_queries
+from django.db import DatabaseError, connection
 
 from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
@@ -18,11 +18,12 @@ from scheduling.handlers.targets import sync_targets
 from scheduling.inbox.sync import sync
 from scheduling.logs import get_logger
 from scheduling.models import Process
-from scheduling.processes import heartbeat, left_out
+from scheduling.processes import heartbeat
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
 from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
+from scheduling.processes.upkeep import Upkeep
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.sweeps import sweep
 
@@ -47,7 +48,7 @@ class Producer:
         self.broker, self.stop = broker, stop
         self._clock = clock or ServerClock()
         self.now = self._clock.now
-        self._configs = RunConfigs()
+        self._configs, self._upkeep = RunConfigs(), Upkeep(self._clock)
         self._lost, self._mending = LostMessages(), Mending()
         self._mend_at = self._sweep_at = self._beat_at = self._sync_at = 0.0
         self._failures = 0
@@ -109,12 +110,9 @@ class Producer:
             self._mending.turn(self.now())
 
     def _beat(self, monotonic: float) -> None:
-        close_old_connections()
-        reset_queries()
+        self._upkeep.turn()
         self._beat_at = monotonic + heartbeat.heartbeat_seconds(get_conf().lease_seconds)
-        self._clock.compare()
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
-        left_out.refresh(self.now())
         heartbeat.beat(self.now(), self._clock.skew, claimed=self._claimed, last_dispatch=last)
 
     def _sync_failed_queue(self, monotonic: float, *, quiet: bool) -> None:
