@@ -20,7 +20,7 @@ help:
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
-	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server"
+	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -52,7 +52,7 @@ test-rabbitmq4: $(VENV)/.installed-dev
 compose-native: $(VENV)/.installed-dev
 	$(BIN)/pytest tests/e2e/test_compose_native.py
 
-# Ten minutes. TEST_DATABASE_URL names a server.
+# Ten minutes for each transport. TEST_DATABASE_URL names a server.
 clocks: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make clocks TEST_DATABASE_URL=mysql://..."; exit 1; }
 	TEST_CLOCK_SECONDS=600 $(BIN)/pytest --create-db tests/contract/test_clocks.py

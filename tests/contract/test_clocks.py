@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import time
+from collections.abc import Iterator
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from django.db import connection
 from django.utils import timezone as clock
 
 from scheduling.models import Attempt, Process, Scheduler, SchedulerExecution
+from tests.contract.server import Server, require
 from tests.factories import SchedulerFactory
 from tests.support import Commands, wait_for
 
@@ -28,10 +30,20 @@ SECONDS = float(os.environ.get("TEST_CLOCK_SECONDS", "30"))
 LEASE = {"CRON_LEASE_SECONDS": "6"}
 
 
-@pytest.fixture(autouse=True)
-def server() -> None:
+@pytest.fixture(params=["database", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
+def transport(request: pytest.FixtureRequest, commands: Commands) -> Iterator[None]:
+    """Let all processes use the database transport, or RabbitMQ."""
     if connection.vendor == "sqlite":
         pytest.skip("with SQLite, all processes share the clock of one host")
+    if request.param == "database":
+        yield
+        return
+    require()
+    server = Server()
+    commands.environment["BROKER_URL"] = server.url()
+    yield
+    commands.end()
+    server.close()
 
 
 def shifted(commands: Commands, command: str, seconds: int) -> subprocess.Popen[bytes]:
@@ -42,6 +54,7 @@ def instants_of(row: Scheduler) -> set[datetime]:
     return set(SchedulerExecution.objects.filter(scheduler=row).values_list("scheduled_at", flat=True))
 
 
+@pytest.mark.usefixtures("transport")
 def test_wrong_clocks_hurt_no_run(commands: Commands, tmp_path: Path) -> None:
     healthy = [commands.start("run_scheduler", **LEASE), commands.start("run_worker", "--concurrency", "4", **LEASE)]
     commands.ready(*healthy)
