@@ -6,7 +6,9 @@ import ctypes
 import os
 import signal
 import sys
+from collections import defaultdict
 from contextlib import suppress
+from pathlib import Path
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -33,6 +35,24 @@ def own_children() -> list[int]:
     with suppress(OSError), open(f"/proc/self/task/{os.getpid()}/children") as file:
         return [int(pid) for pid in file.read().split()]
     return []
+
+
+def living_descendants() -> list[tuple[int, str]]:
+    """The process id and the command name of each process below this one; empty on systems other than Linux."""
+    children: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for entry in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError, IndexError, ValueError):  # the process may have ended meanwhile
+            # The format is "pid (name) state ppid ...". The name may contain spaces and brackets.
+            head, _, rest = (entry / "stat").read_text(errors="replace").rpartition(")")
+            state, parent = rest.split()[:2]
+            if state != "Z":
+                children[int(parent)].append((int(entry.name), head.partition("(")[2]))
+    found, parents = [], [os.getpid()]
+    while parents:
+        born = children.pop(parents.pop(), [])
+        found += born
+        parents += [pid for pid, _ in born]
+    return found
 
 
 def _prctl(option: int, value: int) -> None:

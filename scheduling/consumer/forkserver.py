@@ -7,7 +7,7 @@ supervisor's end of the control socket closes, the forkserver kills every child'
 
 Control messages have a fixed size: `op, number, value`. `number` identifies the child.
 
-supervisor -> forkserver   FORK number (with two descriptors: channel, output), SIGNAL number signal
+supervisor -> forkserver   FORK number (with two descriptors: channel, output), SIGNAL number signal, LEAVE number
 forkserver -> supervisor   READY, FORKED number pid, REFUSED number, EXITED number wait-status
 """
 
@@ -25,7 +25,7 @@ from contextlib import suppress
 from scheduling.consumer.descendants import adopt_orphans, die_with_parent, kill_group, own_children
 
 CONTROL = struct.Struct("!BII")
-READY, FORK, FORKED, SIGNAL, EXITED, REFUSED = range(6)
+READY, FORK, FORKED, SIGNAL, EXITED, REFUSED, LEAVE = range(7)
 
 END_SECONDS = 2.0
 """After the supervisor has gone: the longest time for which the forkserver waits until all processes of runs ended."""
@@ -38,6 +38,8 @@ class Forkserver:
         self.control = control
         self.children: dict[int, int] = {}  # pid -> number
         self.numbers: dict[int, int] = {}  # number -> pid
+        self.keepers: set[int] = set()
+        """The process ids of former children. Their processes go on (see `keeper`)."""
         self.wake_read, self.wake_write = os.pipe()
         os.set_blocking(self.wake_read, False)
         os.set_blocking(self.wake_write, False)
@@ -80,6 +82,9 @@ class Forkserver:
             self._fork(number, *descriptors)
         elif op == SIGNAL:
             self._signal(number, value)
+        elif op == LEAVE and (pid := self.numbers.pop(number, None)) is not None:
+            del self.children[pid]
+            self.keepers.add(pid)
         return True
 
     def _fork(self, number: int, channel: int, output: int) -> None:
@@ -137,6 +142,10 @@ class Forkserver:
                 return
             if found is None:
                 return
+            if found.si_pid in self.keepers:
+                self.keepers.discard(found.si_pid)
+                os.waitpid(found.si_pid, 0)
+                continue
             # Kill the processes in the child's group. Its number is not reused until the child is reaped.
             kill_group(found.si_pid)
             _, status = os.waitpid(found.si_pid, 0)
@@ -152,13 +161,15 @@ class Forkserver:
         When a child ends, they become children of the forkserver. A child that lives adopts its own orphans, so no
         process of its run is among them.
         """
-        for pid in own_children():
-            if pid not in self.children:
-                with suppress(ProcessLookupError, PermissionError):
-                    os.kill(pid, signal.SIGKILL)
+        for pid in self._orphans():
+            with suppress(ProcessLookupError, PermissionError):
+                os.kill(pid, signal.SIGKILL)
+
+    def _orphans(self) -> list[int]:
+        return [pid for pid in own_children() if pid not in self.children and pid not in self.keepers]
 
     def _end(self) -> None:
-        """Kill all children and all processes that they have started."""
+        """Kill all children and all processes that they have started. Keepers and their processes are left alone."""
         for pid in self.children:
             kill_group(pid)
         until = time.monotonic() + END_SECONDS
@@ -168,8 +179,11 @@ class Forkserver:
             except ChildProcessError:
                 return
             self.children.pop(pid, None)
+            self.keepers.discard(pid)
             self._kill_orphans()
             if pid == 0:
+                if not self.children and not self._orphans():
+                    return
                 time.sleep(0.01)
 
     def _tell(self, op: int, number: int, value: int) -> None:

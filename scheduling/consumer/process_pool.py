@@ -109,6 +109,13 @@ class ProcessPool:
         with suppress(OSError):
             child.channel.shutdown(socket.SHUT_WR)
 
+    def leave(self, child: Child) -> None:
+        """Give up a child whose run has left processes running. It stays as their keeper."""
+        if self._control is not None and child.number in self.all:
+            with suppress(OSError):
+                self._control.sendall(forkserver.CONTROL.pack(forkserver.LEAVE, child.number, 0))
+            self._forget(child)
+
     def make_room(self) -> None:
         """Retire a used child that waits. `maintain` then forks an unused child."""
         used = next((child for child in self.waiting if child.runs), None)

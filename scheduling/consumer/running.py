@@ -41,6 +41,8 @@ class Running:
     progress: str = ""
     shown: tuple[str, int | None] = ("", None)
     """The progress and the process id that were last written to the row."""
+    left: str = ""
+    """Names the processes that this run has left running; empty if they end with the run."""
     answer: dict[str, Any] | None = None
     outcome: Outcome | None = None
 
@@ -70,6 +72,7 @@ class Running:
             "target_params": config.target_params,
             "params": message.params,
             "fresh": config.fresh,
+            "leaves_processes": config.leaves_processes,
             "run": {
                 "execution_id": message.execution_id,
                 "execution_key": message.execution_key,

@@ -191,6 +191,9 @@ class Supervisor:
         settled, deliveries, arrivals = self._writer.write(over, limit, now)
         mark_stored(over)
         del self._slots.over[: len(over)]
+        recorded = [run for run, result in settled if result.state is not None]
+        for run in over:
+            self._slots.release(run, recorded=run in recorded)
         if limit and not deliveries:
             self._poll_at = monotonic + self._poll_seconds
         for arrival in arrivals:

@@ -59,6 +59,8 @@ class Handler:
         time_limit: the time limit of a run in seconds; 0 means no limit; None means the limit of the settings.
         fresh: whether each run gets a new child process.
         recycle_after: after how many runs a reused child process is replaced.
+        leaves_processes: whether processes that the handler has started and that still run when it returns or raises
+            live on. If so, each run gets a new child process, too.
     """
 
     type: str
@@ -69,6 +71,7 @@ class Handler:
     time_limit: int | None = None
     fresh: bool = False
     recycle_after: int = RECYCLE_AFTER
+    leaves_processes: bool = False
     title: str = ""
     description: str = ""
 
@@ -109,6 +112,7 @@ def worker(
     time_limit: int | None = None,
     fresh: bool = False,
     recycle_after: int = RECYCLE_AFTER,
+    leaves_processes: bool = False,
     title: str = "",
     description: str = "",
 ) -> Callable[[Function], Function]:
@@ -124,7 +128,21 @@ def worker(
         except TypeError:
             raise RegistryError(f"Worker {name!r} must accept two arguments: (params, run).") from None
         text = description or inspect.getdoc(function) or ""
-        register(Handler("worker", name, function, params, retry, time_limit, fresh, recycle_after, title, text))
+        register(
+            Handler(
+                type="worker",
+                name=name,
+                call=function,
+                params=params,
+                retry=retry,
+                time_limit=time_limit,
+                fresh=fresh,
+                recycle_after=recycle_after,
+                leaves_processes=leaves_processes,
+                title=title,
+                description=text,
+            )
+        )
         return function
 
     return decorate

@@ -43,6 +43,7 @@ class RunConfig:
     time_limit: int = 0
     fresh: bool = True
     recycle_after: int = RECYCLE_AFTER
+    leaves_processes: bool = False
     user_id: int | None = None
     language: str = ""
 
@@ -68,8 +69,9 @@ class RunConfigs:
             target_params=dict(target.params) if target is not None and isinstance(target.params, dict) else {},
             policy=retry_policy(handler, scheduler),
             time_limit=limits[0] if limits else get_conf().time_limit_seconds,
-            fresh=handler.fresh if handler is not None else True,
+            fresh=handler.fresh or handler.leaves_processes if handler is not None else True,
             recycle_after=handler.recycle_after if handler is not None else RECYCLE_AFTER,
+            leaves_processes=handler is not None and handler.leaves_processes,
             user_id=scheduler.user_id if scheduler is not None else None,
             language=scheduler.language if scheduler is not None else "",
         )

@@ -13,6 +13,7 @@ from pathlib import Path
 from pydantic import BaseModel, Field
 
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
+from scheduling.models import SchedulerExecution
 from tests.apps.sample import habits, returns  # noqa: F401 - these modules register workers
 
 
@@ -182,6 +183,26 @@ def daemon(params: MarkParams, run: Run) -> None:
         time.sleep(0.01)
     mark(params, run)
     time.sleep(params.seconds)
+
+
+class LeaveParams(MarkParams):
+    """The number of programs to start, and whether the handler fails afterwards."""
+
+    programs: int = 1
+    fails: bool = False
+    loses_its_row: bool = False
+
+
+@worker("tests.leave", params=LeaveParams, retry=RetryPolicy(max_retries=0), leaves_processes=True)
+def leave_processes(params: LeaveParams, run: Run) -> None:
+    """Starts programs in its own session and a daemon, and leaves them running."""
+    programs = [subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL) for _ in range(params.programs)]
+    Path(params.directory, f"programs-{run.execution_id}.txt").write_text(" ".join(str(one.pid) for one in programs))
+    daemon(params, run)
+    if params.loses_its_row:
+        SchedulerExecution.objects.filter(pk=run.execution_id).update(attempt=run.attempt + 1)
+    if params.fails:
+        raise RuntimeError("it fails afterwards")
 
 
 class FloodParams(BaseModel):
