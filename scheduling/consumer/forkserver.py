@@ -142,14 +142,11 @@ class Forkserver:
                 return
             if found is None:
                 return
-            if found.si_pid in self.keepers:
-                self.keepers.discard(found.si_pid)
-                os.waitpid(found.si_pid, 0)
-                continue
             # Kill the processes in the child's group. Its number is not reused until the child is reaped.
             kill_group(found.si_pid)
             _, status = os.waitpid(found.si_pid, 0)
             number = self.children.pop(found.si_pid, None)
+            self.keepers.discard(found.si_pid)
             self._kill_orphans()
             if number is not None:
                 self.numbers.pop(number, None)

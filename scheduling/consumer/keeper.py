@@ -4,7 +4,8 @@ When a run with `leaves_processes` has ended, its child becomes the keeper: it r
 processes therefore keep their parent. So the forkserver can tell them from the processes that other runs have left
 behind, which it kills. A keeper needs little memory, whatever the handler used.
 
-The forkserver's death also ends the keeper (PR_SET_PDEATHSIG), but not the processes. The system then adopts them.
+When the consumer stops, the keeper ends, too (PR_SET_PDEATHSIG), and the system adopts the processes. If the keeper is
+killed while the consumer lives, the forkserver kills the processes.
 
 The child runs this file by its path (`python -I -S keeper.py`). The file uses only the standard library.
 """
@@ -31,7 +32,7 @@ def become_keeper() -> None:
         signal.setitimer(timer, 0)  # an alarm that the handler has set would end the new program, too
     _ignore_signals()
     with suppress(OSError):
-        os.execv(sys.executable, [sys.executable, "-I", "-S", __file__])
+        os.execv(sys.executable, [sys.executable, "-I", "-S", __file__])  # noqa: S606 - no shell is wanted
     keep()
 
 

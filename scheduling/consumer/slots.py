@@ -12,12 +12,13 @@ import signal
 import time
 
 from scheduling.broker import Delivery
+from scheduling.consumer import left_processes
 from scheduling.consumer.forked_child import Child
 from scheduling.consumer.output import Echo, OutputBuffer
 from scheduling.consumer.process_pool import ProcessPool
 from scheduling.consumer.running import Running
 from scheduling.core.outcome import Crashed, Outcome, TimedOut
-from scheduling.core.text import clean, one_line
+from scheduling.core.text import clean
 from scheduling.handlers.run_config import RunConfig
 from scheduling.logs import get_logger
 
@@ -31,9 +32,6 @@ CHILD_MEMORY_LIMIT = 512 * 1024 * 1024
 
 REST_SECONDS = 5.0
 """The longest time between the messages `ended` and `rested` of a child. A child that needs longer is killed."""
-
-LEFT_LENGTH = 250
-"""How many characters name the processes that a run has left running. `output.NOTES_LENGTH` has room for them."""
 
 ECHO_LEVELS = {"DEBUG": 10, "INFO": 20, "SUCCESS": 25, "WARN": 30, "ERROR": 40}
 
@@ -117,17 +115,11 @@ class Slots:
         run.output.note("Another process owns this execution by now; this one is killed.", time.time())
         self.end(run, Crashed(lost=True), time.monotonic(), grace=0.0)
 
-    def release(self, run: Running, *, recorded: bool) -> None:
-        """Let the processes that an ended run has left running live on. Without a recorded result, kill them."""
-        if not run.left or run.child is None:
-            return
-        context = {"execution": run.execution_id}
-        if recorded:
-            log.info("Left running: %s", run.left, extra=context)
-            self.pool.leave(run.child)
-        else:
-            log.warning("The result was not recorded, so these processes are killed: %s", run.left, extra=context)
-            self.pool.signal(run.child, signal.SIGKILL)
+    def release(self, over: list[Running], recorded: list[Running]) -> None:
+        """Remove the first runs from `over`. The results of the runs in `recorded` were recorded."""
+        del self.over[: len(over)]
+        for run in over:
+            left_processes.release(run, self.pool, recorded=run in recorded)
 
     def next_clock(self) -> float | None:
         """The monotonic time at which `maintain` must act next; None if no time limit and no SIGKILL is pending."""
@@ -205,23 +197,12 @@ class Slots:
 
     def _answered(self, run: Running, child: Child) -> None:
         self._finish(run)
-        self._note_left(run, child)
+        left_processes.note(run, self.pool)
         failed = (run.answer or {}).get("outcome") != "succeeded"
         if run.config.fresh or run.verdict or failed or child.runs >= run.config.recycle_after:
             self.pool.retire(child)
         else:
             child.rest_until = time.monotonic() + REST_SECONDS
-
-    def _note_left(self, run: Running, child: Child) -> None:
-        """Name the processes that the run has left running. `release` decides their fate when the run is settled."""
-        left = one_line((run.answer or {}).get("left", ""))[:LEFT_LENGTH]
-        if not left or not run.config.leaves_processes:
-            return
-        if run.verdict is None:
-            run.left = left
-            run.output.note(f"Left running: {left}", time.time())
-        else:
-            self.pool.signal(child, signal.SIGKILL)  # this process ends the run, so also what it has started
 
     def _rested(self, child: Child, frame: dict[str, object]) -> None:
         memory = frame.get("memory")

@@ -190,10 +190,7 @@ class Supervisor:
             return
         settled, deliveries, arrivals = self._writer.write(over, limit, now)
         mark_stored(over)
-        del self._slots.over[: len(over)]
-        recorded = [run for run, result in settled if result.state is not None]
-        for run in over:
-            self._slots.release(run, recorded=run in recorded)
+        self._slots.release(over, recorded=[run for run, result in settled if result.state is not None])
         if limit and not deliveries:
             self._poll_at = monotonic + self._poll_seconds
         for arrival in arrivals:

@@ -93,8 +93,7 @@ def test_they_live_on_and_are_named(commands: Commands, tmp_path: Path, start: S
     worker = commands.start("run_worker", "--concurrency", "1")
     wait_for(lambda: state(execution) == ("failed" if fails else "succeeded"), "it is over")
     program, daemon = pids(tmp_path, execution)
-    assert f"{program} sleep" in note(execution).split(", ")
-    assert re.search(rf"\b{daemon} python", note(execution))
+    assert re.fullmatch(rf"{program} sleep, {daemon} python\S*", note(execution))
     wait_for(lambda: f"Left running: {program}" in commands.log(worker), "the consumer has left them")
     following = [start("tests.daemon") for _ in range(3)]
     wait_for(lambda: all(state(one) == "succeeded" for one in following), "further runs of this consumer are over")
@@ -138,6 +137,16 @@ def test_their_parent_ends_with_the_last_of_them(commands: Commands, tmp_path: P
     wait_for(lambda: state(following) == "succeeded", "the consumer goes on")
 
 
+def test_they_end_if_their_parent_is_killed(commands: Commands, tmp_path: Path, start: Start) -> None:
+    execution = start()
+    worker = commands.start("run_worker", "--concurrency", "1")
+    wait_for(lambda: "Left running" in commands.log(worker), "the consumer has left them")
+    keeper = Attempt.objects.get(execution=execution).pid
+    assert keeper
+    os.kill(keeper, signal.SIGKILL)
+    wait_for(lambda: all_ended(tmp_path, execution), "they are ended")
+
+
 def test_those_of_a_neighbour_end_with_it(commands: Commands, tmp_path: Path, start: Start) -> None:
     neighbour = start("tests.daemon", seconds=600)
     worker = commands.start("run_worker", "--concurrency", "2")
@@ -154,6 +163,15 @@ def test_those_of_a_neighbour_end_with_it(commands: Commands, tmp_path: Path, st
 
 def test_a_time_out_ends_them(commands: Commands, tmp_path: Path, start: Start) -> None:
     execution = start(time_limit=1, seconds=600)
+    commands.start("run_worker", "--concurrency", "1")
+    wait_for(lambda: state(execution) == "failed", "it is over")
+    assert Attempt.objects.get(execution=execution).outcome == "timed_out"
+    wait_for(lambda: all_ended(tmp_path, execution), "they are ended")
+    assert note(execution) == ""
+
+
+def test_a_time_out_ends_them_if_the_handler_returns_then(commands: Commands, tmp_path: Path, start: Start) -> None:
+    execution = start(time_limit=1, seconds=600, ignores_its_end=True)
     commands.start("run_worker", "--concurrency", "1")
     wait_for(lambda: state(execution) == "failed", "it is over")
     assert Attempt.objects.get(execution=execution).outcome == "timed_out"

@@ -83,7 +83,7 @@ def test_a_closed_output_is_not_watched_any_more(fake: FakeChild) -> None:
 def a_run(execution_id: int, attempt: int) -> Running:
     """Return a run that has only the attributes that Slots reads."""
     delivery: Any = SimpleNamespace(message=SimpleNamespace(execution_id=execution_id, attempt=attempt))
-    config: Any = SimpleNamespace(fresh=False, recycle_after=1000)
+    config: Any = SimpleNamespace(fresh=False, recycle_after=1000, leaves_processes=False)
     return Running(delivery, config, OutputBuffer(1000), clock.now(), "here")
 
 
@@ -127,6 +127,20 @@ def heard(fake: FakeChild, *frames: dict[str, Any]) -> None:
     for frame in frames:
         fake.child_end.sendall(pack(frame))
     fake.slots._on_frame(fake.child)
+
+
+@pytest.mark.parametrize(("may", "note"), [(True, "Left running: 4 x\\ny"), (False, "")])
+def test_only_a_run_that_may_leave_processes_is_believed(fake: FakeChild, may: bool, note: str) -> None:
+    """A handler can write to the channel. A command name may hold any character."""
+    fake.channel.setblocking(False)
+    run = fake.child.task = a_run(7, 2)
+    run.child = fake.child
+    run.config.leaves_processes = may  # type: ignore[misc]
+    fake.slots.running.append(run)
+    fake.child_end.sendall(pack(ENDED | {"left": "4 x\ny"}))
+    fake.slots._on_frame(fake.child)
+    assert run.output.take().rstrip().partition(" NOTE ")[2] == note
+    assert bool(run.left) == may
 
 
 def test_a_run_is_over_before_its_child_is_restored(fake: FakeChild) -> None:

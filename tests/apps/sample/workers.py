@@ -186,11 +186,12 @@ def daemon(params: MarkParams, run: Run) -> None:
 
 
 class LeaveParams(MarkParams):
-    """The number of programs to start, and whether the handler fails afterwards."""
+    """How many programs `leave` starts, and what it does then."""
 
     programs: int = 1
     fails: bool = False
     loses_its_row: bool = False
+    ignores_its_end: bool = False
 
 
 @worker("tests.leave", params=LeaveParams, retry=RetryPolicy(max_retries=0), leaves_processes=True)
@@ -198,7 +199,10 @@ def leave_processes(params: LeaveParams, run: Run) -> None:
     """Starts programs in its own session and a daemon, and leaves them running."""
     programs = [subprocess.Popen(["sleep", "600"], stdout=subprocess.DEVNULL) for _ in range(params.programs)]
     Path(params.directory, f"programs-{run.execution_id}.txt").write_text(" ".join(str(one.pid) for one in programs))
-    daemon(params, run)
+    ended = subprocess.Popen(["true"])
+    os.waitid(os.P_PID, ended.pid, os.WEXITED | os.WNOWAIT)  # it stays a zombie
+    with suppress(BaseException if params.ignores_its_end else ()):
+        daemon(params, run)
     if params.loses_its_row:
         SchedulerExecution.objects.filter(pk=run.execution_id).update(attempt=run.attempt + 1)
     if params.fails:
