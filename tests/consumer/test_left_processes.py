@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import signal
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -15,7 +16,7 @@ import pytest
 from scheduling.execution.cancel import cancel
 from scheduling.models import Attempt, Output, SchedulerExecution
 from tests.factories import ManualExecutionFactory, SchedulerFactory
-from tests.support import Commands, marks, wait_for
+from tests.support import ROOT, Commands, marks, wait_for
 
 pytestmark = [
     pytest.mark.processes,
@@ -27,14 +28,22 @@ Start = Callable[..., SchedulerExecution]
 
 
 def pids(directory: Path, execution: SchedulerExecution) -> list[int]:
-    """Return the process ids of the programs in the run's session, and that of its daemon."""
-    programs = (directory / f"programs-{execution.pk}.txt").read_text().split()
-    daemon = (directory / f"daemon-{execution.pk}.txt").read_text().split()[0]
-    return [*map(int, programs), int(daemon)]
+    """Return the process ids of the programs in the run's session and of its daemon, as far as they were started."""
+    programs, daemon = directory / f"programs-{execution.pk}.txt", directory / f"daemon-{execution.pk}.txt"
+    found = programs.read_text().split() if programs.exists() else []
+    return [int(pid) for pid in [*found, *(daemon.read_text().split()[:1] if daemon.exists() else [])]]
 
 
 def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def files_of(pid: int) -> set[str]:
+    found = set()
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        with suppress(FileNotFoundError):  # it was closed meanwhile
+            found.add(os.readlink(entry))
+    return found
 
 
 def lives(pid: int) -> bool:
@@ -45,7 +54,8 @@ def lives(pid: int) -> bool:
 
 
 def all_live(directory: Path, execution: SchedulerExecution) -> bool:
-    return all(map(lives, pids(directory, execution)))
+    found = pids(directory, execution)
+    return bool(found) and all(map(lives, found))
 
 
 def all_ended(directory: Path, execution: SchedulerExecution) -> bool:
@@ -81,10 +91,9 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
     yield queue
     for execution in made:
-        with suppress(OSError):
-            for pid in pids(tmp_path, execution):
-                if lives(pid):
-                    os.kill(pid, signal.SIGKILL)
+        for pid in pids(tmp_path, execution):
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
 
 
 @pytest.mark.parametrize("fails", [False, True])
@@ -100,6 +109,15 @@ def test_they_live_on_and_are_named(commands: Commands, tmp_path: Path, start: S
     assert all_live(tmp_path, execution)
     assert commands.stop(worker) == 0
     assert all_live(tmp_path, execution)
+
+
+@pytest.mark.parametrize("handler", ["tests.daemon", "tests.daemon_fresh"])
+def test_without_the_option_they_end(commands: Commands, tmp_path: Path, start: Start, handler: str) -> None:
+    execution = start(handler)
+    commands.start("run_worker", "--concurrency", "1")
+    wait_for(lambda: state(execution) == "succeeded", "it is over")
+    wait_for(lambda: all_ended(tmp_path, execution), "its daemon is ended")
+    assert note(execution) == ""
 
 
 def test_they_live_on_when_the_consumer_stops_at_once(commands: Commands, tmp_path: Path, start: Start) -> None:
@@ -127,6 +145,7 @@ def test_their_parent_ends_with_the_last_of_them(commands: Commands, tmp_path: P
     keeper = Attempt.objects.get(execution=execution).pid
     assert keeper
     assert {parent_of(program), parent_of(daemon)} == {keeper}
+    wait_for(lambda: files_of(keeper) == {"/dev/null"}, "the keeper has closed the output and all other files")
     os.killpg(keeper, signal.SIGTERM)  # a program may end its own group; only the daemon is not in this group
     wait_for(lambda: not lives(program), "the program is ended")
     assert lives(daemon)
@@ -151,7 +170,7 @@ def test_those_of_a_neighbour_end_with_it(commands: Commands, tmp_path: Path, st
     neighbour = start("tests.daemon", seconds=600)
     worker = commands.start("run_worker", "--concurrency", "2")
     wait_for(lambda: marks(tmp_path, neighbour.pk), "the neighbour runs")
-    daemon = int((tmp_path / f"daemon-{neighbour.pk}.txt").read_text().split()[0])
+    (daemon,) = pids(tmp_path, neighbour)
     executions = [start() for _ in range(2)]
     wait_for(lambda: all(state(one) == "succeeded" for one in executions), "the others are over")
     assert lives(daemon)
@@ -165,7 +184,8 @@ def test_a_time_out_ends_them(commands: Commands, tmp_path: Path, start: Start) 
     execution = start(time_limit=1, seconds=600)
     commands.start("run_worker", "--concurrency", "1")
     wait_for(lambda: state(execution) == "failed", "it is over")
-    assert Attempt.objects.get(execution=execution).outcome == "timed_out"
+    attempt = Attempt.objects.get(execution=execution)
+    assert (attempt.outcome, attempt.exit_code, attempt.signal) == ("timed_out", 0, None)
     wait_for(lambda: all_ended(tmp_path, execution), "they are ended")
     assert note(execution) == ""
 
@@ -224,3 +244,26 @@ def test_many_are_named_in_one_short_line(commands: Commands, tmp_path: Path, st
     assert names[-1] == "6 more"
     assert len(note(execution)) <= 250
     assert all_live(tmp_path, execution)
+
+
+KEEPER = """
+import os, signal, subprocess, sys
+from scheduling.consumer.keeper import become_keeper
+
+program = subprocess.Popen(["sleep", "1"])
+print("printed", flush=True)
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+sys.executable = sys.argv[1] or sys.executable
+become_keeper()
+try:
+    os.kill(program.pid, 0)
+except ProcessLookupError:
+    sys.exit(7)
+"""
+
+
+@pytest.mark.parametrize(("program", "code"), [("", 0), ("/nowhere", 7)])
+def test_a_keeper_outlives_the_alarm_of_the_handler(program: str, code: int) -> None:
+    """If the keeper's program cannot start, the child itself waits for the processes."""
+    done = subprocess.run([sys.executable, "-c", KEEPER, program], cwd=ROOT, capture_output=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (code, b"printed\n", b"")

@@ -174,6 +174,7 @@ while True:
 """A program that leaves its session and its parent, and writes its process id twenty times a second."""
 
 
+@worker("tests.daemon_fresh", params=MarkParams, retry=FAST, fresh=True)
 @worker("tests.daemon", params=MarkParams, retry=FAST)
 def daemon(params: MarkParams, run: Run) -> None:
     """Starts a daemon that still runs when the handler returns."""
