@@ -226,6 +226,26 @@ def flood(params: FloodParams, run: Run) -> None:
     print("last line")  # noqa: T201
 
 
+class PourParams(MarkParams):
+    """How much a run prints in each second, in megabytes."""
+
+    megabytes_a_second: float = Field(10, gt=0)
+
+
+@worker("tests.pour", params=PourParams, retry=RetryPolicy(max_retries=0))
+def pour(params: PourParams, run: Run) -> None:
+    """Prints lines of 100 bytes at a rate. Each line begins with the time. A file says how many bytes were printed."""
+    rate, printed, begin = params.megabytes_a_second * 1_000_000, 0, time.time()
+    while (now := time.time()) < begin + params.seconds:
+        lines = round((rate * (now - begin) - printed) / 100)
+        piece = min(lines, 5_000)
+        sys.stdout.write((f"{now:.3f} ".ljust(99, "x") + "\n") * piece)
+        printed += 100 * piece
+        if piece == lines:
+            time.sleep(0.01)
+    (Path(params.directory) / f"{run.execution_id}.txt").write_text(f"{printed} {time.time() - begin}")
+
+
 @worker("tests.hostile", retry=RetryPolicy(max_retries=0))
 def hostile(params: BaseModel, run: Run) -> None:
     """Prints and raises text that a database may refuse or that is dangerous on a page."""
