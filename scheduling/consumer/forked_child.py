@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import socket
+import sys
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
 from scheduling.consumer import framing
+
+NARROW_PIPE_BYTES = 64 * 1024
+"""The size of a new pipe on Linux."""
+
+PIPE_BYTES = 256 * 1024
+"""The size of the pipe of a child that prints much. The supervisor reads it once in a turn, and a turn may take 20 ms
+or more, because it writes to the database."""
 
 
 @dataclass(eq=False)
@@ -26,15 +36,23 @@ class Child:
     """The latest monotonic time at which the restore after a run must be complete; None if no restore is going on."""
     status: int | None = None
     """The child's wait status; None until the child has ended."""
+    is_wide: bool = False
+    """Whether the output has filled its pipe once. The pipe was then made larger, where the system allows it."""
     retiring: bool = False
     """Whether the child gets no further task because it will end soon."""
 
-    def read_output(self, limit: int = 65536) -> bytes | None:
-        """Read up to `limit` bytes of output; empty at the end of the pipe, None if no bytes wait."""
+    def read_output(self) -> bytes | None:
+        """Read up to PIPE_BYTES of output; empty at the end of the pipe, None if no bytes wait."""
         try:
-            return os.read(self.output, limit)
+            data = os.read(self.output, PIPE_BYTES)
         except BlockingIOError:
             return None
+        if len(data) >= NARROW_PIPE_BYTES and not self.is_wide:
+            self.is_wide = True
+            if sys.platform == "linux":
+                with suppress(OSError):  # the user's limit for pipes is used up
+                    fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
+        return data
 
     def send(self, message: dict[str, Any]) -> None:
         """Send a task to the child.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from scheduling.consumer.child import LEVEL_MARK
 from scheduling.logs import iso_from_epoch
@@ -22,7 +23,7 @@ def stamped(line: bytes, now: float) -> tuple[str, str, str]:
     text = line.decode("utf-8", "replace").replace("\x00", "\ufffd").rstrip("\r")
     marked = _MARKED.match(text)
     level, bare = marked.groups() if marked else ("OUT", text)
-    return f"{iso_from_epoch(now)} {level} {bare}\n", level, bare
+    return f"{_iso(now)} {level} {bare}\n", level, bare
 
 
 def note_line(text: str, now: float) -> str:
@@ -33,3 +34,9 @@ def note_line(text: str, now: float) -> str:
 def parts(line: bytes) -> list[bytes]:
     """The line in pieces of at most `LINE_LIMIT` bytes."""
     return [line[start : start + LINE_LIMIT] for start in range(0, max(len(line), 1), LINE_LIMIT)]
+
+
+@lru_cache(maxsize=16)
+def _iso(now: float) -> str:
+    """The time as text. It is remembered, because all lines of one piece of output have the same time."""
+    return iso_from_epoch(now)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -43,11 +43,28 @@ def store_output(runs: Iterable[Running], now: datetime) -> None:
                 pk=run.execution_id, attempt=run.delivery.message.attempt, state=State.RUNNING.value
             ).update(progress=run.progress, pid=run.pid)
             run.shown = (run.progress, run.pid)
-    if rows:
+    for batch in _batches(rows):
         # If the answer to a commit was lost, the same rows are written again. The existing rows hold the same text, so
-        # conflicts are ignored. Each row has its own insert: one insert of all rows may exceed the packet limit.
-        Output.objects.bulk_create(rows, batch_size=1, ignore_conflicts=True)
+        # conflicts are ignored.
+        Output.objects.bulk_create(batch, ignore_conflicts=True)
     # `mark_stored` clears `unstored` after the commit. After an error, the text is written again later.
+
+
+def _batches(rows: Iterable[Output]) -> Iterator[list[Output]]:
+    """The rows in batches for one insert each. A batch has no more characters than one row may have.
+
+    One insert of all rows may exceed the packet limit of the database, but an insert for each row takes long.
+    """
+    batch: list[Output] = []
+    length = 0
+    for row in rows:
+        if batch and length + len(row.text) > CHUNK_LIMIT:
+            yield batch
+            batch, length = [], 0
+        batch.append(row)
+        length += len(row.text)
+    if batch:
+        yield batch
 
 
 def _tail_rows(run: Running, now: datetime) -> list[Output]:

@@ -42,8 +42,9 @@ class OutputTail:
 
     def __init__(self, limit: int) -> None:
         self._limit, self._chunk_limit = limit, min(limit // CHUNKS, CHUNK_LIMIT)
-        self._raw: deque[tuple[float, bytes]] = deque()
-        """What was printed since the last flush. It is limited, too: a run may print 100 MB between two flushes."""
+        self._raw: deque[tuple[float, bytes, int]] = deque()
+        """What was printed since the last flush, each piece with its time and its cost. It is limited, too: a run may
+        print 100 MB between two flushes."""
         self._raw_cost = 0
         self._chunks: deque[Chunk] = deque()
         self._length = 0
@@ -54,32 +55,31 @@ class OutputTail:
 
     def feed(self, data: bytes, now: float) -> None:
         """Add bytes of output. `now` is the time in epoch seconds."""
-        self._raw.append((now, data))
-        self._raw_cost += _cost(data)
+        self._keep(now, data)
         while self._raw_cost > self._limit:
             self._forget(len(self._chunks))  # they are older than what is left out now
-            at, first = self._raw.popleft()
+            at, first, cost = self._raw.popleft()
             over = self._raw_cost - self._limit
+            self._raw_cost -= cost
+            self._drop(len(first), _lines(first, cost))
             # Dropping whole pieces is fast. A piece that makes up most of the output is shortened instead.
-            kept = b"" if 2 * (self._raw_cost - _cost(first)) > self._limit else _end(first, _cost(first) - over)
-            self._drop(len(first) - len(kept), first.count(b"\n") - kept.count(b"\n"))
-            self._raw_cost -= _cost(first) - _cost(kept)
-            if kept:
-                self._raw.appendleft((at, kept))
+            if 2 * self._raw_cost <= self._limit and (kept := _end(first, cost - over)):
+                self._drop(-len(kept), -kept.count(b"\n"))
+                self._keep(at, kept, first=True)
 
     def flush(self, *, final: bool = False) -> None:
         """Turn the lines into chunks. An unfinished line waits for its end, unless this is the `final` flush."""
         carry, at = b"", 0.0
-        for at, data in self._raw:
+        for at, data, _ in self._raw:
             *lines, carry = (carry + data).split(b"\n")
             for line in lines:
                 self._add(line, at, len(line) + 1, 1)
         self._raw.clear()
+        self._raw_cost = 0
         if final and carry:
             self._add(carry, at, len(carry), 0)
         elif carry:
-            self._raw.append((at, carry))
-        self._raw_cost = sum(_cost(data) for _, data in self._raw)
+            self._keep(at, carry)
 
     def note(self, text: str, now: float) -> None:
         """Add a line from the supervisor."""
@@ -111,6 +111,11 @@ class OutputTail:
         if not size:
             return note_line("... from here on, only the end of the output is kept ...", now)
         return note_line(f"... {size} bytes ({lines} lines) {CUT}: the output is longer than is kept ...", now)
+
+    def _keep(self, at: float, data: bytes, *, first: bool = False) -> None:
+        cost = _cost(data)
+        (self._raw.appendleft if first else self._raw.append)((at, data, cost))
+        self._raw_cost += cost
 
     def _add(self, line: bytes, now: float, size: int, lines: int) -> None:
         for part in parts(line):
@@ -144,6 +149,11 @@ class OutputTail:
 def _cost(data: bytes) -> int:
     """At most how many characters the data takes as lines with their times."""
     return len(data) + STAMP_LENGTH * data.count(b"\n")
+
+
+def _lines(data: bytes, cost: int) -> int:
+    """How many lines end in data of this cost. To count them again takes longer."""
+    return (cost - len(data)) // STAMP_LENGTH
 
 
 def _end(data: bytes, limit: int) -> bytes:

@@ -223,7 +223,7 @@ class Slots:
 
         All output is in the pipe by now, because a child writes its output before its answer.
         """
-        for _ in range(1024):  # at most 64 MiB, because a process that the run started may write for ever
+        for _ in range(256):  # at most 64 MiB, because a process that the run started may write for ever
             data = run.child.read_output() if run.child is not None else None
             if not data:
                 break

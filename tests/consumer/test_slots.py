@@ -6,6 +6,7 @@ import os
 import selectors
 import signal
 import socket
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import Any
 import pytest
 from django.utils import timezone as clock
 
-from scheduling.consumer.forked_child import Child
+from scheduling.consumer.forked_child import NARROW_PIPE_BYTES, PIPE_BYTES, Child
 from scheduling.consumer.framing import pack
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.running import Running
@@ -78,6 +79,15 @@ def test_a_closed_output_is_not_watched_any_more(fake: FakeChild) -> None:
     os.close(fake.write)
     assert fake.round() == 1
     assert fake.round() == 0
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux can change the size of a pipe")
+def test_the_pipe_of_a_child_that_prints_much_is_made_larger(fake: FakeChild) -> None:
+    os.set_blocking(fake.write, False)
+    assert os.write(fake.write, b"x" * 2 * PIPE_BYTES) == NARROW_PIPE_BYTES
+    assert len(fake.child.read_output() or b"") == NARROW_PIPE_BYTES
+    assert os.write(fake.write, b"x" * 2 * PIPE_BYTES) == PIPE_BYTES
+    assert len(fake.child.read_output() or b"") == PIPE_BYTES
 
 
 def a_run(execution_id: int, attempt: int) -> Running:
