@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -93,6 +94,23 @@ def test_a_long_output_keeps_both_ends_and_a_note_counts_the_rest() -> None:
     assert len(found) - 1 + dropped == 5_000
     assert size == dropped * len("line 000000\n")
     assert 9_000 < len(text) <= 10_000
+
+
+@pytest.mark.parametrize("size", [500, 7_000, 30_000, 1_000_000])
+def test_what_is_dropped_before_it_is_stored_is_counted_too(size: int) -> None:
+    """The sizes of the pieces are smaller than the limit of the end, nearly as large, and larger."""
+    printed = b"".join(b"line %06d\n" % number for number in range(30_000))
+    output = Stored(20_000)
+    for start in range(0, len(printed), size):
+        output.feed(printed[start : start + size])
+    output.flush(final=True)
+    found = lines(output.text)
+    (notice,) = [line for level, line in found if level == "NOTE"]
+    dropped, count = map(int, re.search(r"(\d+) bytes \((\d+) lines\)", notice).groups())  # type: ignore[union-attr]
+    kept = [text for level, text in found if level == "OUT"]
+    assert kept[-1] == "line 029999"
+    assert count + len(kept) == 30_000
+    assert dropped + sum(len(text) + 1 for text in kept) == len(printed)
 
 
 PIECES = [b"\n", b"x\n", b"y" * 400, b"\xff\n", b"\r\n", b"\x1eINFO\x1e\n"]
