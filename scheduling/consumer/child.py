@@ -25,7 +25,7 @@ from django.utils import translation
 
 from scheduling.consumer import framing
 from scheduling.consumer.child_state import ChildState, open_streams
-from scheduling.consumer.descendants import living_descendants, own_children
+from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.keeper import become_keeper
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.handlers import Handler, UnknownHandler, find
@@ -40,8 +40,6 @@ LEVEL_MARK = "\x1e"
 TRACEBACK_LIMIT = 64_000
 """The maximum length of a traceback in characters. A longer traceback loses its middle part."""
 RESULT_LIMIT = 10_000
-MOST_NAMED = 10
-"""How many of the processes that a run leaves running are named."""
 
 
 class Terminated(BaseException):
@@ -81,7 +79,7 @@ def main(channel: socket.socket) -> int:
         answer = _perform(task, channel)
         _flush()
         if task.get("leaves_processes") and not answer.get("terminated"):
-            left = answer["left"] = _left_running()
+            left = answer["left"] = named_descendants()
         try:
             channel.sendall(_packed(answer, task))
             if task.get("fresh") or answer.get("terminated"):
@@ -245,13 +243,6 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return bool(own_children())
-
-
-def _left_running() -> str:
-    """The process ids and names of the processes that the handler has left running; empty if there are none."""
-    found = [f"{pid} {name}" for pid, name in living_descendants()]
-    more = [f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
-    return ", ".join(found[:MOST_NAMED] + more)
 
 
 def _memory_bytes() -> int:

@@ -13,6 +13,9 @@ from pathlib import Path
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 
+MOST_NAMED = 10
+"""How many of the processes that a run leaves running are named."""
+
 
 def die_with_parent(enabled: bool = True) -> None:
     """On Linux, ask the kernel to kill this process when its parent dies, even if SIGKILL ended the parent."""
@@ -53,6 +56,13 @@ def living_descendants() -> list[tuple[int, str]]:
         found += born
         parents += [pid for pid, _ in born]
     return found
+
+
+def named_descendants() -> str:
+    """The ids and names of the first living descendants, and how many more there are; empty if there are none."""
+    found = [f"{pid} {name}" for pid, name in living_descendants()]
+    more = [f"{len(found) - MOST_NAMED} more"] if len(found) > MOST_NAMED else []
+    return ", ".join(found[:MOST_NAMED] + more)
 
 
 def _prctl(option: int, value: int) -> None:
