@@ -85,6 +85,8 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    # The pages of our apps refuse values themselves. The middleware does the same for Django's lists of users and groups.
+    "scheduling.admin.common.refused_values.RefusedValues",
 ]
 
 ROOT_URLCONF = "cronsite.urls"

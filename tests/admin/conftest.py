@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from django.contrib.auth.models import User
+from django.contrib.auth.models import Group, User
 from django.test import Client, override_settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from scheduling.management.groups import make_groups
 from tests.admin.chromium import ARGUMENTS, Visit, chromium_path
 from tests.factories import PASSWORD, UserFactory
 
@@ -36,6 +37,14 @@ def logged_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+def member(role: str) -> Client:
+    """Return a test client. Its user is a member of this role's group only."""
+    list(make_groups())
+    user: User = UserFactory(username=role)
+    user.groups.add(Group.objects.get(name=role))
+    return logged_in(user)
 
 
 @pytest.fixture

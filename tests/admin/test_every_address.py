@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import pytest
 from django.contrib.admin.models import LogEntry
-from django.contrib.auth.models import Group, User
+from django.contrib.auth.models import User
 from django.test import Client
 
-from scheduling.management.groups import EDITOR, OPERATOR, VIEWER, make_groups
+from scheduling.management.groups import EDITOR, OPERATOR, VIEWER
 from tests.admin.addresses import Address, every_address
 from tests.admin.audit import entry_line
-from tests.admin.conftest import logged_in
+from tests.admin.conftest import logged_in, member
 from tests.admin.rows import Rows, one_of_each
 from tests.admin.walk import FILLED, TYPED, Post, press, press_all, text_of, undone
 from tests.admin.world import world
@@ -103,14 +103,6 @@ def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[
     }
     root = logged_in(UserFactory(username="root", superuser=True))
     return press_all(root, [address for address in addresses if address.own], typed)
-
-
-def member(role: str) -> Client:
-    """Return a test client. Its user is a member of this role's group only."""
-    list(make_groups())
-    user: User = UserFactory(username=role)
-    user.groups.add(Group.objects.get(name=role))
-    return logged_in(user)
 
 
 def test_every_post_that_changes_rows_is_listed_and_logged(

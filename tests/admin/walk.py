@@ -62,6 +62,17 @@ def undone() -> Iterator[None]:
         transaction.set_rollback(True)
 
 
+@contextmanager
+def logged_in_after(client: Client) -> Iterator[None]:
+    """Keep the client's cookies. A request that logs in or changes a password gets a new session, which is undone."""
+    cookies = {name: morsel.value for name, morsel in client.cookies.items()}
+    try:
+        yield
+    finally:
+        client.cookies.clear()
+        client.cookies.load(cookies)
+
+
 def press_all(
     client: Client, addresses: Sequence[Address], filled: Mapping[str, Mapping[str, Any]]
 ) -> dict[str, tuple[Post, dict[str, Any]]]:
@@ -71,6 +82,20 @@ def press_all(
         filled: further texts for the fields of certain forms. Each key is the name of a form's URL pattern.
     """
     found: dict[str, tuple[Post, dict[str, Any]]] = {}
+    for post, changes in every_post(client, addresses, filled):
+        if changes:
+            found.setdefault(post.key, (post, changes))
+    return found
+
+
+def every_post(
+    client: Client, addresses: Sequence[Address], filled: Mapping[str, Mapping[str, Any]]
+) -> Iterator[tuple[Post, dict[str, Any]]]:
+    """Press every button. Yield every POST together with the rows that it changes.
+
+    A button is not pressed again after one of its POSTs has changed rows. The arguments are those of `press_all`.
+    """
+    found: set[str] = set()
     seen: set[str] = set()
     for address in addresses:
         with undone():
@@ -79,8 +104,7 @@ def press_all(
         if response.status_code == 200:
             typed = {**FILLED, **filled.get(address.name, {})}
             for post in _posts(address.path, page, typed):
-                _press(client, post, typed, found, seen)
-    return found
+                yield from _press(client, post, typed, found, seen)
 
 
 def text_of(response: Any) -> str:
@@ -90,21 +114,29 @@ def text_of(response: Any) -> str:
 
 def press(client: Client, post: Post) -> tuple[Any, dict[str, Any]]:
     """Post the data, then roll back. Return the response and the rows that the POST changed."""
-    with undone():
+    with undone(), logged_in_after(client):
         before: World = world()
         response = client.post(post.path, post.data)
         text_of(response)
         return response, changed(before, world())
 
 
-def _press(client: Client, post: Post, typed: Mapping[str, Any], found: dict[str, Any], seen: set[str]) -> None:
+def press_on(client: Client, post: Post, typed: Mapping[str, Any]) -> Iterator[tuple[Post, dict[str, Any]]]:
+    """Send a POST and the POSTs of its confirmation pages. Yield each POST with the rows that it changes."""
+    yield from _press(client, post, typed, set(), set())
+
+
+def _press(
+    client: Client, post: Post, typed: Mapping[str, Any], found: set[str], seen: set[str]
+) -> Iterator[tuple[Post, dict[str, Any]]]:
     for _step in range(STEPS):
         mark = f"{post.key} {sorted(post.data)}"
         if post.key in found or mark in seen:
             return
         response, changes = press(client, post)
+        yield post, changes
         if changes:
-            found[post.key] = (post, changes)
+            found.add(post.key)
             return
         seen.add(mark)
         if response.status_code != 200:

@@ -15,6 +15,7 @@ from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, H
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import URLPattern, path
 
+from scheduling.admin.common import refused_values
 from scheduling.admin.ui.links import addresses_on
 from scheduling.admin.ui.media import MEDIA
 from scheduling.admin.ui.text import searched
@@ -121,14 +122,20 @@ class Pages(admin.ModelAdmin):
 def on_site(site: str, view: View) -> View:
     """A view that calls `view` and lets all links in the response lead to the AdminSite with the name `site`.
 
+    If the database cannot use a value of the request, the response is 400.
     The response may be rendered after the view has returned. Its links lead to this AdminSite, too.
     """
 
     @wraps(view)
     def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         request.current_app = site  # for {% url %}
-        with addresses_on(site):
-            response = view(request, *args, **kwargs)
+        try:
+            with addresses_on(site):
+                response = view(request, *args, **kwargs)
+        except Exception as error:
+            if (refused := refused_values.answer(request, error)) is None:
+                raise
+            return refused
         if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
             # The columns of lists and the read-only fields are computed during rendering.
             response.render = addresses_on(site)(response.render)  # type: ignore[method-assign]
