@@ -85,7 +85,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
-    # The pages of our apps refuse values themselves. The middleware does the same for Django's lists of users and groups.
+    # Django's lists of users and groups answer with 400, not 500, if the database cannot use a value of the request.
     "scheduling.admin.common.refused_values.RefusedValues",
 ]
 

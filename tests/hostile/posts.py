@@ -41,7 +41,9 @@ def valid_posts(client: Client, addresses: Sequence[Address], rows: Rows) -> lis
     first = {post.key: post for post, _changes in reversed(found)}
     for key in ("republish_selected", "discard_selected"):
         across = first[f"scheduling_failedexecution_changelist: {key}"]
-        for post, changes in press_on(client, Post(across.path, {**across.data, "select_across": "1"}), {"reason": "known"}):
+        for post, changes in press_on(
+            client, Post(across.path, {**across.data, "select_across": "1"}), {"reason": "known"}
+        ):
             found.append((post, bool(changes)))
     scheduler = rows["scheduler"][0].pk
     form = first["scheduling_scheduler_change"].data

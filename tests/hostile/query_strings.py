@@ -14,14 +14,15 @@ from tests.hostile.requests import Pairs
 from tests.hostile.values import TEXTS, Value, as_bytes, hostile
 
 EVERYWHERE = (
-    "q", "o", "p", "all", "e", "_popup", "_to_field", "_facets", "_changelist_filters", "term", "app_label", "model_name",
-    "field_name", "next", "unknown", "\x00", "",
+    "q", "o", "p", "all", "e", "_popup", "_to_field", "_facets", "_changelist_filters", "term", "app_label",
+    "model_name", "field_name", "next", "unknown", "\x00", "",
 )  # fmt: skip
 """Names of Django's own parameters, and names that no view knows."""
 
 LOOKUPS = (
     "exact", "iexact", "contains", "icontains", "startswith", "gt", "lte", "in", "isnull", "range", "regex", "iregex",
-    "date", "date__gt", "year", "year__lt", "week_day", "hour", "has_key", "contained_by", "pk", "id__in", "unknown", "",
+    "date", "date__gt", "year", "year__lt", "week_day", "hour", "has_key", "contained_by", "pk", "id__in", "unknown",
+    "",
 )  # fmt: skip
 
 
@@ -39,7 +40,7 @@ def names_of(address: Address, asked: Iterable[str]) -> list[str]:
 
 
 def query(random: Random, names: Sequence[str], keys: Sequence[str]) -> Pairs:
-    """Return the names and values of a query string. Most have one parameter, because a list stops at the first error."""
+    """Return the names and values of a query string. Most have one parameter: a list stops at its first error."""
     pairs: list[tuple[str, Value]] = []
     for _ in range(random.choice((1, 1, 1, 2, 3))):
         name = random.choice(names)

@@ -5,6 +5,8 @@ Three environment variables change the examples:
 - `FUZZ_SEED` is the seed. Without it, each session has a new seed.
 - `FUZZ_EXAMPLES` is the number of examples of each test. With `TEST_FAST`, each test tries an eighth of its own number.
 - `FUZZ_ONLY` is the number of one example. The other examples are left out.
+
+The primary keys of rows are among the values. So an example is repeated exactly only in a new database.
 """
 
 from __future__ import annotations
@@ -38,7 +40,6 @@ class Faults:
 
     def add(self, reason: str, number: int, example: object) -> None:
         self.found.setdefault(reason, []).append(f"example {number}: {example}")
-        if os.environ.get("BDBG"): print(number, reason, str(example)[:400], flush=True)
 
     def __str__(self) -> str:
         lines = [f"FUZZ_SEED={SEED}"]

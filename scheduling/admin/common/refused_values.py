@@ -46,7 +46,9 @@ def answer(request: HttpRequest, error: Exception) -> HttpResponse | None:
     """The response for an error of a view: 400 if a value was refused, None for any other error."""
     if not is_refused_value(error):
         return None
-    log.warning("%s %s is refused: %s", request.method, request.path, visible_text(f"{type(error).__name__}: {error}", 500))
+    log.warning(
+        "%s %s is refused: %s", request.method, request.path, visible_text(f"{type(error).__name__}: {error}", 500)
+    )
     text = _("The database cannot use a value of this address or form. Nothing was changed.")
     return HttpResponseBadRequest(text, content_type="text/plain; charset=utf-8")
 
