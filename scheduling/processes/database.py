@@ -36,6 +36,8 @@ def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
             return postgresql_verdict(_sqlstate(cause))
         case "mysql":
             code = cause.args[0] if cause is not None and cause.args else None
+            if isinstance(code, str) and type(cause).__name__ in {"DataError", "ProgrammingError"}:
+                return Verdict.ITEM  # mysqlclient refused the values before the server saw them
             return mysql_verdict(code if isinstance(code, int) else None)
         case _:
             return Verdict.AWAY if isinstance(error, InterfaceError) else Verdict.ITEM

@@ -60,7 +60,7 @@ def is_refused_value(error: BaseException) -> bool:
     """
     if isinstance(error, DatabaseError | InterfaceError):
         return not is_away(error)
-    if not isinstance(error, ValueError | TypeError | OverflowError):
+    if not isinstance(error, ValueError | TypeError | ArithmeticError | LookupError):
         return False
     for name in reversed(_modules(error.__traceback__)):
         if name.startswith("django.db."):
