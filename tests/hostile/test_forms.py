@@ -29,7 +29,7 @@ from tests.hostile.tries import Faults, tries
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 200
+EXAMPLES = 150
 
 SAYS = re.compile(r'class="(errornote|errorlist|error|warning)\b')
 """What a page shows about a refused form."""

@@ -14,7 +14,7 @@ from tests.hostile.tries import Faults, tries
 
 pytestmark = pytest.mark.slow
 
-EXAMPLES = 400
+EXAMPLES = 350
 
 READERS = ("changelist", "autocomplete", "follow", "preview", "scheduler_add")
 """The last parts of the names of addresses that read many parameters."""
