@@ -33,6 +33,11 @@ def test_an_invalid_user_key_is_an_error_of_the_form(
     assert not Scheduler.objects.filter(description="Nightly").exists()
 
 
+def test_a_date_in_the_address_of_the_form_is_ignored(editor: Client) -> None:
+    page = editor.get(ADD, {"date_time": "9998-12-31", "description": "kept"})
+    assert page.context["adminform"].form.initial == {"description": "kept"}
+
+
 @pytest.mark.parametrize("path", LISTS)
 def test_a_search_of_any_length_is_answered(editor: Client, path: str) -> None:
     for term in ("x" * 60_000, "x y " * 15_000, "1" * 60_000):

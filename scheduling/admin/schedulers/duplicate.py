@@ -31,7 +31,9 @@ class Duplicate(admin.ModelAdmin):
         """The values of the copied schedule. The form masks the secrets later."""
         source = self.source_of(request)
         if source is None:
-            return super().get_changeform_initial_data(request)
+            given = super().get_changeform_initial_data(request)
+            given.pop("date_time", None)  # it is text, but the two inputs for date and time show only a datetime
+            return given
         limit = Scheduler._meta.get_field("description").max_length
         values = model_to_dict(source)
         values |= {
