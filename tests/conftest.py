@@ -8,12 +8,17 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import Scheduler
 from scheduling.processes import left_out
 from tests.support import Commands
+
+# A loaded machine may need any time for one example.
+settings.register_profile("no deadline", deadline=None)
+settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
+from tests.hostile.request_values import Value, as_bytes, hostile
 from tests.hostile.requests import Pairs, Upload
-from tests.hostile.values import Value, as_bytes, hostile
 
 IGNORED = ("csrfmiddlewaretoken",)
 

@@ -10,8 +10,8 @@ from django.apps import apps
 from django.db import models
 
 from tests.admin.addresses import Address
+from tests.hostile.request_values import TEXTS, Value, as_bytes, hostile
 from tests.hostile.requests import Pairs
-from tests.hostile.values import TEXTS, Value, as_bytes, hostile
 
 EVERYWHERE = (
     "q", "o", "p", "all", "e", "_popup", "_to_field", "_facets", "_changelist_filters", "term", "app_label",
