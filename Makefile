@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test test-fast test-database test-rabbitmq4 fuzz-pages compose-native clocks lint bench clean
+.PHONY: run test test-fast test-database test-django6 test-rabbitmq4 fuzz-pages compose-native clocks lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -18,6 +18,7 @@ help:
 	@echo "make test-fast  the tests that need no browser, no RabbitMQ and no processes, on all cores"
 	@echo "make lint   the same as make test without the tests"
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
+	@echo "make test-django6 PYTHON=python3.13  what depends on Django's version, on Django 6 and Python 3.12 or newer"
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
 	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
@@ -43,6 +44,17 @@ test-database: $(VENV)/.installed-dev
 	$(BIN)/pytest -n 2 --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
 		tests/execution tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
 		tests/reports tests/test_*.py
+
+# In an environment of its own, with the newest Django. tests/contract/debian-python gets a newer Python on Debian.
+DJANGO6 := .venv-django6
+test-django6:
+	@test -e $(DJANGO6)/bin/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' \
+		|| { echo "Django 6 needs Python 3.12 or newer. Name one: make test-django6 PYTHON=python3.13"; exit 1; }
+	@$(MAKE) --no-print-directory $(DJANGO6)/.installed-dev VENV=$(DJANGO6)
+	$(DJANGO6)/bin/python -c 'import django, sys; print("Django", django.__version__); sys.exit(django.VERSION < (6,))'
+	$(DJANGO6)/bin/python manage.py check --settings=tests.settings
+	$(DJANGO6)/bin/python manage.py makemigrations --check --dry-run --settings=tests.settings
+	$(DJANGO6)/bin/pytest -n 2 -m "not browser" tests/core tests/models tests/admin tests/reports tests/test_site.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
 test-rabbitmq4: $(VENV)/.installed-dev
@@ -75,7 +87,7 @@ bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
+	rm -rf $(VENV) $(DJANGO6) build dist .pytest_cache .mypy_cache .ruff_cache .import_linter_cache .hypothesis
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # A stamp is newer than pyproject.toml when what that asks for is installed.

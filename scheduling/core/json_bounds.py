@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Iterator
 from typing import Any
 
 MAX_DEPTH = 30
@@ -47,21 +48,21 @@ def loads(text: str | bytes) -> Any:
 def check(value: Any) -> None:
     """Refuse a JSON value that one of the databases refuses, or that is too long.
 
-    The function is not recursive, because a deeply nested value could exhaust the stack.
-
     Raises:
         NotStorable: the value is refused.
     """
-    level, depth = [value], 0
-    while level:
-        depth += 1
-        if depth > MAX_DEPTH + 1:
+    for depth, level in enumerate(_levels(value)):
+        if depth > MAX_DEPTH:
             raise NotStorable("deep", f"is nested deeper than {MAX_DEPTH} levels.")
         for item in level:
             _check_scalar(item)
-        level = [child for item in level for child in _children(item)]
     if len(json.dumps(value, ensure_ascii=False, default=str)) > MAX_CHARS:
         raise NotStorable("long", f"is longer than {MAX_CHARS} characters.")
+
+
+def is_deeper(value: Any, depth: int) -> bool:
+    """Whether a JSON value is nested deeper than so many levels. A number or a text has no level."""
+    return any(number > depth for number, _ in enumerate(_levels(value)))
 
 
 def problem(value: Any) -> str:
@@ -76,6 +77,17 @@ def problem(value: Any) -> str:
 def is_storable(text: str) -> bool:
     """Whether every database can store the text. The text must contain no NUL and no half of a surrogate pair."""
     return "\x00" not in text and not any("\ud800" <= char <= "\udfff" for char in text)
+
+
+def _levels(value: Any) -> Iterator[list[Any]]:
+    """The value, then what it contains, then what this contains, and so on.
+
+    The function is not recursive, because a deeply nested value could exhaust the stack.
+    """
+    level = [value]
+    while level:
+        yield level
+        level = [child for item in level for child in _children(item)]
 
 
 def _children(item: Any) -> list[Any]:

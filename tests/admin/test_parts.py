@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.forms import Form
 from pydantic import BaseModel, Field, SecretStr
 
-from scheduling.admin.params.json_field import PrettyJSONField, json_block, pretty
+from scheduling.admin.params.json_field import SHOWN_DEPTH, PrettyJSONField, json_block, pretty
 from scheduling.admin.params.model import default_problems, masked, params_table
 from scheduling.admin.ui.badges import OUTCOMES, STATES, outcome_badge, registered_badge, state_badge
 from scheduling.admin.ui.text import first_line
@@ -125,9 +125,10 @@ def test_long_text_is_cut() -> None:
 
 def test_deeply_nested_json_is_not_an_error() -> None:
     deep: Any = 1
-    for _ in range(100):
+    for _ in range(SHOWN_DEPTH):
         deep = {"a": deep}
-    assert pretty(deep).count("\n") == 200
+    assert pretty(deep).count("\n") == 2 * SHOWN_DEPTH
+    assert "too deeply" in pretty({"a": deep})
     for _ in range(5_000):
         deep = [deep, 2]
     assert "too deeply" in pretty(deep)

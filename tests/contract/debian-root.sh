@@ -12,7 +12,8 @@ without() {
 
 # Print the mirror that this machine's apt uses. The mirror has all suites.
 mirror() {
-    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null | head -n 1
+    apt-get indextargets --format '$(REPO_URI)' 'Created-By: Packages' 'Origin: Debian' 'Label: Debian' 2>/dev/null |
+        head -n 1
 }
 
 configure_apt() { # suite, folder, its mirror
