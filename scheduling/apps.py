@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django.apps import AppConfig
+from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
@@ -21,7 +22,9 @@ class SchedulingConfig(AppConfig):
         from scheduling.handlers.targets import sync_after_migrate
         from scheduling.handlers.validation import check_before_save
         from scheduling.models import Scheduler
+        from scheduling.processes.sort_buffer import enlarge_sort_buffer
 
+        connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")
         autodiscover_modules("workers")
         autodiscover_modules("reports")
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")

@@ -48,7 +48,7 @@ _POSTGRESQL_MISSING = frozenset({"42P01", "42703", "3F000"})
 _MYSQL_AWAY = frozenset(
     {
         1021, 1030, 1114,  # disk or table full, storage engine
-        1037, 1038, 1040, 1041, 1203, 1226,  # memory, connections, limits of a user
+        1037, 1040, 1041, 1203, 1226,  # memory, connections, limits of a user
         1044, 1045, 1049, 1130, 1142, 1143,  # access denied, database does not exist
         1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 1969, 3024, 4031,  # shutdown, network, killed
         1205, 1213, 1317,  # lock wait, deadlock, interrupted
