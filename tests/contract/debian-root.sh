@@ -44,7 +44,7 @@ unpack() { # what they are, root, suite, packages
     shift 3
     command -v apt-get >/dev/null && command -v dpkg-deb >/dev/null || without "$what: this is no Debian"
     [ -r "$KEYRING" ] || without "$what: the keyring of Debian's archive is not installed"
-    uri="$(mirror)"
+    uri="$(mirror)" || true # an apt that fails knows none
     [ -n "$uri" ] || without "$what: apt knows no mirror of Debian's archive here"
     apt="$root/apt"
     configure_apt "$suite" "$apt" "$uri"
