@@ -35,6 +35,12 @@ NEVER = RetryPolicy(max_retries=0)
 ONCE = RetryPolicy(max_retries=1, delay_ms=1000)
 
 
+@pytest.fixture(autouse=True)
+def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A busy machine can need more than half a second for one step, so a round of the sweep must not end by time."""
+    monkeypatch.setattr(replay.SweepLimits, "seconds", 60)
+
+
 def failures(count: int, **columns: Any) -> list[SchedulerExecution]:
     values = {"state": "failed", "wake_at": None, "attempt": 4, "error_class": "E", "finished_at": clock.now()}
     return ManualExecutionFactory.bulk(count, **{**values, **columns})
