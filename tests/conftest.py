@@ -14,6 +14,7 @@ from pytest_django.plugin import DjangoDbBlocker
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import Scheduler
 from scheduling.processes import left_out
+from tests.hostile.fuzz import choose_seed
 from tests.support import Commands
 
 # A loaded machine may need any time for one example.
@@ -22,7 +23,7 @@ settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:
-    """Restore the default handling of SIGINT and SIGQUIT.
+    """Restore the default handling of SIGINT and SIGQUIT, and choose the seed of the fuzz tests.
 
     If a shell starts the tests in the background, the tests ignore both signals. Child processes would inherit
     this from the tests.
@@ -30,6 +31,12 @@ def pytest_configure() -> None:
     for number in (signal.SIGINT, signal.SIGQUIT):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
+    choose_seed()  # the processes of pytest-xdist inherit it
+
+
+def pytest_report_header() -> str:
+    """Name the seed of the fuzz tests, so that a failure can be repeated."""
+    return f"fuzz: TEST_FUZZ_SEED={choose_seed()}"
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects the tests by their marks

@@ -163,8 +163,15 @@ class Broker(Protocol):
             Whether the broker confirmed `message`. If not, a later sweep publishes the retry from the row.
         """
 
-    def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
-        """Park `message` in the failed queue and answer `delivery`; returns whether the broker confirmed `message`."""
+    def dead_letter(
+        self, delivery: Delivery | None, message: FailedMessage, error: str, *, foreign: bool = False
+    ) -> bool:
+        """Park `message` in the failed queue and answer `delivery`; returns whether the broker confirmed `message`.
+
+        Args:
+            foreign: whether no row records this message. If so, the message keeps its message id, and the broker
+                delivers the message again if it has not confirmed the parked one.
+        """
 
     def failed_queue(self) -> AbstractContextManager[ParkedSession]:
         """Read the failed queue with exclusive access. Call this method only if `has_failed_queue` is true.

@@ -139,7 +139,9 @@ class DatabaseBroker:
         """Return True: the row in state retrying is the waiting message."""
         return True
 
-    def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
+    def dead_letter(
+        self, delivery: Delivery | None, message: FailedMessage, error: str, *, foreign: bool = False
+    ) -> bool:
         """Return True: the row in state failed is the parked message."""
         return True
 

@@ -78,7 +78,7 @@ class Answers:
     def park_foreign(self, delivery: Delivery, reason: str, now: datetime) -> None:
         """Park a message in the failed queue. If the message has no row, a producer's next sync makes the row."""
         failed = FailedMessage(delivery.message, now, reason, delivery.earlier)
-        self.broker.dead_letter(delivery, failed, reason)
+        self.broker.dead_letter(delivery, failed, reason, foreign=True)
 
     def settled(self, run: Running, result: Settled, now: datetime) -> None:
         """Announce the outcome, then answer the broker: retry, park, publish again or acknowledge the message."""

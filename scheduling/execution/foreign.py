@@ -83,14 +83,17 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
 def _known(message: TaskMessage, message_id: str) -> SchedulerExecution | None:
     rows = SchedulerExecution.objects.select_for_update()
     if message.execution_id is not None:
-        # The execution key is compared too. If the database was set up anew, an old message may contain the id of a new
-        # row.
-        row = rows.filter(pk=message.execution_id, execution_key=message.execution_key).first()
-        if row is not None:
+        # The execution key and the target are compared too. If the database was set up anew, an old message may contain
+        # the id of a new row.
+        row = rows.filter(pk=message.execution_id).first()
+        own = (message.execution_key, message.type, message.id)
+        if row is not None and (row.execution_key, row.type, row.target_id or 0) == own:
             return row
     if not message_id:
         return None
-    return rows.filter(execution_key=message_key(message_id), trigger=Trigger.MESSAGE.value).first()
+    key = message_key(message_id)
+    found = rows.filter(execution_key=key, trigger=Trigger.MESSAGE.value)
+    return next((row for row in found if row.execution_key == key), None)  # MySQL ignores the case of letters
 
 
 def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, now: datetime) -> bool:

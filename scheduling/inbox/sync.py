@@ -170,12 +170,14 @@ def _sort(messages: Sequence[Parked]) -> _Sorted:
     tasks = [_task(message) for message in messages]
     rows = _rows({task.execution_id for task in tasks if task is not None and task.execution_id is not None})
     keyed = _keyed({message_key(message.message_id) for message in messages if message.message_id})
-    found.present = {(task.execution_id, task.attempt) for task in tasks if task is not None}
+    found.present = {
+        (task.execution_id, task.attempt) for task in tasks if task is not None and _identity(task) in rows
+    }
     for message, task in zip(messages, tasks, strict=True):
         # The id alone is not enough: after the database was set up anew, an old message may contain a new row's id. So
-        # the execution key must match, too.
-        if task is not None and (task.execution_id, task.execution_key) in rows:
-            _sort_known(found, message, task, *rows[task.execution_id, task.execution_key])
+        # the execution key and the target must match, too. A consumer compares the same columns before it starts a run.
+        if task is not None and _identity(task) in rows:
+            _sort_known(found, message, task, *rows[_identity(task)])
         elif message.message_id and (known := keyed.get(message_key(message.message_id))) is not None:
             if known != State.FAILED.value:
                 found.remove.append(message)
@@ -202,11 +204,23 @@ def _task(parked: Parked) -> TaskMessage | None:
     return None
 
 
-def _rows(ids: set[int]) -> dict[tuple[int | None, str], tuple[str, int]]:
-    found: dict[tuple[int | None, str], tuple[str, int]] = {}
+Identity = tuple[int | None, str, str, int]
+"""The id and the key of an execution, and the type and the id of its target."""
+
+
+def _identity(task: TaskMessage) -> Identity:
+    return task.execution_id, task.execution_key, task.type, task.id
+
+
+def _rows(ids: set[int]) -> dict[Identity, tuple[str, int]]:
+    """Map executions to their state and their attempt."""
+    found: dict[Identity, tuple[str, int]] = {}
     for chunk in in_chunks(sorted(ids)):
-        rows = SchedulerExecution.objects.filter(pk__in=chunk).values_list("pk", "execution_key", "state", "attempt")
-        found.update({(pk, key): (state, attempt) for pk, key, state, attempt in rows})
+        rows = SchedulerExecution.objects.filter(pk__in=chunk)
+        for pk, key, type_, target, *rest in rows.values_list(
+            "pk", "execution_key", "type", "target_id", "state", "attempt"
+        ):
+            found[pk, key, type_, target or 0] = (rest[0], rest[1])
     return found
 
 

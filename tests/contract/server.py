@@ -123,13 +123,14 @@ class Server:
 
     def empty(self) -> None:
         """Remove all messages and keep the queues."""
-        for queue in self._queues():
+        for queue in self.queues():
             try:
                 self.channel.queue_purge(queue)
             except pika.exceptions.ChannelClosedByBroker:
                 self.reopen()
 
-    def _queues(self) -> list[str]:
+    def queues(self) -> list[str]:
+        """Return the names of all queues that a test may use."""
         rungs = [rung for queue in WORK for rung in self.topology.rungs(queue, {*LADDER, 4, 7, 45})]
         return [queue.name for queue in (*self.topology.base(), *rungs)]
 
@@ -160,7 +161,7 @@ class Server:
         if self._connection.is_closed:
             self._connection = pika.BlockingConnection(_parameters(self._url))
         self.channel = self._connection.channel()
-        for queue in self._queues():
+        for queue in self.queues():
             self.channel.queue_delete(queue)
         self.channel.exchange_delete(self.topology.exchange)
         self._connection.close()

@@ -1,7 +1,8 @@
-"""Rows, addresses and users for the tests that send hostile requests to the admin."""
+"""Fixtures of the hostile tests: rows, addresses and users of the admin, and a client of RabbitMQ."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from scheduling.management.groups import OPERATOR
 from tests.admin.addresses import Address, every_address
 from tests.admin.conftest import logged_in, member
 from tests.admin.rows import Rows, one_of_each
+from tests.contract.server import Server, require
 from tests.factories import UserFactory
 
 
@@ -38,3 +40,12 @@ def keys(rows: Rows) -> list[str]:
 def clients(db: None) -> list[Client]:
     """Clients of a superuser and of an operator."""
     return [logged_in(UserFactory(username="root", superuser=True)), member(OPERATOR)]
+
+
+@pytest.fixture
+def server() -> Iterator[Server]:
+    """Provide a client of the RabbitMQ server that TEST_BROKER_URL names. Skip the test if no server answers."""
+    require()
+    server = Server()
+    yield server
+    server.close()

@@ -14,7 +14,7 @@ from scheduling.broker.base import BrokerError, BrokerUnavailable, Counts, Deliv
 from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.client import Client
 from scheduling.broker.rabbitmq.failed_queue import RabbitParking
-from scheduling.broker.rabbitmq.messages import Outgoing, outgoing_failed, outgoing_task
+from scheduling.broker.rabbitmq.messages import Outgoing, foreign_id, outgoing_failed, outgoing_task
 from scheduling.broker.rabbitmq.topology import LADDER, WORK, Queue, Topology, rung_for, whole_seconds
 from scheduling.core.messages import FailedMessage, TaskMessage, iso_utc
 from scheduling.logs import get_logger
@@ -144,12 +144,18 @@ class RabbitBroker:
         self._answer(delivery, "ack" if confirmed else "nack")
         return confirmed
 
-    def dead_letter(self, delivery: Delivery | None, message: FailedMessage, error: str) -> bool:
-        """Publish to the failed queue. If the broker does not confirm the message, a later sync parks the message."""
-        first = _first_failure(delivery)
-        confirmed = self._sent(outgoing_failed(message, self.topology, error, first))
+    def dead_letter(
+        self, delivery: Delivery | None, message: FailedMessage, error: str, *, foreign: bool = False
+    ) -> bool:
+        """Publish to the failed queue.
+
+        If the broker does not confirm the message, a later sync parks the message from its row. A foreign message has
+        no row, so its delivery is nacked and comes back after CRON_RETRY_DELAY_MS.
+        """
+        message_id = foreign_id(message.task, delivery.message_id if delivery is not None else "") if foreign else ""
+        confirmed = self._sent(outgoing_failed(message, self.topology, error, _first_failure(delivery), message_id))
         if delivery is not None:
-            self._answer(delivery, "ack")
+            self._answer(delivery, "nack" if foreign and not confirmed else "ack")
         return confirmed
 
     def failed_queue(self) -> RabbitParking:

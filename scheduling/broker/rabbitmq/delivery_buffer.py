@@ -11,6 +11,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from scheduling.broker.base import Delivery
+from scheduling.core.messages import TaskMessage
+
+Identity = tuple[int | None, int, str, str, int, bool]
+"""All that a consumer compares with the row. Messages that agree in the id and the attempt alone are no copies: one of
+them may be older than the database."""
+
+
+def identity_of(message: TaskMessage) -> Identity:
+    """Return what the message names."""
+    return message.execution_id, message.attempt, message.execution_key, message.type, message.id, message.parked
 
 
 @dataclass(eq=False)
@@ -19,8 +29,8 @@ class DeliveryTag:
 
     generation: int
     tag: int
-    identity: tuple[int, int] | None = None
-    """Execution id and attempt that the message names; None for a foreign message."""
+    identity: Identity | None = None
+    """What the message names; None for a message that names no execution."""
     first_failure: str = ""
     since: float = field(default_factory=time.monotonic)
 
@@ -34,7 +44,7 @@ class DeliveryBuffer:
         self._waker.setblocking(False)
         self._lock = threading.Lock()
         self._waiting: deque[Delivery] = deque()
-        self._held: set[tuple[int, int]] = set()
+        self._held: set[Identity | None] = set()
         self._rung = False
 
     def put(self, delivery: Delivery) -> bool:

@@ -22,7 +22,7 @@ from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.client import Client
 from scheduling.broker.rabbitmq.errors import explain
 from scheduling.broker.rabbitmq.io_thread import refuse, resolve
-from scheduling.broker.rabbitmq.messages import outgoing_identified
+from scheduling.broker.rabbitmq.messages import id_of, outgoing_identified
 from scheduling.broker.rabbitmq.topology import deaths
 
 READ_LIMIT = 60_000
@@ -155,7 +155,7 @@ class RabbitParking:
         headers = properties.headers or {}
         error, tag = headers.get("x-last-error"), (method.delivery_tag, properties)
         reason = error if isinstance(error, str) else ""
-        self._found.append(Parked(body, properties.message_id or "", reason, deaths(headers), tag))
+        self._found.append(Parked(body, id_of(properties), reason, deaths(headers), tag))
         self._moved_at = time.monotonic()
         if len(self._found) >= self._wanted:
             resolve(self._answer, None)

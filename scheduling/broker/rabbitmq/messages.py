@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -61,15 +62,17 @@ def outgoing_task(message: TaskMessage, exchange: str, key: str, error: str = ""
     return Outgoing(exchange, key, encode(message), _properties(_identity(message), headers), message.execution_id)
 
 
-def outgoing_failed(message: FailedMessage, topology: Topology, error: str, first_failure: str) -> Outgoing:
-    """Build the message that parks a failed task in the failed queue."""
+def outgoing_failed(
+    message: FailedMessage, topology: Topology, error: str, first_failure: str, message_id: str = ""
+) -> Outgoing:
+    """Build the message that parks a failed task in the failed queue. A foreign message has its own `message_id`."""
     headers = {
         "x-retry-count": message.retry_count,
         "x-last-error": cut(error),
         "x-first-failure-timestamp": first_failure or iso_utc(message.failed_at),
     }
     ident = message.task.execution_id or 0
-    message_id = _identity(message.task) if ident else f"parked-{uuid.uuid4().hex}"
+    message_id = message_id or (_identity(message.task) if ident else _new_id())
     return Outgoing(topology.exchange, "failed", encode(message), _properties(message_id, headers), ident)
 
 
@@ -89,7 +92,7 @@ def outgoing_identified(body: bytes, properties: Any, topology: Topology, ident:
 def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
     """Decode a message that arrived. If decoding fails, the result names the problem; no error is raised."""
     headers = properties.headers or {}
-    message_id = properties.message_id or ""
+    message_id = id_of(properties)
     try:
         message = decode(body)
     except DecodeError as error:
@@ -108,6 +111,29 @@ def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
     return Arrived(message, message_id=message_id, first_failure=first)
 
 
+def id_of(properties: Any) -> str:
+    """The message id as text that every database can store; empty if the sender gave no id.
+
+    pika returns bytes if the id is not UTF-8.
+    """
+    ident = properties.message_id or ""
+    text = ident.decode("utf-8", "backslashreplace") if isinstance(ident, bytes) else str(ident)
+    return text.replace("\x00", "\\x00")
+
+
+def foreign_id(message: TaskMessage, message_id: str) -> str:
+    """The id of a parked message that no row records. Two messages get the same id only if they are copies.
+
+    An id that this project once gave is not unique: a message from before the database was set up anew may have the id
+    of a newer message. So the id then also contains a hash of the execution key.
+    """
+    if message_id and message_id != _identity(message):
+        return message_id
+    if message.execution_id is None:
+        return _new_id()
+    return f"{_identity(message)}:{hashlib.sha256(message.execution_key.encode()).hexdigest()[:16]}"
+
+
 def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
     """Filter the headers of a foreign message; returns the headers that can be sent again.
 
@@ -117,7 +143,10 @@ def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
     kept = {
         name: cut(value) if isinstance(value, str) else value
         for name, value in (headers or {}).items()
-        if isinstance(value, str | int) and not name.startswith(_BROKERS_OWN) and len(name) <= 100
+        if isinstance(name, str)
+        and isinstance(value, str | int)
+        and not name.startswith(_BROKERS_OWN)
+        and len(name) <= 100
     }
     return dict(list(kept.items())[:KEPT_HEADERS])
 
@@ -125,6 +154,10 @@ def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
 def cut(text: str) -> str:
     """Shorten a text to at most ERROR_BYTES bytes of UTF-8 and replace NUL characters."""
     return text.replace("\x00", "\ufffd").encode("utf-8", "replace")[:ERROR_BYTES].decode("utf-8", "ignore")
+
+
+def _new_id() -> str:
+    return f"parked-{uuid.uuid4().hex}"
 
 
 def _identity(message: TaskMessage) -> str:
@@ -146,6 +179,6 @@ def _as_sent(properties: Any, headers: dict[str, Any]) -> Any:
         type=properties.type,
         timestamp=properties.timestamp,
         # Without a `message_id`, two messages with the same bytes could not be told apart.
-        message_id=properties.message_id or f"parked-{uuid.uuid4().hex}",
+        message_id=properties.message_id or _new_id(),
         headers=headers,
     )

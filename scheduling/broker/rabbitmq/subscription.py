@@ -9,7 +9,7 @@ from pika import exceptions
 
 from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery
 from scheduling.broker.rabbitmq.connection import ReconnectingConnection
-from scheduling.broker.rabbitmq.delivery_buffer import DeliveryBuffer, DeliveryTag
+from scheduling.broker.rabbitmq.delivery_buffer import DeliveryBuffer, DeliveryTag, identity_of
 from scheduling.broker.rabbitmq.io_thread import IoThread
 from scheduling.broker.rabbitmq.messages import read
 from scheduling.logs import get_logger
@@ -188,7 +188,7 @@ class Subscription:
             self._unreadable(body, properties, arrived.problem, done)
             return
         if message.execution_id is not None:
-            tag.identity = (message.execution_id, message.attempt)
+            tag.identity = identity_of(message)
         if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier)):
             # The message is a copy. This consumer already runs the attempt, but the channel of the first delivery was
             # lost. The run can finish without a message.

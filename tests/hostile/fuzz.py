@@ -1,0 +1,46 @@
+"""The volume and the seed of the fuzz tests. Both come from the environment.
+
+TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 1, and `make fuzz` uses 10.
+TEST_FUZZ_SEED is the seed. Without it, each session of pytest chooses a new seed. The header of pytest names the seed.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+
+MESSAGES = 25_000
+"""Hostile messages. A tenth of them goes directly into the failed queue."""
+VALUES = 20_000
+"""Hostile values that the database has stored, and that a turn of producer and consumer then processes."""
+STANDING = 2_000
+"""Hostile values that the database holds while each address of the admin is requested."""
+MISBEHAVIOURS = 500
+"""Runs of handlers that misbehave."""
+
+
+def choose_seed() -> str:
+    """Return the seed of this session, and keep it in the environment for the processes of pytest-xdist."""
+    return os.environ.setdefault("TEST_FUZZ_SEED", str(random.SystemRandom().randrange(10**6)))
+
+
+def percent() -> float:
+    """Return the percentage of the full volumes."""
+    return float(os.environ.get("TEST_FUZZ_PERCENT", "1"))
+
+
+def amount(full: int, least: int) -> int:
+    """Return the percentage of a full volume, but at least `least`."""
+    return max(least, round(full * percent() / 100))
+
+
+def generator(name: str) -> random.Random:
+    """Return the random generator of one test. Each test has its own, so that it repeats alone with the same seed."""
+    return random.Random(f"{choose_seed()} {name}")
+
+
+def report(name: str, **counts: object) -> None:
+    """Print the counts of a test. pytest shows them if the test fails, or with the option -s."""
+    shown = ", ".join(f"{key.replace('_', ' ')} {value}" for key, value in counts.items())
+    print(f"\n{name}: seed {choose_seed()}, {shown}", flush=True, file=sys.stdout)  # noqa: T201
