@@ -128,7 +128,7 @@ class RowWriter:
 
     def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
         own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
-        return begin(own, container_id(), now, now + self._lease, prepare=self._configs.load)
+        return begin(own, container_id(), now, now + self._lease, prepare=self._configs.prepare)
 
     def _settle(self, run: Running, now: datetime) -> Settled:
         assert run.outcome is not None  # noqa: S101 - the run is over

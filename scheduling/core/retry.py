@@ -67,8 +67,9 @@ class RetryPolicy:
     def __post_init__(self) -> None:
         for name, (low, high) in BOUNDS.items():
             value = getattr(self, name)
-            if not low <= value <= high:  # also refuses NaN
-                raise RetryPolicyInvalid(name, f"{_LABELS[name]} must be from {low} to {high}, not {value}.")
+            kinds = (int, float) if isinstance(low, float) else (int,)  # SQLite stores any type in any column
+            if type(value) not in kinds or not low <= value <= high:  # also refuses NaN
+                raise RetryPolicyInvalid(name, f"{_LABELS[name]} must be from {low} to {high}, not {value!s:.50}.")
         if self.max_delay_ms < self.delay_ms:
             text = f"The longest delay ({self.max_delay_ms} ms) must be at least the first delay ({self.delay_ms} ms)."
             raise RetryPolicyInvalid("max_delay_ms", text)

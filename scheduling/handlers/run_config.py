@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -63,7 +63,7 @@ class RunConfigs:
         scheduler = self._rows[SCHEDULER][message.scheduler_id][1] if message.scheduler_id else None
         name = target.handler_name if target is not None else ""
         handler = handler_named(message.type, name)
-        limits = [row.time_limit for row in (scheduler, handler) if row is not None and row.time_limit is not None]
+        limits = [row.time_limit for row in (scheduler, handler) if row is not None and _is_limit(row.time_limit)]
         return RunConfig(
             handler=name,
             target_params=dict(target.params) if target is not None and isinstance(target.params, dict) else {},
@@ -75,6 +75,16 @@ class RunConfigs:
             user_id=scheduler.user_id if scheduler is not None else None,
             language=scheduler.language if scheduler is not None else "",
         )
+
+    def prepare(self, messages: Sequence[TaskMessage]) -> None:
+        """Load the rows of these messages, and raise an error if a run cannot be configured.
+
+        Raises:
+            Exception: plain SQL has written a value that cannot be used.
+        """
+        self.load(messages)
+        for message in messages:
+            self.get(message)
 
     def load(self, messages: Iterable[TaskMessage]) -> None:
         """Read and remember the rows for these messages, with one query for each kind of row."""
@@ -94,6 +104,11 @@ class RunConfigs:
         if missing:
             found = _rows_of(kind, missing)
             rows.update({pk: (now, found.get(pk)) for pk in missing})
+
+
+def _is_limit(seconds: Any) -> bool:
+    """Whether a time limit can be used. Plain SQL can write any value, and SQLite stores any type."""
+    return type(seconds) is int and seconds >= 0
 
 
 def _rows_of(kind: str, keys: list[int]) -> dict[int, Any]:

@@ -20,6 +20,7 @@ from django.utils import timezone as clock
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import State
 from scheduling.core.replay import Release, Stop, due, verdict
+from scheduling.core.text import clean
 from scheduling.inbox import actions as inbox_actions
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Replay, ReplayChunk, SchedulerExecution
@@ -160,32 +161,52 @@ def sweep(broker: Broker, now: datetime) -> int:
     return count
 
 
-def _under_way() -> list[Replay]:
-    """The replays of this round: released replays (earliest due first), then replays that are not released yet.
+def _under_way() -> list[int]:
+    """The primary keys of this round's replays: released ones (earliest due first), then those not released yet.
 
     If too many replays are not released yet, some of them are chosen at random. In a fixed order, the same replays
     would fill every round if their canaries never ran.
     """
-    rows, limit = Replay.objects.order_by("next_at", "pk"), SweepLimits.replays_per_round
+    rows = Replay.objects.order_by("next_at", "pk").values_list("pk", flat=True)
+    limit = SweepLimits.replays_per_round
     released = list(rows.filter(state=Replay.State.RELEASED.value)[:limit])
-    waiting = rows.filter(state__in=(Replay.State.COLLECTING.value, Replay.State.WAITING.value))
-    keys = list(waiting.values_list("pk", flat=True))
-    if len(keys) > limit:
-        keys = random.sample(keys, limit)
-    return released + (list(waiting.filter(pk__in=keys).order_by("pk")) if keys else [])
+    waiting = list(rows.filter(state__in=(Replay.State.COLLECTING.value, Replay.State.WAITING.value)))
+    return released + sorted(random.sample(waiting, limit) if len(waiting) > limit else waiting)
 
 
 def _released(now: datetime) -> list[int]:
     """Stop abandoned replays and judge waiting replays. Returns the primary keys of the released replays."""
-    released = []
-    for replay in _under_way():
-        if replay.state == Replay.State.COLLECTING.value and now - replay.created_at > ABANDONED:
-            stop(replay.pk, "Its request ended before all was collected. Nothing was sent.", now, replay.state)
-        elif replay.state == Replay.State.WAITING.value:
-            judge(replay, now)
-        if replay.state == Replay.State.RELEASED.value:
-            released.append(replay.pk)
-    return released
+    return [pk for pk in _under_way() if _is_released(pk, now)]
+
+
+def _is_released(pk: int, now: datetime) -> bool:
+    """Stop or judge a replay if it is not released yet. Returns whether it is released now."""
+    try:
+        with transaction.atomic():
+            replay = Replay.objects.filter(pk=pk).first()
+            if replay is None:
+                return False
+            if replay.state == Replay.State.COLLECTING.value and now - replay.created_at > ABANDONED:
+                stop(replay.pk, "Its request ended before all was collected. Nothing was sent.", now, replay.state)
+            elif replay.state == Replay.State.WAITING.value:
+                judge(replay, now)
+            return replay.state == Replay.State.RELEASED.value
+    except Exception as error:
+        if is_away(error):
+            raise
+        _stop_unreadable(pk, error, now)
+        return False
+
+
+def _stop_unreadable(pk: int, error: Exception, now: datetime) -> None:
+    """Stop a replay whose row plain SQL has damaged. If the database refuses this, too, the other replays continue."""
+    try:
+        with transaction.atomic():
+            stop(pk, clean(f"It cannot be read: {type(error).__name__}: {error}", ERROR_LIMIT), now)
+    except Exception as refused:
+        if is_away(refused):
+            raise
+        log.error("Replay %s cannot be read and cannot be stopped: %s", pk, refused)
 
 
 def judge(replay: Replay, now: datetime) -> None:
@@ -235,7 +256,10 @@ def _step(pk: int, broker: Broker, now: datetime) -> int | None:
 
 def _advance(pk: int, broker: Broker, now: datetime) -> list[SchedulerExecution] | None:
     rows = Replay.objects.filter(pk=pk, state=Replay.State.RELEASED.value)
-    replay = rows.select_for_update(skip_locked=True).first()
+    try:
+        replay = rows.select_for_update(skip_locked=True).first()
+    except (TypeError, ValueError, OverflowError) as error:
+        raise SelectionUnreadable(repr(error)) from error
     if replay is None or replay.next_at is None:
         return None
     limit = SweepLimits.executions_per_step

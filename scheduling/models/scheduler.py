@@ -152,7 +152,7 @@ class Scheduler(PlannedModel):
         """
         own: dict[str, Any] = {attribute: getattr(self, column) for column, attribute in RETRY_COLUMNS.items()}
         given = {attribute: value for attribute, value in own.items() if value is not None}
-        if "delay_ms" in given and "max_delay_ms" not in given:
+        if isinstance(given.get("delay_ms"), int) and "max_delay_ms" not in given:
             # If the schedule's first delay is above the inherited maximum, the maximum is raised to that delay.
             given["max_delay_ms"] = max(base.max_delay_ms, given["delay_ms"])
         return replace(base, **given) if given else base

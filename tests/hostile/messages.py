@@ -6,8 +6,10 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any
 
+from scheduling.broker.rabbitmq.messages import id_of
 from scheduling.execution.foreign import message_key
 from tests.hostile.atoms import NUMBERS, TEXTS, deep, instant, random_text
 
@@ -36,11 +38,8 @@ class Hostile:
     @property
     def keys(self) -> set[str]:
         """The execution keys that the message's row may have; empty if the message has no message id."""
-        ident = self.properties.get("message_id")
-        if ident is None:
-            return set()
-        text = ident if isinstance(ident, str) else ident.decode("utf-8", "backslashreplace")
-        return {message_key(text.replace("\x00", "\\x00"))}
+        ident = id_of(SimpleNamespace(message_id=self.properties["message_id"]))
+        return {message_key(ident)} if ident else set()
 
     def names(self, execution: Execution) -> bool:
         """Whether the message names this execution with its key and its target.

@@ -25,6 +25,9 @@ ERROR_BYTES = 2_000
 """The maximum size of a header's text. If all headers together exceed one frame (128 KiB), the broker closes the
 connection."""
 
+ID_BYTES = 255
+"""The maximum size of a message id in AMQP."""
+
 KEPT_HEADERS = 20
 PERSISTENT = 2
 
@@ -112,13 +115,14 @@ def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
 
 
 def id_of(properties: Any) -> str:
-    """The message id as text that every database can store; empty if the sender gave no id.
+    """The message id as text that every database can store and that can be sent again; empty if there is no id.
 
     pika returns bytes if the id is not UTF-8.
     """
     ident = properties.message_id or ""
     text = ident.decode("utf-8", "backslashreplace") if isinstance(ident, bytes) else str(ident)
-    return text.replace("\x00", "\\x00")
+    text = text.replace("\x00", "\\x00")
+    return text if len(text.encode()) <= ID_BYTES else f"#{hashlib.sha256(text.encode()).hexdigest()}"
 
 
 def foreign_id(message: TaskMessage, message_id: str) -> str:

@@ -1,0 +1,96 @@
+"""While hostile values stand in the tables, each address of the admin answers without a server error."""
+
+from __future__ import annotations
+
+import random
+import traceback
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from scheduling.handlers.targets import sync_targets
+from tests.admin.addresses import Address, every_address
+from tests.admin.conftest import logged_in
+from tests.admin.rows import Rows, one_of_each
+from tests.admin.walk import text_of
+from tests.factories import UserFactory
+from tests.hostile import fuzz
+from tests.hostile.values import Spoiled, all_models, columns, empty, hostile_value, lenient, write
+
+pytestmark = [pytest.mark.slow, pytest.mark.django_db(transaction=True)]
+
+BATCH = 100
+"""So many hostile values stand at once."""
+
+QUERIES: tuple[dict[str, str], ...] = ({}, {"q": "x"}, {"o": "1"}, {"all": ""})
+
+
+def spoil(pick: random.Random, amount: int) -> tuple[list[Spoiled], int]:
+    """Write hostile values by SQL until the database has stored `amount`. Return them, and the number of refusals.
+
+    Primary keys stay, because the addresses contain them.
+    """
+    found = [(model, field) for model in all_models() for field in columns(model, keys=False)]
+    keys = {model: list(model._base_manager.values_list("pk", flat=True)) for model, _field in found}
+    stored: list[Spoiled] = []
+    refused = 0
+    with lenient():
+        while len(stored) < amount:
+            model, field = pick.choice(found)
+            spoiled = write(model, field, pick.choice(keys[model]), hostile_value(pick, field))
+            stored += [spoiled] if spoiled is not None else []
+            refused += spoiled is None
+    return stored, refused
+
+
+def ask(client: Client, address: Address, query: dict[str, str]) -> str:
+    """Request an address. Return "" or, after a server error, what has failed."""
+    try:
+        response = client.get(address.path, query)
+        text_of(response)
+    except Exception as error:
+        own = [frame for frame in traceback.extract_tb(error.__traceback__) if "/scheduling/" in frame.filename]
+        place = f"{Path(own[-1].filename).name}:{own[-1].lineno}" if own else ""
+        return f"{address.name} {type(error).__name__}: {error!s:.200} {place}"
+    return f"{address.name} {response.status_code}" if response.status_code >= 500 else ""
+
+
+def extra_rows() -> None:
+    """Store more rows, so that lists have spoiled rows beside healthy ones."""
+    for _ in range(3):
+        one_of_each()
+
+
+def check_batch(pick: random.Random, amount: int) -> tuple[list[Spoiled], int, int, Counter[str]]:
+    """Let one batch stand and request all addresses."""
+    extra_rows()
+    rows: Rows = one_of_each()
+    client = logged_in(UserFactory(superuser=True))
+    addresses = [address for address in every_address(rows) if address.name != "logout"]
+    stored, refused = spoil(pick, amount)
+    failures = Counter(ask(client, address, pick.choice(QUERIES)) for address in addresses)
+    del failures[""]
+    return stored, refused, len(addresses), failures
+
+
+def clear() -> None:
+    """Delete all rows, also those that Django cannot read."""
+    empty()
+    sync_targets()
+
+
+def test_no_page_is_a_server_error_beside_hostile_values(settings: Any, tmp_path: Path) -> None:
+    settings.MEDIA_ROOT = tmp_path
+    pick, amount = fuzz.generator("pages"), fuzz.amount(fuzz.STANDING, BATCH)
+    total, refused, asked = 0, 0, 0
+    failures: Counter[str] = Counter()
+    while total < amount:
+        clear()
+        stored, no, addresses, failed = check_batch(pick, BATCH)
+        total, refused, asked, failures = total + len(stored), refused + no, asked + addresses, failures + failed
+    clear()
+    fuzz.report("pages", standing=total, refused=refused, requests=asked, server_errors=failures.total())
+    assert not failures, "\n".join(f"{count} x {failure}" for failure, count in failures.most_common())

@@ -1,0 +1,151 @@
+"""Plain SQL writes hostile values into every column of every table. Healthy rows beside them still run."""
+
+from __future__ import annotations
+
+import random
+import uuid
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+import pytest
+from django.db import models
+from django.db.models import Q
+from django.utils import timezone as clock
+
+from scheduling.handlers.targets import sync_targets
+from scheduling.models import Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution, Worker
+from scheduling.processes import left_out
+from tests.factories import (
+    AttemptFactory,
+    ManualExecutionFactory,
+    OutputFactory,
+    ProcessFactory,
+    ReminderFactory,
+    ReportFactory,
+    SchedulerFactory,
+    due,
+)
+from tests.hostile import fuzz
+from tests.hostile.turn import turns
+from tests.hostile.values import Spoiled, all_models, columns, empty, hostile_value, lenient, write
+from tests.reports.support import artefact_of
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+BATCH = 20
+"""So many hostile values stand at once. Each row has one or two of them."""
+
+STATES = ("queued", "queued", "queued", "retrying", "retrying", "running", "running", "claimed", "failed", "succeeded")
+TWICE = (Scheduler, SchedulerExecution)
+"""Tables whose columns get twice as many values, because producers and consumers read most of these columns."""
+
+Rows = dict[type[models.Model], list[int]]
+
+
+def stand(now: datetime) -> Rows:
+    """Store rows of all tables, and return their primary keys. The schedules and the executions are due."""
+    past = now - timedelta(minutes=5)
+    scheduler = SchedulerFactory(handler="tests.typed", rare=True, params={"since_days": 1})
+    schedules = [SchedulerFactory(schedule="* * * * *", handler="tests.noop") for _ in range(4)]
+    schedules += [SchedulerFactory(schedule="* * * * *", of_report=True), SchedulerFactory(once=True)]
+    schedules += [SchedulerFactory(schedule="* * * * *", of_reminder=True, reminder=ReminderFactory())]
+    schedules += [SchedulerFactory(schedule="* * * * *", off=True)]
+    for row in schedules:
+        due(row, now - timedelta(seconds=5))
+    executions = [
+        ManualExecutionFactory(
+            scheduler=scheduler, state=state, wake_at=past, attempt=int(state != "queued"), reason="an earlier reason"
+        )
+        for state in STATES
+    ]
+    failed, succeeded = executions[-2:]
+    replay = Replay.objects.create(
+        key=uuid.uuid4(), requested_by="another user", created_at=past, selection="all of ValueError",
+        state=Replay.State.RELEASED, canary=succeeded.pk, canary_attempt=1, total=2, sent=1, next_at=past,
+    )  # fmt: skip
+    made = [
+        *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
+        artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), replay,
+        ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
+        ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),
+    ]  # fmt: skip
+    rows: Rows = {model: [] for model in all_models()}
+    for row in made:
+        rows[type(row)].append(row.pk)
+    return rows
+
+
+def all_columns(pick: random.Random) -> Iterator[tuple[type[models.Model], models.Field]]:
+    """Yield all columns of all tables in random order, again and again."""
+    while True:
+        found = [(model, field) for model in all_models() for field in columns(model)]
+        found += [(model, field) for model in TWICE for field in columns(model)]
+        pick.shuffle(found)
+        yield from found
+
+
+def spoil(pick: random.Random, source: Iterator[tuple[type[models.Model], models.Field]], rows: Rows) -> list[Spoiled]:
+    """Write BATCH hostile values by SQL, and return those that the database has stored."""
+    stored: list[Spoiled] = []
+    with lenient():
+        for _ in range(BATCH):
+            model, field = next(source)
+            spoiled = write(model, field, pick.choice(rows[model]), hostile_value(pick, field))
+            stored += [spoiled] if spoiled is not None else []
+    return stored
+
+
+def check_healthy(schedule: Scheduler, execution: SchedulerExecution, spoiled: Sequence[Spoiled]) -> None:
+    """Check that the healthy schedule was claimed, that its execution ran, and that the healthy execution ran."""
+    execution.refresh_from_db()
+    assert (execution.state, execution.attempt) == ("succeeded", 1)
+    bad = [value.pk for value in spoiled if value.table == SchedulerExecution._meta.db_table]
+    own = SchedulerExecution.objects.filter(scheduler=schedule.pk, trigger="cron", state="succeeded")
+    assert own.exclude(pk__in=bad).count() == 1
+    schedule.refresh_from_db(fields=["next_run_at"])
+    assert schedule.next_run_at is not None
+    assert schedule.next_run_at > clock.now() - timedelta(seconds=10)
+
+
+def check_bad(rows: Rows, spoiled: Sequence[Spoiled], now: datetime) -> None:
+    """Check that no due row is left over without a word, and that each row that was set aside has a reason."""
+    changed = {(value.table, value.pk): value.column for value in spoiled}
+    executions = left_out.executions.without(SchedulerExecution.objects.all())
+    waiting = Q(state__in=["queued", "claimed", "retrying", "running"], wake_at__lte=now, queue="main")
+    assert list(executions.filter(waiting).values_list("pk", flat=True)) == []
+    for pk, *texts in executions.filter(state="failed").values_list("pk", "error_message", "reason", "error_class"):
+        column = changed.get((SchedulerExecution._meta.db_table, pk), "")
+        assert any(texts) or column in {"state", "error_message", "reason", "id"}, pk
+    schedules = left_out.schedules.without(Scheduler.objects.all())
+    assert list(schedules.filter(next_run_at__lte=now).values_list("pk", flat=True)) == []
+    aside = schedules.filter(next_run_at=None, status=True, plan_error="", pk__in=rows[Scheduler])
+    for pk in aside.values_list("pk", flat=True):
+        assert changed.get((Scheduler._meta.db_table, pk)) in {"next_run_at", "status", "plan_error"}, pk
+
+
+def test_hostile_values_stop_no_other_row(caplog: pytest.LogCaptureFixture) -> None:
+    pick, amount = fuzz.generator("values"), fuzz.amount(fuzz.VALUES, 200)
+    source, stored, tried, batches, columns_seen = all_columns(pick), 0, 0, 0, set()
+    while stored < amount:
+        empty()
+        sync_targets()
+        now = clock.now()
+        rows = stand(now)
+        spoiled = spoil(pick, source, rows)
+        schedule = due(SchedulerFactory(schedule="* * * * *", handler="tests.mark"), now - timedelta(seconds=5))
+        execution = ManualExecutionFactory(scheduler=schedule, wake_at=now - timedelta(minutes=4))
+        said = f"seed {fuzz.choose_seed()}, batch {batches}: " + "; ".join(map(str, spoiled))
+        try:
+            turns(now, {execution.execution_key})
+            check_healthy(schedule, execution, spoiled)
+            check_bad(rows, spoiled, now)
+        except Exception as error:
+            raise AssertionError(said) from error
+        left_out.executions.clear()
+        left_out.schedules.clear()
+        caplog.clear()
+        columns_seen |= {(value.table, value.column) for value in spoiled}
+        stored, tried, batches = stored + len(spoiled), tried + BATCH, batches + 1
+    empty()
+    sync_targets()
+    fuzz.report("values", stored=stored, refused=tried - stored, columns=len(columns_seen), batches=batches)
