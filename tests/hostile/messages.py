@@ -199,10 +199,10 @@ def _headers(pick: random.Random, message: Hostile, _world: World) -> None:
         pick.choice(("x-retry-count", "x-death", "x-failed-at", "x-last-error", "x-first-failure-timestamp",
                      "x-deduplication-header", "x-delivery-count", "x-first-death-queue", "é" * 60, "", b"\xff")):
         pick.choice([*NUMBERS64, *[value for value in TEXTS if _can_be_encoded(value)], None, True, [], {}, [death],
-                     [death, 1, "x", None, {}], {"count": 1}, [[[[]]]], b"\xff\x00", "z" * 60_000])
+                     [death, 1, "x", None, {}], {"count": 1}, [[[[]]]], b"\xff\x00", "z" * 30_000])
     }  # fmt: skip
     if pick.random() < 0.1:
-        message.headers |= {f"h{number}": "v" * 900 for number in range(100)}
+        message.headers |= {f"h{number}": "v" * 200 for number in range(100)}
 
 
 def _properties(pick: random.Random, message: Hostile, _world: World) -> None:
