@@ -1,8 +1,9 @@
 """Records the state of a child process before its first run, and restores that state after each run.
 
 A child runs many handlers, one after the other. A change that one handler makes to the process must not affect the
-next handler. `ChildState.restore` undoes many kinds of changes. Then it compares the threads, the resource limits and
-the open descriptors with the recorded state. If they differ, `restore` returns False, and the child is replaced.
+next handler. `ChildState.restore` undoes many kinds of changes. Then it compares the threads, the priority, the
+resource limits and the open descriptors with the recorded state. If they differ, `restore` returns False, and the child
+is replaced.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from typing import Any, TextIO
 
 from django.db import connections, reset_queries
 from django.db.backends.base.base import BaseDatabaseWrapper
+
+from scheduling.consumer.interpreter_state import InterpreterState, priority
 
 Identity = tuple[int, int]
 """Device and inode of an open file."""
@@ -54,7 +57,8 @@ class ChildState:
         self._mask = signal.pthread_sigmask(signal.SIG_BLOCK, ())
         self._decimal = decimal.getcontext().copy()
         self._timeout = socket.getdefaulttimeout()
-        self._recursion = sys.getrecursionlimit()
+        self._interpreter = InterpreterState()
+        self._priority = priority()
         self._limits = [resource.getrlimit(limit) for limit in _LIMITS]
         self._threads = _threads()
         self._descriptors = _descriptors()
@@ -62,8 +66,8 @@ class ChildState:
     def restore(self) -> bool:
         """Restore the process; returns whether the child can be used again.
 
-        The result is False if restoring failed, or if the threads, the resource limits or the open descriptors differ
-        from the snapshot.
+        The result is False if restoring failed, or if the threads, the priority, the resource limits or the open
+        descriptors differ from the snapshot.
         """
         try:
             self._restore_signals()  # first, because an alarm that the handler has set could end the process
@@ -132,10 +136,11 @@ class ChildState:
         decimal.setcontext(self._decimal.copy())
         if socket.getdefaulttimeout() != self._timeout:
             socket.setdefaulttimeout(self._timeout)
-        if sys.getrecursionlimit() != self._recursion:
-            sys.setrecursionlimit(self._recursion)
+        self._interpreter.restore()
 
     def _is_as_born(self) -> bool:
+        if priority() != self._priority:
+            return False
         if _threads() != self._threads or [resource.getrlimit(limit) for limit in _LIMITS] != self._limits:
             return False
         now = _descriptors()

@@ -117,7 +117,14 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
 
 
 def plan_row(row: Scheduler, now: datetime) -> None:
-    """Plan one schedule and write the columns of the plan."""
+    """Plan one schedule and write the columns of the plan.
+
+    Raises:
+        ValueError: the schedule has no times, because plain SQL has removed them.
+        CronError, ZoneError: see `first_run`.
+    """
+    if row.status and not row.schedule and row.date_time is None:
+        raise ValueError("It has neither a cron expression nor a date and time.")
     if row.next_run_at is not None and not _fires_at(row, row.next_run_at):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
         # made before or after this instant.

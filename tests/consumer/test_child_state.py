@@ -34,7 +34,7 @@ def test_the_next_run_finds_the_first_state_of_a_process(commands: Commands) -> 
     assert code == 0, log
     expected = output_of(undisturbed)
     assert expected[:2] == ["OUT to stderr", "INFO logged"]
-    assert len(expected) == 18
+    assert len(expected) == 20
     for name, (habit, after) in pairs.items():
         attempt, following = Attempt.objects.get(execution=habit), Attempt.objects.get(execution=after)
         assert attempt.outcome == ("failed" if name == "failure" else "succeeded"), (name, attempt.error_message)

@@ -102,7 +102,7 @@ def check_healthy(schedule: Scheduler, execution: SchedulerExecution, spoiled: S
     assert (execution.state, execution.attempt) == ("succeeded", 1)
     bad = [value.pk for value in spoiled if value.table == SchedulerExecution._meta.db_table]
     own = SchedulerExecution.objects.filter(scheduler=schedule.pk, trigger="cron", state="succeeded")
-    assert own.exclude(pk__in=bad).count() == 1
+    assert own.exclude(pk__in=bad).count() in {1, 2}  # a minute may begin meanwhile
     schedule.refresh_from_db(fields=["next_run_at"])
     assert schedule.next_run_at is not None
     assert schedule.next_run_at > clock.now() - timedelta(seconds=10)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import decimal
+import gc
 import json
+import locale
 import logging
 import logging.config
 import os
@@ -14,6 +16,7 @@ import sys
 import tempfile
 import threading
 import time
+import warnings
 from collections.abc import Callable
 
 from django.db import connection, transaction
@@ -147,6 +150,13 @@ def _descriptors() -> int:
     return len(os.listdir("/proc/self/fd"))
 
 
+def _interpreter() -> list[object]:
+    hooks = [sys.gettrace(), sys.getprofile(), sys.excepthook, sys.displayhook]
+    filters = [action for action, *_ in warnings.filters]
+    limits = [sys.getswitchinterval(), sys.get_int_max_str_digits(), gc.isenabled(), gc.get_threshold()]
+    return [*map(str, hooks), sys.path, filters, *limits, locale.setlocale(locale.LC_ALL)]
+
+
 @worker("tests.tell", retry=NEVER)
 def tell(params: BaseModel, run: Run) -> None:
     """Prints the state of its process."""
@@ -162,7 +172,7 @@ def tell(params: BaseModel, run: Run) -> None:
         "zone": [time.tzname, timezone.get_current_timezone_name(), translation.get_language()],
         "umask": umask,
         "timers": [signal.alarm(0), signal.getitimer(signal.ITIMER_REAL)],
-        "decimal": decimal.getcontext().prec,
+        "decimal": [decimal.getcontext().prec, len(str(decimal.getcontext().traps))],
         "timeout": socket.getdefaulttimeout(),
         "logging": [logging.getLogger().level, len(logging.getLogger().handlers), logging.root.manager.disable],
         "mask": sorted(signal.pthread_sigmask(signal.SIG_BLOCK, ())),
@@ -170,6 +180,8 @@ def tell(params: BaseModel, run: Run) -> None:
         "limits": [resource.getrlimit(limit) for limit in (resource.RLIMIT_FSIZE, resource.RLIMIT_NOFILE)],
         "threads": threading.active_count(),
         "recursion": sys.getrecursionlimit(),
+        "interpreter": _interpreter(),
+        "priority": [os.nice(0), len(os.sched_getaffinity(0))],
         "stdin": sys.stdin.read(),
     }
     print("to stderr", file=sys.stderr)  # noqa: T201
