@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test test-fast test-database test-django6 test-rabbitmq4 fuzz-pages compose-native clocks lint bench clean
+.PHONY: run test test-fast test-database test-django6 test-rabbitmq4 compose-native clocks fuzz lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -22,7 +22,7 @@ help:
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
 	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
-	@echo "make fuzz-pages  hostile query strings and forms, FUZZ_EXAMPLES of each (5000), on TEST_DATABASE_URL or SQLite"
+	@echo "make fuzz FUZZ=10  hostile messages, rows, handlers and requests: 10 % of the full volumes (FUZZ_SEED=... repeats a run)"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -70,9 +70,12 @@ clocks: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make clocks TEST_DATABASE_URL=mysql://..."; exit 1; }
 	TEST_CLOCK_SECONDS=600 $(BIN)/pytest --create-db tests/contract/test_clocks.py
 
-# FUZZ_SEED and FUZZ_ONLY repeat an example: tests/hostile/tries.py.
-fuzz-pages: $(VENV)/.installed-dev
-	FUZZ_EXAMPLES=$${FUZZ_EXAMPLES:-5000} $(BIN)/pytest -n 2 --create-db --show-capture=no \
+# The percentage of the full volumes: tests/hostile/fuzz.py. TEST_DATABASE_URL and TEST_BROKER_URL name the servers.
+FUZZ ?= 10
+FUZZ_SEED ?=
+fuzz: $(VENV)/.installed-dev
+	TEST_FUZZ_PERCENT=$(FUZZ) $(if $(FUZZ_SEED),TEST_FUZZ_SEED=$(FUZZ_SEED)) $(BIN)/pytest -s --create-db \
+		tests/hostile/test_fuzzed_*.py tests/hostile/test_misbehaviours.py \
 		tests/hostile/test_queries.py tests/hostile/test_forms.py
 
 lint: $(VENV)/.installed-dev
