@@ -17,6 +17,7 @@ import socket
 import sys
 import time
 from _signal import getsignal  # type: ignore[import-not-found]  # signal.getsignal is 15 times as slow: it makes enums
+from collections import Counter
 from contextlib import suppress
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import Any, TextIO
@@ -146,8 +147,12 @@ class ChildState:
         now = _descriptors()
         if now == self._descriptors:
             return True
-        ours = _of_connections()
-        others = {number: found for number, found in now.items() if number not in ours and found not in ours}
+        ours, files = _of_connections()
+        open_files = Counter(found for number, found in now.items() if number not in ours)
+        # A file that is open more often than there are connections belongs to a connection that the handler has kept.
+        if any(open_files[found] > count for found, count in files.items()):
+            return False
+        others = {number: found for number, found in now.items() if number not in ours and found not in files}
         return others == self._descriptors
 
 
@@ -229,9 +234,10 @@ def _restore_connection(connection: BaseDatabaseWrapper) -> None:
         connection.close()
 
 
-def _of_connections() -> set[Any]:
-    """The descriptor numbers of all open database connections; for SQLite, the `Identity` of each database file."""
-    found: set[Any] = set()
+def _of_connections() -> tuple[set[int], Counter[Identity]]:
+    """The descriptor numbers of all open database connections; for SQLite, how often each database file is open."""
+    found: set[int] = set()
+    files: Counter[Identity] = Counter()
     for connection in connections.all(initialized_only=True):
         if connection.connection is None:
             continue
@@ -239,7 +245,7 @@ def _of_connections() -> set[Any]:
             for suffix in ("", "-wal", "-shm", "-journal"):
                 with suppress(OSError):
                     status = os.stat(f"{connection.settings_dict['NAME']}{suffix}")
-                    found.add((status.st_dev, status.st_ino))
+                    files[status.st_dev, status.st_ino] += 1
         elif (fileno := getattr(connection.connection, "fileno", None)) is not None:
             found.add(fileno())
-    return found
+    return found, files

@@ -13,6 +13,7 @@ from typing import Any
 
 _LENGTH = struct.Struct("!I")
 _encode = json.JSONEncoder(separators=(",", ":"), default=str).encode  # json.dumps would make an encoder for each call
+_decode = json.JSONDecoder().decode  # a handler may have patched json.loads
 MAX_FRAME = 32 * 1024 * 1024
 """The largest frame in bytes. The limit keeps a broken child from filling the supervisor's memory."""
 
@@ -50,7 +51,7 @@ class FrameReader:
             body = bytes(self._buffer[_LENGTH.size : _LENGTH.size + length])
             del self._buffer[: _LENGTH.size + length]
             try:
-                message = json.loads(body)
+                message = _decode(body.decode())
             except (ValueError, RecursionError) as error:
                 raise WireError(str(error)) from None
             if not isinstance(message, dict):

@@ -144,6 +144,8 @@ def message_of(row: SchedulerExecution | Any) -> TaskMessage:
     Args:
         row: an execution, or a named tuple with the columns `MESSAGE_COLUMNS`.
     """
+    if type(row.attempt) is not int:  # SQLite stores any type; a comparison with such a number never matches
+        raise ValueError(f"attempt is no whole number: {row.attempt!r:.50}")
     return TaskMessage(
         type=row.type,
         id=row.target_id or 0,

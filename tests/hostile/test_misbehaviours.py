@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
-from tests.apps.sample.misbehaviours import KINDS, PATCHES
+from tests.apps.sample.misbehaviours import KINDS, PATCHES, Kind
 from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.hostile import fuzz
 from tests.support import Commands, wait_for
@@ -47,12 +47,14 @@ class Rounds:
         self.expected = output_of(first)
         assert self.expected[:2] == ["OUT to stderr", "INFO logged"]
 
-    def misbehave(self, handler: str, kind: str) -> tuple[Attempt, int]:
+    def misbehave(self, handler: str, kind: str, time_limit: int) -> tuple[Attempt, int]:
         """Run a misbehaving execution and healthy ones behind it.
 
         Returns the misbehaving attempt, and how many healthy runs followed in the same child.
         """
-        schedule: Scheduler = SchedulerFactory(rare=True, handler=handler, max_retries=0, params={"kind": kind})
+        schedule: Scheduler = SchedulerFactory(
+            rare=True, handler=handler, max_retries=0, params={"kind": kind}, time_limit=time_limit
+        )
         bad = ManualExecutionFactory(scheduler=schedule)
         attempt: Attempt | None = None
         same = 0
@@ -85,11 +87,11 @@ class Rounds:
         return attempt.pid
 
 
-def every_kind(pick: random.Random, amount: int) -> Iterator[tuple[str, str, str]]:
-    """Yield a handler, a kind and its right outcomes, `amount` times. Each kind comes as often as the others."""
-    kinds = [("tests.misbehave", name, kind.outcomes) for name, kind in KINDS.items()]
-    kinds += [("tests.misbehave_fresh", name, kind.outcomes) for name, kind in PATCHES.items()]
-    chosen: list[tuple[str, str, str]] = []
+def every_kind(pick: random.Random, amount: int) -> Iterator[tuple[str, str, Kind]]:
+    """Yield a handler and a kind with its name, `amount` times. Each kind comes as often as the others."""
+    kinds = [("tests.misbehave", name, kind) for name, kind in KINDS.items()]
+    kinds += [("tests.misbehave_fresh", name, kind) for name, kind in PATCHES.items()]
+    chosen: list[tuple[str, str, Kind]] = []
     while len(chosen) < amount:
         chosen += pick.sample(kinds, len(kinds))
     yield from chosen[:amount]
@@ -101,11 +103,11 @@ def test_a_misbehaving_handler_harms_no_other_run(commands: Commands) -> None:
     commands.ready(consumer)
     rounds, seen, same_child, replaced = Rounds(), Counter[str](), 0, 0
     rounds.newborn()
-    for handler, kind, outcomes in every_kind(pick, amount):
-        attempt, same = rounds.misbehave(handler, kind)
-        if attempt.outcome not in outcomes.split():
-            rounds.wrong.append(f"{kind}: {attempt.outcome}, not {outcomes}: {attempt.error_message:.300}")
-        seen[kind] += 1
+    for handler, name, kind in every_kind(pick, amount):
+        attempt, same = rounds.misbehave(handler, name, kind.time_limit)
+        if attempt.outcome not in kind.outcomes.split():
+            rounds.wrong.append(f"{name}: {attempt.outcome}, not {kind.outcomes}: {attempt.error_message:.300}")
+        seen[name] += 1
         same_child, replaced = same_child + (same >= FOLLOWERS), replaced + (not same)
     assert consumer.poll() is None
     assert "A turn failed" not in commands.log(consumer)

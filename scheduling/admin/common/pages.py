@@ -16,6 +16,7 @@ from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import URLPattern, path
 
 from scheduling.admin.common import refused_values
+from scheduling.admin.common.unusable import explained
 from scheduling.admin.ui.links import addresses_on
 from scheduling.admin.ui.media import MEDIA
 from scheduling.admin.ui.text import searched
@@ -59,14 +60,14 @@ class Pages(admin.ModelAdmin):
 
     @property
     def urls(self) -> list[URLPattern]:
-        """Wraps all views in `on_site`.
+        """Wraps all views in `explained` and `on_site`.
 
         The views are wrapped here and not in `get_urls`, because a subclass may add more views in `get_urls`.
         """
         found = super().urls
         for pattern in found:
             if isinstance(pattern, URLPattern):
-                pattern.callback = on_site(self.admin_site.name, pattern.callback)
+                pattern.callback = on_site(self.admin_site.name, explained(self, pattern.callback))
         return found
 
     def get_urls(self) -> list[URLPattern]:

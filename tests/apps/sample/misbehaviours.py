@@ -247,14 +247,13 @@ class Kind(NamedTuple):
 
     Args:
         outcomes: the outcomes of the attempt that are right, separated by blanks.
+        time_limit: the time limit of the run in seconds.
     """
 
     call: Callable[..., Any]
     outcomes: str = "succeeded"
+    time_limit: int = 60
 
-
-LIMIT = 8
-"""The time limit in seconds. It ends the runs whose answer never arrives."""
 
 FAILED, CRASHED = "failed", "crashed"
 
@@ -295,11 +294,10 @@ ENDS: dict[str, Kind] = {
     "the channel closed": Kind(lambda: _channel().close(), CRASHED),
     "garbage to the channel": Kind(lambda: _send(b"\xff" * 100), CRASHED),
     "half a frame to the channel": Kind(lambda: _send(struct.pack("!I", 10) + b"{"), CRASHED),
-    "a frame that never ends": Kind(lambda: _send(struct.pack("!I", 10**6) + b"{"), "timed_out"),
+    "a frame that never ends": Kind(lambda: _send(struct.pack("!I", 10**6) + b"{"), "timed_out", 2),
     "no object to the channel": Kind(lambda: _send(struct.pack("!I", 2) + b"[]"), CRASHED),
     "dup2 over the channel": Kind(_dup_over_the_channel, CRASHED),
     "returns twice": Kind(_fork_twice),
-    "JSON patched": Kind(_patch_json, "succeeded crashed failed"),
     "more memory than allowed": Kind(_no_memory, FAILED),
 }  # fmt: skip
 LEAVES: dict[str, Kind] = {
@@ -341,10 +339,11 @@ LEAVES: dict[str, Kind] = {
 }  # fmt: skip
 
 PATCHES: dict[str, Kind] = {
+    "JSON patched": Kind(_patch_json),
     "open patched": Kind(_patch_builtins),
     "time patched": Kind(_patch_time),
     "logging patched": Kind(_patch_logging),
-    "modules dropped": Kind(_drop_modules),
+    "modules dropped": Kind(_drop_modules, "succeeded failed"),
     "settings changed": Kind(_settings),
 }
 """Patched code and settings stay, as docs/handlers.md says. So these kinds run in a child of their own."""
@@ -377,7 +376,7 @@ def _perform(params: MisbehaviourParams, run: Run) -> Any:
     return (KINDS | PATCHES)[params.kind].call()
 
 
-@worker("tests.misbehave", params=MisbehaviourParams, retry=habits.NEVER, time_limit=LIMIT)
+@worker("tests.misbehave", params=MisbehaviourParams, retry=habits.NEVER)
 def misbehave(params: MisbehaviourParams, run: Run) -> Any:
     """Misbehaves in the named way, in a child that other handlers use, too."""
     return _perform(params, run)

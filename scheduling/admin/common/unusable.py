@@ -1,0 +1,169 @@
+"""Answers a request whose page cannot be shown because plain SQL has written a value that Python cannot use.
+
+SQLite stores any type in any column, PostgreSQL has `infinity` and years before Christ, and MariaDB has the date
+0000-00-00. The page then names the table, the column and the row, so that an operator can mend the value.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Callable, Iterator
+from datetime import datetime
+from functools import wraps
+from itertools import islice
+from typing import Any, NamedTuple
+
+from django.apps import apps
+from django.contrib.admin import ModelAdmin
+from django.core.exceptions import PermissionDenied, SuspiciousOperation
+from django.db import connection, models, transaction
+from django.http import Http404, HttpRequest, HttpResponseBase
+from django.template.response import SimpleTemplateResponse, TemplateResponse
+from django.utils.translation import gettext as _
+
+from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
+from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.text import visible_text
+from scheduling.handlers.targets import target_model
+from scheduling.processes.database import is_away
+
+View = Callable[..., HttpResponseBase]
+
+ROWS_PER_TABLE, ROWS_PER_QUERY, MOST_NAMED = 2_000, 100, 20
+"""Only the newest rows of each table are searched, and only the first values are named."""
+
+CONFLICT = 409
+
+_TYPES: tuple[tuple[type[models.Field], tuple[type, ...]], ...] = (
+    (models.DateTimeField, (datetime,)),
+    (models.BooleanField, (bool,)),
+    (models.IntegerField, (int,)),
+    (models.FloatField, (int, float)),
+    (models.UUIDField, (uuid.UUID,)),
+    (models.FileField, (object,)),
+    (models.CharField, (str,)),
+    (models.TextField, (str,)),
+)
+
+
+class Unusable(NamedTuple):
+    """A stored value that cannot be used. `problem` is the second part of a sentence."""
+
+    table: str
+    column: str
+    key: Any
+    problem: str
+
+    @property
+    def statement(self) -> str:
+        """The SQL statement that mends the value."""
+        quote = connection.ops.quote_name
+        row = visible_text(self.key, 40)
+        return f"UPDATE {quote(self.table)} SET {quote(self.column)} = … WHERE id = {row}"  # noqa: S608 - only shown
+
+
+def explained(admin: ModelAdmin, view: View) -> View:
+    """A view that names the unusable values if `view` or the rendering of its response fails because of them."""
+
+    @wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        try:
+            response = view(request, *args, **kwargs)
+        except Exception as error:
+            return _explanation(admin, request, error)
+        if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
+            render = response.render
+
+            def rendered() -> Any:
+                try:
+                    return render()
+                except Exception as error:
+                    return _explanation(admin, request, error).render()
+
+            response.render = rendered  # type: ignore[method-assign]
+        return response
+
+    return inner
+
+
+def _explanation(admin: ModelAdmin, request: HttpRequest, error: Exception) -> TemplateResponse:
+    """The page that names the unusable values. If there are none, the error is raised again."""
+    user = getattr(request, "user", None)
+    if request.method not in ("GET", "HEAD") or user is None or not user.is_staff or is_away_or_ours(error):
+        raise error
+    found = list(islice(unusable_values(), MOST_NAMED))
+    if not found:
+        raise error
+    context = {
+        **admin.admin_site.each_context(request),
+        "title": _("This page cannot be shown"),
+        "found": found,
+        "subtitle": None,
+    }
+    return TemplateResponse(request, "admin/scheduling/unusable.html", context, status=CONFLICT)
+
+
+def is_away_or_ours(error: Exception) -> bool:
+    """Whether the error has nothing to do with a stored value: Django's own answers, or a database that is away."""
+    return isinstance(error, Http404 | PermissionDenied | SuspiciousOperation) or is_away(error)
+
+
+def unusable_values() -> Iterator[Unusable]:
+    """Find values of our tables that cannot be read, or whose type the column does not have."""
+    own = [*apps.get_app_config("scheduling").get_models(), *(target_model(type_) for type_ in TARGET_KINDS)]
+    for model in dict.fromkeys(model for model in own if model._meta.managed and not model._meta.proxy):
+        keys = list(model._base_manager.order_by("-pk").values_list("pk", flat=True)[:ROWS_PER_TABLE])
+        for start in range(0, len(keys), ROWS_PER_QUERY):
+            yield from _of_rows(model, keys[start : start + ROWS_PER_QUERY])
+
+
+def _of_rows(model: type[models.Model], keys: list[Any]) -> Iterator[Unusable]:
+    names = [field.attname for field in model._meta.concrete_fields]
+    rows, error = _read(model, keys, names)
+    if error is None:
+        for row in rows:
+            yield from _of_row(model, row)
+    elif len(keys) > 1:
+        half = len(keys) // 2
+        yield from _of_rows(model, keys[:half])
+        yield from _of_rows(model, keys[half:])
+    else:
+        for name in names:
+            _rows, refused = _read(model, keys, [name])
+            if refused is not None:
+                yield _named(model, name, keys[0], f"{type(refused).__name__}: {refused}")
+
+
+def _read(model: type[models.Model], keys: list[Any], names: list[str]) -> tuple[list[Any], Exception | None]:
+    try:
+        with transaction.atomic():
+            return list(model._base_manager.filter(pk__in=keys).values_list(*names)), None
+    except Exception as error:
+        if is_away(error):
+            raise
+        return [], error
+
+
+def _of_row(model: type[models.Model], row: tuple[Any, ...]) -> Iterator[Unusable]:
+    fields = model._meta.concrete_fields
+    key = next(value for field, value in zip(fields, row, strict=True) if field.primary_key)
+    for field, value in zip(fields, row, strict=True):
+        if problem := _problem(field, value):
+            yield _named(model, field.attname, key, problem)
+
+
+def _problem(field: models.Field, value: Any) -> str:
+    own = getattr(field, "target_field", field)  # a foreign key has the type of the key that it names
+    if value is None:
+        return "" if field.null or isinstance(own, models.JSONField) else _("holds nothing that can be read")
+    kinds = next((kinds for kind, kinds in _TYPES if isinstance(own, kind)), (object,))
+    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds):
+        return _("holds a value of the wrong type: %s") % type(value).__name__
+    if isinstance(value, datetime) and not FIRST_YEAR <= value.year <= LAST_YEAR:
+        return _("holds an instant outside the years %(first)s to %(last)s") % {"first": FIRST_YEAR, "last": LAST_YEAR}
+    return ""
+
+
+def _named(model: type[models.Model], name: str, key: Any, problem: str) -> Unusable:
+    column = next(field.column for field in model._meta.concrete_fields if field.attname == name)
+    return Unusable(model._meta.db_table, str(column), key, visible_text(problem, 300))
