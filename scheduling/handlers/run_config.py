@@ -11,7 +11,7 @@ import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeGuard
 
 from scheduling.conf import get_conf
 from scheduling.core.messages import TaskMessage
@@ -63,7 +63,8 @@ class RunConfigs:
         scheduler = self._rows[SCHEDULER][message.scheduler_id][1] if message.scheduler_id else None
         name = target.handler_name if target is not None else ""
         handler = handler_named(message.type, name)
-        limits = [row.time_limit for row in (scheduler, handler) if row is not None and _is_limit(row.time_limit)]
+        given = [row.time_limit for row in (scheduler, handler) if row is not None]
+        limits = [seconds for seconds in given if _is_limit(seconds)]
         return RunConfig(
             handler=name,
             target_params=dict(target.params) if target is not None and isinstance(target.params, dict) else {},
@@ -106,7 +107,7 @@ class RunConfigs:
             rows.update({pk: (now, found.get(pk)) for pk in missing})
 
 
-def _is_limit(seconds: Any) -> bool:
+def _is_limit(seconds: int | None) -> TypeGuard[int]:
     """Whether a time limit can be used. Plain SQL can write any value, and SQLite stores any type."""
     return type(seconds) is int and seconds >= 0
 

@@ -207,6 +207,8 @@ def _task(parked: Parked) -> TaskMessage | None:
 Identity = tuple[int | None, str, str, int]
 """The id and the key of an execution, and the type and the id of its target."""
 
+_COMPARED = ("execution_key", "type", "target_id", "state", "attempt")
+
 
 def _identity(task: TaskMessage) -> Identity:
     return task.execution_id, task.execution_key, task.type, task.id
@@ -216,11 +218,9 @@ def _rows(ids: set[int]) -> dict[Identity, tuple[str, int]]:
     """Map executions to their state and their attempt."""
     found: dict[Identity, tuple[str, int]] = {}
     for chunk in in_chunks(sorted(ids)):
-        rows = SchedulerExecution.objects.filter(pk__in=chunk)
-        for pk, key, type_, target, *rest in rows.values_list(
-            "pk", "execution_key", "type", "target_id", "state", "attempt"
-        ):
-            found[pk, key, type_, target or 0] = (rest[0], rest[1])
+        rows = SchedulerExecution.objects.filter(pk__in=chunk).only(*_COMPARED)
+        for row in rows:
+            found[row.pk, row.execution_key, row.type, row.target_id or 0] = row.state, row.attempt
     return found
 
 
