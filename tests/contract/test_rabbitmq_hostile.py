@@ -9,6 +9,7 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.core.lifecycle import State
+from scheduling.core.messages import encode
 from scheduling.execution.run_now import run_now
 from scheduling.inbox.sync import sync
 from scheduling.models import SchedulerExecution, Worker
@@ -16,6 +17,7 @@ from tests.contract.conftest import Rabbit
 from tests.contract.desk import Desk
 from tests.contract.server import Server
 from tests.factories import SchedulerFactory
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -99,3 +101,43 @@ def test_params_come_from_the_row(rabbit: Rabbit, server: Server) -> None:
     assert Desk(broker).start().message.params == {"since": 1}
     execution.refresh_from_db()
     assert execution.state == State.RUNNING.value
+
+
+@pytest.mark.parametrize("message_id", [b"\xff" * 200, b"a\xff", "a\x00b", "a" * 255])
+@pytest.mark.parametrize("queue", ["main", "failed"])
+def test_any_message_id_is_recorded(queue: str, message_id: Any, rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    desk = Desk(broker)
+    name = server.topology.failed if queue == "failed" else server.name("main")
+    server.publish(b"{", name, message_id=message_id, headers={b"\xff": "a name that is no text"})
+    assert desk.starts_nothing()
+    server.wait_count(server.topology.failed, 1)
+    assert sync(broker, clock.now()).rows == 1
+    assert sync(broker, clock.now()).rows == 0
+    assert SchedulerExecution.objects.get().state == State.FAILED.value
+
+
+def test_a_message_with_the_key_of_a_row_and_another_target_stays_in_the_inbox(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    execution = run_now(SchedulerFactory(rare=True), broker)
+    ((_properties, own),) = server.pull(server.name("main"))
+    other = Worker.objects.get(name="tests.typed")
+    server.publish(json.dumps(json.loads(own) | {"id": other.pk}).encode(), server.name("main"), message_id="theirs")
+    server.publish(own, server.name("main"))
+    assert Desk(broker).run() is not None
+    server.wait_count(server.topology.failed, 1)
+    sync(broker, clock.now())
+    server.wait_count(server.topology.failed, 1)
+    assert SchedulerExecution.objects.exclude(pk=execution.pk).get().execution_key == "message-theirs"
+
+
+def test_a_message_that_differs_from_a_running_execution_is_no_copy(rabbit: Rabbit, server: Server) -> None:
+    broker = rabbit()
+    desk = Desk(broker, slots=2)
+    run_now(SchedulerFactory(rare=True), broker)
+    delivery = desk.start()
+    body = json.loads(encode(delivery.message)) | {"execution_key": "cron-2020-1-1-0-0"}
+    server.publish(json.dumps(body).encode(), server.name("main"), message_id="theirs")
+    wait_for(lambda: desk.look() or server.count(server.topology.failed), "the message is parked")
+    server.wait_count(server.topology.failed, 1)
+    desk.end(delivery)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -16,7 +17,7 @@ from scheduling.consumer.row_writer import RowWriter
 from scheduling.core.lifecycle import State
 from scheduling.execution.claim import claim_due, next_due
 from scheduling.handlers.run_config import RunConfigs
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Replay, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings import bad_rows
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
@@ -40,6 +41,8 @@ SCHEDULER_VALUES = [
     ("status", "-1"),
     ("timezone", "Nowhere/Atlantis"),
     ("schedule", "61 * * * *"),
+    ("retry_delay_ms", "-"),
+    ("time_limit", "soon"),
 ]
 
 EXECUTION_VALUES = [
@@ -54,6 +57,7 @@ EXECUTION_VALUES = [
     ("scheduled_at", "2020-13-45 00:00:00"),
     ("scheduled_at", "infinity"),
     ("attempt", "many"),
+    ("attempt", "0.5"),
     ("target_id", "x"),
     ("retry_base", "99"),
     ("execution_key", ""),
@@ -148,3 +152,22 @@ def test_an_execution_that_is_set_aside_names_the_column(column: str, value: str
     assert reason.startswith(f"Column {column}: ")
     (finding,) = bad_rows.examine(now)
     assert [named.pk for named in finding.rows] == [row.pk]
+
+
+def test_a_replay_that_cannot_be_read_is_stopped() -> None:
+    now = clock.now()
+    rows = [
+        Replay.objects.create(
+            key=uuid.uuid4(), requested_by="another user", created_at=now, selection="all", state=state, total=1,
+            next_at=now, finished_at=now,
+        )
+        for state in ("released", "waiting", "collecting")
+    ]  # fmt: skip
+    values = {"sqlite": "2026-02-30 00:00:00", "postgresql": "infinity"}
+    if connection.vendor not in values:
+        pytest.skip("this database returns NULL for an instant that it cannot read")
+    for row in rows:
+        write_by_sql(row, "finished_at", values[connection.vendor])
+    sweep(DatabaseBroker(), now)
+    stopped = Replay.objects.filter(state="stopped", reason__startswith="It cannot be read")
+    assert stopped.count() == len(rows)

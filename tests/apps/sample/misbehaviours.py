@@ -9,11 +9,9 @@ import asyncio
 import atexit
 import builtins
 import ctypes
-import decimal
 import faulthandler
 import gc
 import json
-import locale
 import logging
 import os
 import random
@@ -224,10 +222,6 @@ def _no_memory() -> None:
     bytearray(10**9)
 
 
-def _tracer(*_arguments: object) -> None:
-    return None
-
-
 def _in_exit() -> None:
     atexit.register(lambda: os.kill(os.getpid(), signal.SIGKILL))
 
@@ -322,18 +316,7 @@ LEAVES: dict[str, Kind] = {
     "a deep result": Kind(lambda: json.loads("[" * 900 + "]" * 900)),
     "NaN": Kind(lambda: [float("nan"), float("inf")]),
     "half characters": Kind(lambda: {"\ud800": "\udfff"}),
-    "settrace": Kind(lambda: sys.settrace(_tracer)),
-    "setprofile": Kind(lambda: sys.setprofile(_tracer)),
-    "sys.path": Kind(sys.path.clear),
-    "hooks": Kind(lambda: (setattr(sys, "excepthook", None), setattr(sys, "displayhook", None))),
-    "garbage collection": Kind(lambda: (gc.disable(), gc.set_threshold(1))),
-    "warnings are errors": Kind(lambda: warnings.simplefilter("error")),
-    "the locale": Kind(lambda: locale.setlocale(locale.LC_ALL, "C")),
-    "the switch interval": Kind(lambda: sys.setswitchinterval(10)),
-    "the digit limit": Kind(lambda: sys.set_int_max_str_digits(0)),
     "the random seed": Kind(lambda: random.seed(1)),
-    "decimal traps": Kind(lambda: decimal.getcontext().clear_traps()),
-    "nice": Kind(lambda: os.nice(5)),
     "faulthandler": Kind(lambda: faulthandler.dump_traceback_later(1, exit=True)),
     "an event loop": Kind(lambda: asyncio.set_event_loop(asyncio.new_event_loop())),
 }  # fmt: skip
