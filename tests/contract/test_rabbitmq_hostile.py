@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 from django.utils import timezone as clock
 
+from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import encode
 from scheduling.execution.run_now import run_now
 from scheduling.inbox.sync import sync
 from scheduling.models import SchedulerExecution, Worker
-from tests.contract.conftest import Rabbit
+from tests.contract.conftest import RUNGS, Rabbit
 from tests.contract.desk import Desk
 from tests.contract.server import Server
 from tests.factories import SchedulerFactory
@@ -141,3 +142,20 @@ def test_a_message_that_differs_from_a_running_execution_is_no_copy(rabbit: Rabb
     wait_for(lambda: desk.look() or server.count(server.topology.failed), "the message is parked")
     server.wait_count(server.topology.failed, 1)
     desk.end(delivery)
+
+
+class Unconfirmed(RabbitBroker):
+    """A transport whose messages RabbitMQ never confirms, for example because of a memory alarm."""
+
+    def _sent(self, message: Any) -> bool:
+        return False
+
+
+def test_a_foreign_message_that_cannot_be_parked_comes_back(rabbit: Rabbit, server: Server) -> None:
+    rabbit()
+    broker = Unconfirmed(server.url(), ladder=RUNGS)
+    desk = Desk(broker)
+    server.publish(body(execution_id=2**62, execution_key="cron-1", attempt=1), server.name("main"))
+    wait_for(lambda: desk.look(), "the message arrives")
+    server.wait_count(f"{server.name('main')}_retry", 1)
+    broker.close()

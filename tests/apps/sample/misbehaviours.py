@@ -159,7 +159,7 @@ def _patch_builtins() -> None:
 
 
 def _patch_json() -> None:
-    json.loads = json.dumps = None  # type: ignore[assignment]
+    json.loads = None  # type: ignore[assignment]
 
 
 def _patch_time() -> None:
@@ -295,6 +295,7 @@ ENDS: dict[str, Kind] = {
     "more memory than allowed": Kind(_no_memory, FAILED),
 }  # fmt: skip
 LEAVES: dict[str, Kind] = {
+    "json.loads patched": Kind(_patch_json),
     "threads": Kind(_leave_threads),
     "processes in their own sessions": Kind(_leave_processes),
     "an orphan": Kind(_orphan),
@@ -322,7 +323,6 @@ LEAVES: dict[str, Kind] = {
 }  # fmt: skip
 
 PATCHES: dict[str, Kind] = {
-    "JSON patched": Kind(_patch_json),
     "open patched": Kind(_patch_builtins),
     "time patched": Kind(_patch_time),
     "logging patched": Kind(_patch_logging),
