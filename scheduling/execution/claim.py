@@ -96,12 +96,16 @@ def next_due() -> datetime | None:
     """
     rows = _schedules().filter(next_run_at__gte=FIRST_INSTANT).order_by("next_run_at")
     try:
-        return rows.values_list("next_run_at", flat=True).first()
+        found = list(rows.values_list("next_run_at", flat=True)[:1])
     except Exception as error:
         if is_away(error):
             raise
-        # Python cannot read the value of a row. A claim must run now, because the claim sets this row aside.
+        found = [None]
+    if found == [None]:
+        # Python cannot read the value of a row. (Of some texts in SQLite, Django makes None.) A claim must run now,
+        # because the claim sets this row aside.
         return FIRST_INSTANT
+    return found[0] if found else None
 
 
 def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH) -> Dispatched:
