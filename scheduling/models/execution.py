@@ -144,7 +144,9 @@ def message_of(row: SchedulerExecution | Any) -> TaskMessage:
     Args:
         row: an execution, or a named tuple with the columns `MESSAGE_COLUMNS`.
     """
-    if type(row.attempt) is not int:  # SQLite stores any type; a comparison with such a number never matches
+    # Plain SQL can write any number, and SQLite stores any type. No comparison with such a number matches, and no
+    # result of such an attempt can be stored.
+    if type(row.attempt) is not int or row.attempt < 0:
         raise ValueError(f"attempt is no whole number: {row.attempt!r:.50}")
     return TaskMessage(
         type=row.type,

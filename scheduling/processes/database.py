@@ -35,7 +35,9 @@ def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
                 return Verdict.ITEM  # psycopg refused the value before the server saw it
             return postgresql_verdict(_sqlstate(cause))
         case "mysql":
-            code = cause.args[0] if cause is not None and cause.args else None
+            # Django raises some errors anew, without the driver's error as their cause: CHECK constraints and NULL.
+            args = error.args if cause is None else cause.args
+            code = args[0] if args else None
             if isinstance(code, str) and type(cause).__name__ in {"DataError", "ProgrammingError"}:
                 return Verdict.ITEM  # mysqlclient refused the values before the server saw them
             return mysql_verdict(code if isinstance(code, int) else None)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 from django.utils import timezone as clock
 
 from scheduling.broker.database import DatabaseBroker
@@ -19,6 +19,7 @@ from scheduling.execution.claim import claim_due, next_due
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Replay, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings import bad_rows
+from scheduling.processes.database import is_away
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
 
@@ -59,6 +60,7 @@ EXECUTION_VALUES = [
     ("scheduled_at", "infinity"),
     ("attempt", "many"),
     ("attempt", "0.5"),
+    ("attempt", "-1"),
     ("target_id", "x"),
     ("retry_base", "99"),
     ("execution_key", ""),
@@ -125,6 +127,8 @@ def test_an_invalid_execution_does_not_stop_others(column: str, value: str, stat
     # The row failed with a reason, or it started, or it still waits because its time cannot be read.
     assert state_now in {"failed", "running", "retrying", "queued"}
     assert reason or state_now != "failed"
+    if column == "attempt" and connection.vendor == "sqlite":  # the other databases round and clip the value
+        assert state_now == "failed"
 
 
 @pytest.mark.parametrize(("column", "value"), [("params", "null"), ("next_run_at", "2020-13-45 00:00:00")])
@@ -174,3 +178,10 @@ def test_a_replay_that_cannot_be_read_is_stopped() -> None:
     sweep(DatabaseBroker(), now)
     stopped = Replay.objects.filter(state="stopped", reason__startswith="It cannot be read")
     assert stopped.count() == len(rows)
+
+
+@pytest.mark.skipif(connection.vendor != "mysql", reason="only here Django raises this error without the driver's")
+def test_a_refused_check_is_no_absent_database() -> None:
+    with pytest.raises(IntegrityError) as caught:
+        SchedulerFactory(worker=None)
+    assert not is_away(caught.value)
