@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone as clock
 
@@ -130,7 +130,10 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         # made before or after this instant.
         row.next_run_at = None
     row.plan(now)
-    Scheduler.objects.filter(pk=row.pk).update(**{name: getattr(row, name) for name in PLANNED})
+    # SQLite compares the text of instants, and plain SQL may have written another form of it (`T` instead of a space).
+    # So `date_time` is written, too; otherwise it would differ from its copy for ever.
+    names = (*PLANNED, "date_time") if connection.vendor == "sqlite" else PLANNED
+    Scheduler.objects.filter(pk=row.pk).update(**{name: getattr(row, name) for name in names})
 
 
 def _fires_at(row: Scheduler, instant: datetime) -> bool:

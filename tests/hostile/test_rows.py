@@ -16,12 +16,14 @@ from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.core.lifecycle import State
 from scheduling.execution.claim import claim_due, next_due
+from scheduling.handlers.retry_policy import inherited_policy, retry_policy
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Replay, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings import bad_rows
 from scheduling.processes.database import is_away
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
+from tests.hostile.values import lenient, write
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -185,3 +187,31 @@ def test_a_refused_check_is_no_absent_database() -> None:
     with pytest.raises(IntegrityError) as caught:
         SchedulerFactory(worker=None)
     assert not is_away(caught.value)
+
+
+@pytest.mark.parametrize("text", ["2026-03-10T12:00:00", "2026-03-10 12:00", "2026-03-10 12:00:00"])
+def test_a_date_that_plain_sql_wrote_in_another_form_is_claimed_once(text: str) -> None:
+    row = SchedulerFactory(once=True)
+    write_by_sql(row, "date_time", text)
+    for _turn in range(2):
+        sweep(DatabaseBroker(), clock.now())
+        claim_due(clock.now(), embedded=True)
+    assert SchedulerExecution.objects.filter(scheduler=row).count() == 1
+    row.refresh_from_db()
+    assert (row.next_run_at, row.status) == (None, False)
+
+
+def test_a_schedule_without_times_has_a_reason() -> None:
+    row = SchedulerFactory()
+    with lenient():
+        assert write(Scheduler, Scheduler._meta.get_field("schedule"), row.pk, "")
+        sweep(DatabaseBroker(), clock.now())
+    row.refresh_from_db()
+    assert row.next_run_at is None
+    assert "neither a cron expression nor a date" in row.plan_error
+
+
+@pytest.mark.parametrize("value", ["-", b"\xff", 2.5, float("nan"), True])
+def test_retry_values_of_another_type_are_ignored(value: Any) -> None:
+    schedule = Scheduler(retry_delay_ms=value, max_retries=value)
+    assert retry_policy(None, schedule) == inherited_policy(None)

@@ -67,7 +67,7 @@ def columns(model: type[models.Model], keys: bool = True) -> list[models.Field]:
 def hostile_value(pick: random.Random, field: models.Field) -> Any:
     """Return a value: of the column's own kind but wrong or at a limit, or of any other kind."""
     if field.primary_key:  # with the largest number as a key, SQLite and MariaDB could insert no further row
-        return pick.choice((0, -1, 2**31, 2**40, "x", None, 0.5, b"", "1e3", 10**30))
+        return pick.choice((0, -1, 2**31 - 9, 2**31, "x", None, 0.5, b"", "1e3"))
     if pick.random() < 0.25:
         return pick.choice([None, _any(pick), _any(pick), b"\xff\xfe\x00", b""])
     words = WORDS.get("params" if isinstance(field, models.JSONField) else field.column.removeprefix("planned_"), ())
