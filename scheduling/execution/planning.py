@@ -18,6 +18,7 @@ from django.utils import timezone as clock
 from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, last_between, next_after, parse
 from scheduling.core.lifecycle import Trigger
+from scheduling.core.messages import FIRST_YEAR
 from scheduling.core.occurrences import plan_cron
 from scheduling.core.text import clean
 from scheduling.execution.insert import execution_of, insert, skipped
@@ -125,7 +126,7 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     """
     if row.status and not row.schedule and row.date_time is None:
         raise ValueError("It has neither a cron expression nor a date and time.")
-    if row.next_run_at is not None and not _fires_at(row, row.next_run_at):
+    if row.next_run_at is not None and (row.next_run_at.year < FIRST_YEAR or not _fires_at(row, row.next_run_at)):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
         # made before or after this instant.
         row.next_run_at = None

@@ -215,3 +215,14 @@ def test_a_schedule_without_times_has_a_reason() -> None:
 def test_retry_values_of_another_type_are_ignored(value: Any) -> None:
     schedule = Scheduler(retry_delay_ms=value, max_retries=value)
     assert retry_policy(None, schedule) == inherited_policy(None)
+
+
+def test_a_stale_plan_before_the_first_year_is_planned_anew() -> None:
+    row = SchedulerFactory(schedule="* * * * *")
+    write_by_sql(row, "next_run_at", "1969-12-31 00:01:00")
+    write_by_sql(row, "planned_schedule", "0 0 1 1 *")
+    now = clock.now()
+    sweep(DatabaseBroker(), now)
+    earliest = next_due()
+    assert earliest is not None
+    assert earliest > now
