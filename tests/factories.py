@@ -20,6 +20,7 @@ from scheduling.models import (
     FailedExecution,
     Output,
     Process,
+    RefusedRow,
     Reminder,
     Scheduler,
     SchedulerExecution,
@@ -289,6 +290,19 @@ class OutputFactory(DjangoModelFactory):
     sequence = factory.Sequence(lambda n: n)
     text = "2026-03-10T12:00:00.000Z INFO it works\n"
     created_at = factory.LazyFunction(clock.now)
+
+
+class RefusedRowFactory(DjangoModelFactory):
+    """An execution that the database refuses to change."""
+
+    class Meta:
+        model = RefusedRow
+
+    kind = RefusedRow.Kind.EXECUTION
+    row_id = factory.Sequence(lambda n: n + 10**6)
+    error = "OperationalError: refused by a trigger"
+    since = _ago(600)
+    tried_at = _ago(20)
 
 
 class ProcessFactory(DjangoModelFactory):

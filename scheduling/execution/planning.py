@@ -26,8 +26,8 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler
 from scheduling.models.plan import PLAN, PLANNED
 from scheduling.processes import left_out
-from scheduling.processes.bad_column import at_column
 from scheduling.processes.database import is_away
+from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
 

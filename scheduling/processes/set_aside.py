@@ -16,8 +16,8 @@ from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.processes import left_out
-from scheduling.processes.bad_column import at_column
 from scheduling.processes.database import is_away
+from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
 

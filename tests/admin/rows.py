@@ -15,6 +15,7 @@ from tests.factories import (
     GroupFactory,
     OutputFactory,
     ProcessFactory,
+    RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
     SchedulerExecutionFactory,
@@ -39,6 +40,7 @@ def one_of_each() -> Rows:
     OutputFactory(execution=executions[0], text="2026-03-10T12:00:00.000Z WARN it takes long\n")
     ProcessFactory(producer=True)
     ProcessFactory(silent=True)
+    RefusedRowFactory()
     replay = Replay.objects.create(
         key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all of ValueError",
         state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,

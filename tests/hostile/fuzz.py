@@ -1,6 +1,7 @@
 """The volume and the seed of the fuzz tests. Both come from the environment.
 
-TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 1, and `make fuzz` uses 10.
+TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 1, `make test-fast`
+uses 0.1, and `make fuzz` uses 10.
 TEST_FUZZ_SEED is the seed. Without it, each session of pytest chooses a new seed. The header of pytest names the seed.
 """
 
@@ -19,6 +20,11 @@ STANDING = 2_000
 MISBEHAVIOURS = 500
 """Runs of handlers that misbehave."""
 
+QUERIES = 20_000
+"""Requests with hostile query strings."""
+FORMS = 5_000
+"""Forms that are sent with hostile values."""
+
 
 def choose_seed() -> str:
     """Return the seed of this session, and keep it in the environment for the processes of pytest-xdist."""
@@ -27,7 +33,7 @@ def choose_seed() -> str:
 
 def percent() -> float:
     """Return the percentage of the full volumes."""
-    return float(os.environ.get("TEST_FUZZ_PERCENT", "1"))
+    return float(os.environ.get("TEST_FUZZ_PERCENT", "0.1" if os.environ.get("TEST_FAST") else "1"))
 
 
 def amount(full: int, least: int) -> int:

@@ -22,14 +22,13 @@ from tests.admin.addresses import OWN, Address
 from tests.admin.rows import Rows
 from tests.admin.walk import Post, undone
 from tests.admin.world import changed, world
+from tests.hostile import fuzz
 from tests.hostile.form_data import mutated, pairs_of
 from tests.hostile.posts import valid_posts
 from tests.hostile.requests import ANSWERS, Answer, ask, asked_names, body_of, described
 from tests.hostile.tries import Faults, tries
 
 pytestmark = pytest.mark.slow
-
-EXAMPLES = 150
 
 SAYS = re.compile(r'class="(errornote|errorlist|error|warning)\b')
 """What a page shows about a refused form."""
@@ -104,7 +103,7 @@ def test_no_post_is_a_server_error_or_leaves_rows_that_cannot_be_read(
     edits = [entry for entry in posts if re.search(r"_(add|change|edit|edit_rerun|params)$", entry[0].key)]
     assert {label for label in OWN if any(f"/{label}/" in post.path for post, _changes, _names in edits)} == set(OWN)
     faults, before = Faults(), world()
-    for number, random in tries("forms", EXAMPLES):
+    for number, random in tries("forms", fuzz.amount(fuzz.FORMS, 20)):
         # The even examples go through all POSTs, and the odd examples through the forms with many fields.
         chosen = edits if number % 2 else posts
         post, changing, names = chosen[number // 2 % len(chosen)]

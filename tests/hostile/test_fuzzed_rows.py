@@ -21,6 +21,7 @@ from tests.factories import (
     ManualExecutionFactory,
     OutputFactory,
     ProcessFactory,
+    RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
     SchedulerFactory,
@@ -66,7 +67,7 @@ def stand(now: datetime) -> Rows:
     )  # fmt: skip
     made = [
         *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
-        artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), replay,
+        artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), RefusedRowFactory(), replay,
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
         ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),
     ]  # fmt: skip

@@ -8,13 +8,12 @@ from django.test import Client
 from tests.admin.addresses import Address
 from tests.admin.walk import undone
 from tests.admin.world import changed, world
+from tests.hostile import fuzz
 from tests.hostile.query_strings import names_of, path_of, query
 from tests.hostile.requests import ANSWERS, ask, asked_names, described, query_of
 from tests.hostile.tries import Faults, tries
 
 pytestmark = pytest.mark.slow
-
-EXAMPLES = 350
 
 READERS = ("changelist", "autocomplete", "follow", "preview", "scheduler_add")
 """The last parts of the names of addresses that read many parameters."""
@@ -35,7 +34,7 @@ def test_no_query_string_is_a_server_error_or_changes_a_row(
 ) -> None:
     names, faults, before = parameters(clients[0], addresses), Faults(), world()
     readers = [place for place, address in enumerate(addresses) if address.name.endswith(READERS)]
-    for number, random in tries("queries", EXAMPLES):
+    for number, random in tries("queries", fuzz.amount(fuzz.QUERIES, 40)):
         # The even examples go through all addresses, and the odd examples through the readers.
         places = readers if number % 2 else range(len(addresses))
         place = places[number // 2 % len(places)]

@@ -1,14 +1,11 @@
 """Answers a request whose page cannot be shown because plain SQL has written a value that Python cannot use.
 
-SQLite stores any type in any column, PostgreSQL has `infinity` and years before Christ, and MariaDB has the date
-0000-00-00. The page then names the table, the column and the row, so that an operator can mend the value.
+The page then names the table, the column and the row, so that an operator can mend the value.
 """
 
 from __future__ import annotations
 
-import uuid
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from functools import wraps
 from itertools import islice
 from typing import Any, NamedTuple
@@ -16,16 +13,16 @@ from typing import Any, NamedTuple
 from django.apps import apps
 from django.contrib.admin import ModelAdmin
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
-from django.db import connection, models, transaction
+from django.db import connection, models
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.utils.translation import gettext as _
 
-from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import target_model
 from scheduling.processes.database import is_away
+from scheduling.processes.unusable_values import problem, read, unusable_columns
 
 View = Callable[..., HttpResponseBase]
 
@@ -33,17 +30,6 @@ ROWS_PER_TABLE, ROWS_PER_QUERY, MOST_NAMED = 2_000, 100, 20
 """Only the newest rows of each table are searched, and only the first values are named."""
 
 CONFLICT = 409
-
-_TYPES: tuple[tuple[type[models.Field], tuple[type, ...]], ...] = (
-    (models.DateTimeField, (datetime,)),
-    (models.BooleanField, (bool,)),
-    (models.IntegerField, (int,)),
-    (models.FloatField, (int, float)),
-    (models.UUIDField, (uuid.UUID,)),
-    (models.FileField, (object,)),
-    (models.CharField, (str,)),
-    (models.TextField, (str,)),
-)
 
 
 class Unusable(NamedTuple):
@@ -118,8 +104,7 @@ def unusable_values() -> Iterator[Unusable]:
 
 
 def _of_rows(model: type[models.Model], keys: list[Any]) -> Iterator[Unusable]:
-    names = [field.attname for field in model._meta.concrete_fields]
-    rows, error = _read(model, keys, names)
+    rows, error = read(model, keys, [field.attname for field in model._meta.concrete_fields])
     if error is None:
         for row in rows:
             yield from _of_row(model, row)
@@ -128,42 +113,17 @@ def _of_rows(model: type[models.Model], keys: list[Any]) -> Iterator[Unusable]:
         yield from _of_rows(model, keys[:half])
         yield from _of_rows(model, keys[half:])
     else:
-        for name in names:
-            _rows, refused = _read(model, keys, [name])
-            if refused is not None:
-                yield _named(model, name, keys[0], f"{type(refused).__name__}: {refused}")
-
-
-def _read(model: type[models.Model], keys: list[Any], names: list[str]) -> tuple[list[Any], Exception | None]:
-    try:
-        with transaction.atomic():
-            return list(model._base_manager.filter(pk__in=keys).values_list(*names)), None
-    except Exception as error:
-        if is_away(error):
-            raise
-        return [], error
+        for column, said in unusable_columns(model, keys[0]):
+            yield _named(model, column, keys[0], said)
 
 
 def _of_row(model: type[models.Model], row: tuple[Any, ...]) -> Iterator[Unusable]:
     fields = model._meta.concrete_fields
     key = next(value for field, value in zip(fields, row, strict=True) if field.primary_key)
     for field, value in zip(fields, row, strict=True):
-        if problem := _problem(field, value):
-            yield _named(model, field.attname, key, problem)
+        if said := problem(field, value):
+            yield _named(model, str(field.column), key, said)
 
 
-def _problem(field: models.Field, value: Any) -> str:
-    own = getattr(field, "target_field", field)  # a foreign key has the type of the key that it names
-    if value is None:
-        return "" if field.null or isinstance(own, models.JSONField) else _("holds nothing that can be read")
-    kinds = next((kinds for kind, kinds in _TYPES if isinstance(own, kind)), (object,))
-    if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds and object not in kinds):
-        return _("holds a value of the wrong type: %s") % type(value).__name__
-    if isinstance(value, datetime) and not FIRST_YEAR <= value.year <= LAST_YEAR:
-        return _("holds an instant outside the years %(first)s to %(last)s") % {"first": FIRST_YEAR, "last": LAST_YEAR}
-    return ""
-
-
-def _named(model: type[models.Model], name: str, key: Any, problem: str) -> Unusable:
-    column = next(field.column for field in model._meta.concrete_fields if field.attname == name)
-    return Unusable(model._meta.db_table, str(column), key, visible_text(problem, 300))
+def _named(model: type[models.Model], column: str, key: Any, said: str) -> Unusable:
+    return Unusable(model._meta.db_table, column, key, visible_text(said, 300))
