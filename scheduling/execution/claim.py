@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
@@ -19,10 +19,9 @@ from scheduling.conf import get_conf
 from scheduling.core import skip_reasons
 from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.lifecycle import State, Trigger
-from scheduling.core.messages import FIRST_YEAR
 from scheduling.core.occurrences import Due, Plan, cron_key, date_key, plan_cron, plan_date
 from scheduling.execution.insert import Names, execution_of, insert, skipped
-from scheduling.execution.planning import plan_anew, set_aside
+from scheduling.execution.planning import FIRST_INSTANT, plan_anew, set_aside
 from scheduling.execution.publish import context_of, initial_columns
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
@@ -35,9 +34,6 @@ from scheduling.processes.database import is_away
 log = get_logger(__name__)
 
 SCHEDULES_PER_BATCH = 1000
-
-FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
-"""This project never writes a `next_run_at` that is earlier than this instant."""
 
 _COLUMNS = (
     "id", "schedule", "date_time", "timezone", "status", "stay_alive", "params", "next_run_at", "plan_state",

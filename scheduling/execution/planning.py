@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -30,6 +30,9 @@ from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
+
+FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
+"""This project never writes a `next_run_at` that is earlier than this instant."""
 
 NO_LIMIT = timedelta.max
 """The catch-up window that this module uses. The producer decides later whether the latest occurrence is too old to
@@ -126,7 +129,7 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     """
     if row.status and not row.schedule and row.date_time is None:
         raise ValueError("It has neither a cron expression nor a date and time.")
-    if row.next_run_at is not None and (row.next_run_at.year < FIRST_YEAR or not _fires_at(row, row.next_run_at)):
+    if row.next_run_at is not None and (row.next_run_at < FIRST_INSTANT or not _fires_at(row, row.next_run_at)):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
         # made before or after this instant.
         row.next_run_at = None
