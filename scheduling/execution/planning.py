@@ -124,7 +124,7 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     """Plan one schedule and write the columns of the plan.
 
     Raises:
-        ValueError: the schedule has no times, because plain SQL has removed them.
+        ValueError: plain SQL has removed the times of the schedule, or has set its date before FIRST_YEAR.
         CronError, ZoneError: see `first_run`.
     """
     if row.status and not row.schedule and row.date_time is None:
@@ -134,6 +134,8 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         # made before or after this instant.
         row.next_run_at = None
     row.plan(now)
+    if row.next_run_at is not None and row.next_run_at < FIRST_INSTANT:
+        raise ValueError(f"Its date and time lie before {FIRST_YEAR}.")
     # SQLite compares the text of instants, and plain SQL may have written another form of it (`T` instead of a space).
     # So `date_time` is written, too; otherwise it would differ from its copy for ever.
     names = (*PLANNED, "date_time") if connection.vendor == "sqlite" else PLANNED

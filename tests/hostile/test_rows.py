@@ -227,3 +227,12 @@ def test_a_stale_plan_before_the_first_year_is_planned_anew(text: str) -> None:
     earliest = next_due()
     assert earliest is not None
     assert earliest > now
+
+
+def test_a_date_before_the_first_year_has_a_reason() -> None:
+    row = SchedulerFactory(once=True)
+    write_by_sql(row, "date_time", "1969-12-31 23:59:59")
+    sweep(DatabaseBroker(), clock.now())
+    row.refresh_from_db()
+    assert row.next_run_at is None
+    assert "before 1970" in row.plan_error
