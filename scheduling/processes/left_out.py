@@ -19,6 +19,7 @@ from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import RefusedRow
 from scheduling.processes.database import is_away
+from scheduling.processes.unusable_values import read
 
 log = get_logger(__name__)
 
@@ -104,12 +105,18 @@ schedules = LeftOut(RefusedRow.Kind.SCHEDULER)
 def refresh(now: datetime) -> None:
     """Learn from the table which rows other processes have tried within the last `LEFT_OUT_SECONDS`.
 
+    A record with a value that cannot be used teaches nothing. This process then finds out by itself.
+
     Raises:
         django.db.DatabaseError: the database cannot be reached.
     """
     since = now - timedelta(seconds=LEFT_OUT_SECONDS)
     tried = RefusedRow.objects.filter(tried_at__gt=since).order_by("tried_at")
-    for kind, pk, tried_at in tried.values_list("kind", "row_id", "tried_at")[:MOST_ROWS]:
-        for left_out in (executions, schedules):
-            if left_out.kind == kind:
-                left_out.learn(pk, (tried_at - since).total_seconds())
+    found, error = read(tried[:MOST_ROWS], ["kind", "row_id", "tried_at"])
+    if error is not None:
+        log.warning("A record of a refused row cannot be read: %s", error)
+    for kind, pk, tried_at in found:
+        if type(pk) is int and isinstance(tried_at, datetime):
+            for left_out in (executions, schedules):
+                if left_out.kind == kind:
+                    left_out.learn(pk, (tried_at - since).total_seconds())

@@ -29,7 +29,7 @@ _TYPES: tuple[tuple[type[models.Field], tuple[type, ...]], ...] = (
 )
 
 
-def read(model: type[models.Model], keys: list[Any], names: list[str]) -> tuple[list[Any], Exception | None]:
+def read(rows: models.QuerySet[Any], names: list[str]) -> tuple[list[Any], Exception | None]:
     """The values of these columns in these rows, or the error that reading them raised.
 
     Raises:
@@ -37,7 +37,7 @@ def read(model: type[models.Model], keys: list[Any], names: list[str]) -> tuple[
     """
     try:
         with transaction.atomic():
-            return list(model._base_manager.filter(pk__in=keys).values_list(*names)), None
+            return list(rows.values_list(*names)), None
     except Exception as error:
         if is_away(error):
             raise
@@ -64,22 +64,23 @@ def unusable_columns(model: type[models.Model], pk: Any) -> Iterator[tuple[str, 
         django.db.DatabaseError: the database cannot be reached.
     """
     fields = model._meta.concrete_fields
-    rows, unreadable = read(model, [pk], [field.attname for field in fields])
+    row = model._base_manager.filter(pk=pk)
+    found, unreadable = read(row, [field.attname for field in fields])
     if unreadable is not None:
         for field in fields:
-            _rows, error = read(model, [pk], [field.attname])
+            _values, error = read(row, [field.attname])
             if error is not None:
                 yield str(field.column), f"{type(error).__name__}: {error}"
         return
-    for row in rows:
-        for field, value in zip(fields, row, strict=True):
-            if said := problem(field, value) or _unread(model, pk, field, value):
+    for values in found:
+        for field, value in zip(fields, values, strict=True):
+            if said := problem(field, value) or _unread(row, field, value):
                 yield str(field.column), said
 
 
-def _unread(model: type[models.Model], pk: Any, field: models.Field, value: Any) -> str:
+def _unread(row: models.QuerySet[Any], field: models.Field, value: Any) -> str:
     """Django reads some texts, for example `-infinity` in SQLite, as if the column had no value."""
-    stored = value is None and model._base_manager.filter(pk=pk, **{f"{field.attname}__isnull": False}).exists()
+    stored = value is None and row.filter(**{f"{field.attname}__isnull": False}).exists()
     return _("holds nothing that can be read") if stored else ""
 
 

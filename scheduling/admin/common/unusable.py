@@ -104,7 +104,8 @@ def unusable_values() -> Iterator[Unusable]:
 
 
 def _of_rows(model: type[models.Model], keys: list[Any]) -> Iterator[Unusable]:
-    rows, error = read(model, keys, [field.attname for field in model._meta.concrete_fields])
+    names = [field.attname for field in model._meta.concrete_fields]
+    rows, error = read(model._base_manager.filter(pk__in=keys), names)
     if error is None:
         for row in rows:
             yield from _of_row(model, row)
