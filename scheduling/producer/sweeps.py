@@ -25,9 +25,10 @@ from scheduling.handlers.run_config import RunConfigs
 from scheduling.inbox import replay
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.execution import message_of
+from scheduling.models.execution import ExecutionQuerySet, message_of
 from scheduling.models.plan import PlanState
 from scheduling.processes import left_out
+from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.lost_messages import LostMessages
 
@@ -135,21 +136,51 @@ def _locked(condition: Q, limit: int, now: datetime) -> list[SchedulerExecution]
     return read_rows(rows.select_for_update(skip_locked=True)[:limit], now)
 
 
+def _moved(
+    condition: Q, limit: int, now: datetime, move: Callable[[ExecutionQuerySet], object]
+) -> list[SchedulerExecution]:
+    """Lock the rows that match the condition, move them, and return them.
+
+    If the database refuses to change one of them, each row is moved alone, and the refused row is set aside.
+    """
+    try:
+        with transaction.atomic():
+            found = _locked(condition, limit, now)
+            move(_rows([execution.pk for execution in found]))
+        return found
+    except Exception as error:
+        if is_away(error):
+            raise
+    moved: list[SchedulerExecution] = []
+
+    def alone(pk: int) -> None:
+        locked = _locked(condition & Q(pk=pk), 1, now)
+        move(_rows([execution.pk for execution in locked]))
+        moved.extend(locked)
+
+    matching = left_out.executions.without(SchedulerExecution.objects.filter(condition)).order_by("wake_at")
+    handle_each(list(matching.values_list("pk", flat=True)[:limit]), alone, now)
+    return moved
+
+
+def _rows(keys: list[int]) -> ExecutionQuerySet:
+    return ExecutionQuerySet(SchedulerExecution).filter(pk__in=keys)
+
+
 def publish_claimed(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH) -> int:
     """Publish claimed rows whose `wake_at` has passed. Returns how many were published.
 
     A row stays claimed, for example, if its producer died before the confirm or if the broker could not be reached.
     """
-    with transaction.atomic():
-        overdue = _locked(Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now)
+
+    def move(rows: ExecutionQuerySet) -> None:
         # Change `wake_at` first, so that no other sweep publishes the same rows at the same time.
-        ids = [execution.pk for execution in overdue]
-        if ids:
-            rows = SchedulerExecution.objects.filter(pk__in=ids)
-            if broker.embedded:  # another transport was configured when these rows were claimed
-                rows.move([State.CLAIMED], State.QUEUED, wake_at=now, published_at=now)
-            else:
-                rows.update(wake_at=now + CLAIM_GRACE)
+        if broker.embedded:  # another transport was configured when these rows were claimed
+            rows.move([State.CLAIMED], State.QUEUED, wake_at=now, published_at=now)
+        else:
+            rows.update(wake_at=now + CLAIM_GRACE)
+
+    overdue = _moved(Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now, move)
     return publish(overdue, broker)
 
 
@@ -158,8 +189,9 @@ def publish_retries(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH
     if broker.embedded:
         return 0
     late = Q(published_at=None, wake_at__lt=now - RETRY_GRACE) | Q(wake_at__lt=now - CONFIRMED_GRACE)
-    with transaction.atomic():
-        overdue = _locked(late & Q(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE), limit, now)
-        rows = SchedulerExecution.objects.filter(pk__in=[execution.pk for execution in overdue])
+
+    def move(rows: ExecutionQuerySet) -> None:
         rows.move([State.RETRYING], State.CLAIMED, wake_at=now + CLAIM_GRACE)
+
+    overdue = _moved(late & Q(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE), limit, now, move)
     return publish(overdue, broker)

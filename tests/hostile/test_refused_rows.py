@@ -89,11 +89,11 @@ def test_a_schedule_that_refuses_its_mark_stops_no_other_one(caplog: pytest.LogC
     assert queued.filter(scheduler=bad).count() == 1
 
 
-@pytest.mark.parametrize("state", ["queued", "retrying", "running"])
+@pytest.mark.parametrize("state", ["claimed", "queued", "retrying", "running"])
 def test_an_execution_that_refuses_its_mark_stops_no_other_one(state: str) -> None:
     now = clock.now()
     past = now - timedelta(minutes=5)
-    bad = ManualExecutionFactory(state=state, attempt=0 if state == "queued" else 1, wake_at=past)
+    bad = ManualExecutionFactory(state=state, attempt=0 if state in ("claimed", "queued") else 1, wake_at=past)
     good = ManualExecutionFactory(wake_at=past)
     broker, configs = DatabaseBroker(), RunConfigs()
     writer = RowWriter(broker, "main", 60, configs, Answers(broker, "main"), Rescue(broker, "main"))
