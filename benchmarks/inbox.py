@@ -206,7 +206,7 @@ def replay_seconds(count: int) -> tuple[float, float]:
     from django.utils import timezone as clock
 
     from scheduling.broker import get_broker
-    from scheduling.inbox import replay
+    from scheduling.inbox import replay_sweep
     from scheduling.models import Replay, SchedulerExecution
 
     client, broker = visitor(), get_broker()
@@ -221,7 +221,7 @@ def replay_seconds(count: int) -> tuple[float, float]:
     SchedulerExecution.objects.filter(pk=made.canary).update(state="succeeded")
     begin = time.perf_counter()
     while made.is_open:
-        replay.sweep(broker, clock.now())
+        replay_sweep.sweep(broker, clock.now())
         made.refresh_from_db()
     assert (made.state, made.sent) == ("done", count)
     return begun, time.perf_counter() - begin

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 class Replay(models.Model):
     """A replay republishes one execution, the canary, at once. The other executions follow if the canary succeeds.
 
-    Producers send the other executions in small batches (scheduling/inbox/replay.py). Every change of `state` and
+    Producers send the other executions in small batches (scheduling/inbox/replay_sweep.py). Every change of `state` and
     `position` is a compare-and-set. So several producers can work on one replay, and the replay continues if one of
     them dies.
     """

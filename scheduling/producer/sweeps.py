@@ -22,7 +22,7 @@ from scheduling.execution.publish import park, publish
 from scheduling.execution.settle import announce, settle_attempt
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfigs
-from scheduling.inbox import replay
+from scheduling.inbox import replay_sweep
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import ExecutionQuerySet, message_of
@@ -67,7 +67,7 @@ def sweep(
         claims=_while_full(publish_claimed, broker, now),
         retries=_while_full(publish_retries, broker, now),
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
-        replayed=replay.sweep(broker, now),
+        replayed=replay_sweep.sweep(broker, now),
     )
 
 

@@ -13,7 +13,7 @@ from django.utils import timezone as clock
 
 from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.core.outcome import Succeeded
-from scheduling.inbox import replay
+from scheduling.inbox import replay_sweep
 from scheduling.inbox.sync import sync
 from scheduling.models import Replay, SchedulerExecution
 from scheduling.producer.sweeps import publish_claimed
@@ -121,9 +121,9 @@ def test_a_replay_with_the_broker(rabbit: Rabbit, server: Server, client_of: Any
     rows, client = failed(desk, 4), client_of(server.url())
     confirm(client, ask(client, "republish_selected", rows), canary="1")
     server.wait_count(server.topology.failed, 3)
-    assert replay.sweep(broker, clock.now()) == 0
+    assert replay_sweep.sweep(broker, clock.now()) == 0
     desk.run(Succeeded())
-    assert replay.sweep(broker, clock.now()) == 3
+    assert replay_sweep.sweep(broker, clock.now()) == 3
     assert states(*rows) == ["succeeded", "queued", "queued", "queued"]
     assert Replay.objects.get().state == "done"
     assert sync(broker, clock.now()).removed == 3

@@ -20,7 +20,7 @@ from scheduling.core.retry import RetryPolicy
 from scheduling.execution.cancel import cancel
 from scheduling.execution.retention import prune
 from scheduling.inbox import actions as inbox_actions
-from scheduling.inbox import replay
+from scheduling.inbox import replay, replay_sweep
 from scheduling.models import Replay, ReplayChunk, SchedulerExecution
 from scheduling.producer.sweeps import sweep
 from scheduling.signals import executions_replayed
@@ -38,7 +38,7 @@ ONCE = RetryPolicy(max_retries=1, delay_ms=1000)
 @pytest.fixture(autouse=True)
 def enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
     """A busy machine can need more than half a second for one step, so a round of the sweep must not end by time."""
-    monkeypatch.setattr(replay.SweepLimits, "seconds", 60)
+    monkeypatch.setattr(replay_sweep.SweepLimits, "seconds", 60)
 
 
 def failures(count: int, **columns: Any) -> list[SchedulerExecution]:
@@ -215,12 +215,12 @@ def test_spread_replay_sends_one_by_one_and_stop_keeps_the_rest() -> None:
     run_canary(Succeeded())
     sent = []
     for minutes in (0, 9, 10, 19, 20, 21):
-        replay.sweep(BROKER, now + timedelta(minutes=minutes, seconds=1))
+        replay_sweep.sweep(BROKER, now + timedelta(minutes=minutes, seconds=1))
         sent.append(refreshed(made).sent)
     assert sent == [1, 1, 2, 2, 3, 3]
     assert states(rows) == ["succeeded", "queued", "queued", "failed", "failed", "failed"]
     replay.stop(made.pk, "Stopped by bob.")
-    replay.sweep(BROKER, now + timedelta(hours=9))
+    replay_sweep.sweep(BROKER, now + timedelta(hours=9))
     assert states(rows)[3:] == ["failed"] * 3
 
 
@@ -302,7 +302,7 @@ def test_a_kill_inside_a_step_undoes_the_step(monkeypatch: pytest.MonkeyPatch) -
 
 @pytest.mark.django_db(transaction=True)
 def test_several_producers_send_each_execution_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.SweepLimits, "executions_per_step", 7)
+    monkeypatch.setattr(replay_sweep.SweepLimits, "executions_per_step", 7)
     rows = failures(60)
     made = begin(rows, size=25)
     run_canary(Succeeded())
@@ -310,7 +310,7 @@ def test_several_producers_send_each_execution_once(monkeypatch: pytest.MonkeyPa
 
     def produce(broker: RemoteBroker) -> None:
         for _ in range(50):
-            replay.sweep(broker, clock.now())
+            replay_sweep.sweep(broker, clock.now())
 
     at_once([partial(produce, broker) for broker in brokers])
     assert (refreshed(made).state, made.sent, made.skipped) == ("done", 60, 0)
@@ -371,7 +371,7 @@ def test_an_invalid_selection_stops_only_its_replay(items: Any) -> None:
 
 
 def test_waiting_canaries_do_not_delay_other_replays(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.SweepLimits, "replays_per_round", 3)
+    monkeypatch.setattr(replay_sweep.SweepLimits, "replays_per_round", 3)
     for _ in range(4):
         begin(failures(2))
     SchedulerExecution.objects.filter(state="queued").update(wake_at=clock.now() + timedelta(hours=1))
@@ -384,7 +384,7 @@ def test_waiting_canaries_do_not_delay_other_replays(monkeypatch: pytest.MonkeyP
 
 
 def test_slow_replays_do_not_delay_others(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(replay.SweepLimits, "replays_per_round", 3)
+    monkeypatch.setattr(replay_sweep.SweepLimits, "replays_per_round", 3)
     for _ in range(4):
         begin(failures(9), minutes=1440)
         run_canary(Succeeded())
