@@ -72,7 +72,9 @@ def test_the_first_start_and_the_second(tmp_path: Path, free_port: int) -> None:
         running.wait_for("Ctrl-C stops everything")
         assert address == f"http://127.0.0.1:{free_port}/admin/"
         assert stat.S_IMODE(data_dir.stat().st_mode) == 0o700
-        assert {"secret.key", "db.sqlite3", "db.sqlite3-wal"} <= {path.name for path in data_dir.iterdir()}
+        # The file -wal exists while a process has the database open.
+        files = {"secret.key", "db.sqlite3", "db.sqlite3-wal"}
+        until(lambda: files <= {path.name for path in data_dir.iterdir()}, "the files are there")
         assert open_to_others(data_dir) == []
         assert "Site administration" in sign_in(address, "admin", password)
         with urllib.request.urlopen(f"http://127.0.0.1:{free_port}/static/admin/css/base.css") as response:
