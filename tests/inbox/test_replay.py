@@ -451,12 +451,12 @@ def test_executions_sent_by_another_producer_are_not_sent_again(monkeypatch: pyt
     rows = failures(3)
     made = begin(rows)
     run_canary(Succeeded())
-    real = replay._items
+    real = replay_sweep._items
 
     def raced(row: Replay, count: int) -> list[tuple[int, int]]:
         Replay.objects.filter(pk=row.pk).update(position=3, state="done", sent=3)
         return real(row, count)
 
-    monkeypatch.setattr(replay, "_items", raced)
+    monkeypatch.setattr(replay_sweep, "_items", raced)
     sweep(BROKER, clock.now())
     assert (refreshed(made).sent, states(rows)) == (3, ["succeeded", "failed", "failed"])
