@@ -188,7 +188,10 @@ def test_rows_handled_by_another_user_are_counted(operator: Client) -> None:
     assert states(*rows) == ["queued", "discarded", "queued"]
 
 
-def test_republish_of_all_matching_rows_runs_the_filter_again(operator: Client) -> None:
+def test_republish_of_all_matching_rows_runs_the_filter_again(
+    operator: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(RequestLimits, "seconds", 600.0)  # on a slow machine, too
     ids = fill(1_200, error_class="KeyError")
     others = FailedExecutionFactory.create_batch(
         2, scheduler=SchedulerFactory(worker=WorkerFactory(name="tests.fail")), error_class="OSError"

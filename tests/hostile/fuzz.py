@@ -1,7 +1,7 @@
 """The volume and the seed of the fuzz tests. Both come from the environment.
 
-TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 1, `make test-fast` uses 0.1, and `make fuzz`
-uses 10.
+TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 1, `make test-database` 0.3, `make test-fast`
+0.1, and `make fuzz` 10.
 TEST_FUZZ_SEED is the seed, and the header of pytest names it. Without it, `make test` always uses the same seed, so
 that a change is not blamed for an old mistake. `make fuzz` chooses a new seed each time.
 """
@@ -37,7 +37,8 @@ def choose_seed() -> str:
 
 def percent() -> float:
     """Return the percentage of the full volumes."""
-    return float(os.environ.get("TEST_FUZZ_PERCENT", "0.1" if os.environ.get("TEST_FAST") else "1"))
+    usual = "0.1" if os.environ.get("TEST_FAST") else "0.3" if os.environ.get("TEST_DATABASE_URL") else "1"
+    return float(os.environ.get("TEST_FUZZ_PERCENT", usual))
 
 
 def amount(full: int, least: int) -> int:
