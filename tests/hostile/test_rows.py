@@ -219,6 +219,8 @@ def test_retry_values_of_another_type_are_ignored(value: Any) -> None:
 
 @pytest.mark.parametrize("text", ["1969-12-31 00:01:00", "1970-01-01T00:00:00+23:59"])
 def test_a_stale_plan_before_the_first_year_is_planned_anew(text: str) -> None:
+    if connection.vendor == "mysql" and "+" in text:
+        pytest.skip("MySQL and MariaDB store 1970 itself: they shift the offset, or leave it out")
     row = SchedulerFactory(schedule="* * * * *")
     write_by_sql(row, "next_run_at", text)
     write_by_sql(row, "planned_schedule", "0 0 1 1 *")
