@@ -26,9 +26,7 @@ from django.db import connections, reset_queries
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from scheduling.consumer.interpreter_state import InterpreterState, priority
-
-Identity = tuple[int, int]
-"""Device and inode of an open file."""
+from scheduling.processes.file_identity import FileIdentity, file_identity
 
 _LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 _SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
@@ -45,7 +43,7 @@ class ChildState:
 
     def __init__(self) -> None:
         self._kept = {number: fcntl(number, F_DUPFD_CLOEXEC, _KEPT_FROM) for number in (0, 1, 2)}
-        self._standard = {number: _identity(number) for number in self._kept}
+        self._standard = {number: file_identity(number) for number in self._kept}
         self._streams = (sys.stdin, sys.stdout, sys.stderr)
         self._loggers = [(logger, _logger_state(logger)) for logger in map(logging.getLogger, _LOGGERS)]
         self._disabled = logging.root.manager.disable
@@ -98,7 +96,7 @@ class ChildState:
         remade = (sys.stdin, sys.stdout, sys.stderr) != self._streams or not all(map(_usable, self._streams))
         if remade:
             sys.stdin = sys.stdout = sys.stderr = self._streams[0]
-        changed = [number for number, born in self._standard.items() if _identity(number) != born]
+        changed = [number for number, born in self._standard.items() if file_identity(number) != born]
         if changed:
             connections.close_all()  # a connection may have got the number of a closed standard descriptor
         for number in changed:
@@ -184,17 +182,9 @@ def _usable(stream: Any) -> bool:
         return False
 
 
-def _identity(number: int) -> Identity | None:
-    try:
-        found = os.fstat(number)
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino
-
-
-def _descriptors() -> dict[int, Identity]:
+def _descriptors() -> dict[int, FileIdentity]:
     """The open descriptors by number. The descriptor that `listdir` itself used is closed already, and is left out."""
-    found: dict[int, Identity] = {}
+    found: dict[int, FileIdentity] = {}
     for name in os.listdir(_DESCRIPTORS):
         with suppress(OSError):
             status = os.fstat(number := int(name))
@@ -234,10 +224,10 @@ def _restore_connection(connection: BaseDatabaseWrapper) -> None:
         connection.close()
 
 
-def _of_connections() -> tuple[set[int], Counter[Identity]]:
+def _of_connections() -> tuple[set[int], Counter[FileIdentity]]:
     """The descriptor numbers of all open database connections; for SQLite, how often each database file is open."""
     found: set[int] = set()
-    files: Counter[Identity] = Counter()
+    files: Counter[FileIdentity] = Counter()
     for connection in connections.all(initialized_only=True):
         if connection.connection is None:
             continue

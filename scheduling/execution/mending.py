@@ -1,7 +1,8 @@
 """Plans schedules again that were set aside and have been mended since.
 
 The sweep of stale plans sees only the columns of the plan. A schedule may also be set aside for another column, for
-example for params that are no object. So each such schedule is tried once a minute.
+example for params that are no object. So the producers try each such schedule again and
+again.
 """
 
 from __future__ import annotations

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import os
-
 from django.db import close_old_connections, connection, reset_queries
 
 from scheduling.logs import get_logger
 from scheduling.processes import left_out
+from scheduling.processes.file_identity import FileIdentity, file_identity
 from scheduling.processes.server_clock import ServerClock
 
 log = get_logger(__name__)
-
-Identity = tuple[int, int]
-"""Device and inode of a file."""
 
 
 class Upkeep:
@@ -21,7 +17,7 @@ class Upkeep:
 
     def __init__(self, clock: ServerClock) -> None:
         self._clock = clock
-        self._file: Identity | None = None
+        self._file: FileIdentity | None = None
 
     def turn(self) -> None:
         """Do everything once.
@@ -42,16 +38,8 @@ class Upkeep:
         """
         if connection.vendor != "sqlite":
             return
-        found = _identity(str(connection.settings_dict["NAME"]))
+        found = file_identity(str(connection.settings_dict["NAME"]))
         if self._file is not None and found != self._file:
             log.error("The file of the SQLite database was deleted or replaced; connecting again")
             connection.close()
         self._file = found
-
-
-def _identity(path: str) -> Identity | None:
-    try:
-        found = os.stat(path)
-    except OSError:  # no such file, or a database in memory
-        return None
-    return found.st_dev, found.st_ino
