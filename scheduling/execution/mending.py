@@ -1,8 +1,8 @@
 """Plans schedules again that were set aside and have been mended since.
 
 The sweep of stale plans sees only the columns of the plan. A schedule may also be set aside for another column, for
-example for params that are no object. So the producers try each such schedule again and
-again.
+example for params that are no object. So the producers try each such schedule every
+`MEND_SECONDS` (`producer/loop.py`).
 """
 
 from __future__ import annotations
