@@ -28,12 +28,13 @@ def spoiled(transactional_db: None) -> Process:
     return row
 
 
-def test_the_page_names_the_value(spoiled: Process) -> None:
+def test_the_page_names_the_value(spoiled: Process, caplog: pytest.LogCaptureFixture) -> None:
     response = logged_in(UserFactory(superuser=True)).get(LIST)
     assert response.status_code == CONFLICT
     text = response.content.decode()
     assert f"{Process._meta.db_table}.heartbeat_at" in text
     assert f"WHERE id = {spoiled.pk}" in text
+    assert any(record.exc_info for record in caplog.records)  # the page's own error is in the log
 
 
 def test_a_mended_row_is_shown_again(spoiled: Process) -> None:

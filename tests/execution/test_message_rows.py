@@ -38,7 +38,7 @@ def test_rows_are_read_with_one_query(django_assert_num_queries) -> None:
         assert len(message_rows(ids)) == 3
 
 
-@pytest.mark.skipif("connection.vendor != 'sqlite'")
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="only SQLite stores any type in any column")
 def test_an_instant_that_is_none_is_an_error_of_the_row() -> None:
     """The other databases refuse to store such an instant."""
     row = SchedulerExecutionFactory()

@@ -21,8 +21,11 @@ from django.utils.translation import gettext as _
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import target_model
+from scheduling.logs import get_logger
 from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import problem, read, unusable_columns
+
+log = get_logger(__name__)
 
 View = Callable[..., HttpResponseBase]
 
@@ -80,6 +83,8 @@ def _explanation(admin: ModelAdmin, request: HttpRequest, error: Exception) -> T
     found = list(islice(unusable_values(), MOST_NAMED))
     if not found:
         raise error
+    # The error may have another cause, too. So its stack trace must be in the log.
+    log.warning("%s cannot be shown beside a stored value that cannot be used", request.path, exc_info=error)
     context = {
         **admin.admin_site.each_context(request),
         "title": _("This page cannot be shown"),
