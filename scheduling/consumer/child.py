@@ -6,16 +6,15 @@ has a database connection only if a handler has opened one.
 
 from __future__ import annotations
 
+import _signal  # type: ignore[import-not-found]  # signal.signal takes three times as long: it makes enums
 import contextvars
 import logging
 import os
-import resource
-import signal
 import socket
 import sys
 import time
 import traceback
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from types import FrameType
 from typing import Any
 
@@ -24,8 +23,9 @@ from django.db import connections
 from django.utils import translation
 
 from scheduling.consumer import framing
-from scheduling.consumer.child_state import ChildState, open_streams
+from scheduling.consumer.child_state import ChildState, memory_bytes, open_streams
 from scheduling.consumer.descendants import named_descendants, own_children
+from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.handlers import Handler, UnknownHandler, find
@@ -63,6 +63,7 @@ def main(channel: socket.socket) -> int:
     the supervisor settles a run while the child is restored, and an error while restoring cannot change an outcome.
     """
     os.environ["CRON_CHILD"] = "1"
+    yield_to_supervisor()
     open_streams()
     _configure_logging()
     state = ChildState()
@@ -85,7 +86,7 @@ def main(channel: socket.socket) -> int:
             if task.get("fresh") or answer.get("terminated"):
                 break
             clean = state.restore() and not _has_children()
-            channel.sendall(_packed({"op": "rested", "clean": clean, "memory": _memory_bytes()}, task))
+            channel.sendall(_packed({"op": "rested", "clean": clean, "memory": memory_bytes()}, task))
         except OSError:
             return 0  # the supervisor has died; another process settles the run after the lease has run out
     with suppress(Exception):
@@ -155,7 +156,9 @@ def _run(handler: Handler, params: Any, task: dict[str, Any], channel: socket.so
             last_sent = now
             channel.sendall(_packed({"op": "progress", "text": text}, task))
 
-    with translation.override(facts.get("language") or None):
+    language = facts.get("language")
+    # Without a language, the run has the site's LANGUAGE_CODE: `override(None)` would switch translation off.
+    with translation.override(language) if language else nullcontext():
         return handler.call(params, run_from(facts, logger, report_progress))
 
 
@@ -228,11 +231,12 @@ def _flush() -> None:
 
 
 def _terminable(on: bool) -> None:
-    def raise_terminated(_number: int, _frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
-        raise Terminated
+    _signal.signal(_signal.SIGTERM, _raise_terminated if on else _signal.SIG_DFL)
 
-    signal.signal(signal.SIGTERM, raise_terminated if on else signal.SIG_DFL)
+
+def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
+    _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
+    raise Terminated
 
 
 def _has_children() -> bool:
@@ -243,8 +247,3 @@ def _has_children() -> bool:
     except ChildProcessError:
         return False
     return bool(own_children())
-
-
-def _memory_bytes() -> int:
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return peak if sys.platform == "darwin" else peak * 1024

@@ -17,7 +17,6 @@ import socket
 import sys
 import time
 from _signal import getsignal  # type: ignore[import-not-found]  # signal.getsignal is 15 times as slow: it makes enums
-from collections import Counter
 from contextlib import suppress
 from fcntl import F_DUPFD_CLOEXEC, fcntl
 from typing import Any, TextIO
@@ -26,12 +25,12 @@ from django.db import connections, reset_queries
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from scheduling.consumer.interpreter_state import InterpreterState, priority
-from scheduling.processes.file_identity import FileIdentity, file_identity
+from scheduling.consumer.open_descriptors import OpenDescriptors
+from scheduling.processes.file_identity import file_identity
 
 _LIMITS = sorted({getattr(resource, name) for name in dir(resource) if name.startswith("RLIMIT_")})
 _SIGNALS = sorted(signal.valid_signals() - {signal.SIGKILL, signal.SIGSTOP})
 _TIMERS = (signal.ITIMER_REAL, signal.ITIMER_VIRTUAL, signal.ITIMER_PROF)
-_DESCRIPTORS = "/proc/self/fd" if os.path.isdir("/proc/self/fd") else "/dev/fd"
 _THREADS = "/proc/self/task"
 _LOGGERS = ("", "scheduling.run")
 _KEPT_FROM = 64
@@ -60,7 +59,7 @@ class ChildState:
         self._priority = priority()
         self._limits = [resource.getrlimit(limit) for limit in _LIMITS]
         self._threads = _threads()
-        self._descriptors = _descriptors()
+        self._descriptors = OpenDescriptors()
 
     def restore(self) -> bool:
         """Restore the process; returns whether the child can be used again.
@@ -142,16 +141,7 @@ class ChildState:
             return False
         if _threads() != self._threads or [resource.getrlimit(limit) for limit in _LIMITS] != self._limits:
             return False
-        now = _descriptors()
-        if now == self._descriptors:
-            return True
-        ours, files = _of_connections()
-        open_files = Counter(found for number, found in now.items() if number not in ours)
-        # A file that is open more often than there are connections belongs to a connection that the handler has kept.
-        if any(open_files[found] > count for found, count in files.items()):
-            return False
-        others = {number: found for number, found in now.items() if number not in ours and found not in files}
-        return others == self._descriptors
+        return self._descriptors.are_unchanged()
 
 
 def _environment() -> dict[bytes, bytes]:
@@ -180,16 +170,6 @@ def _usable(stream: Any) -> bool:
         return not stream.closed and (not stream.writable() or stream.line_buffering) and stream.encoding == "utf-8"
     except ValueError:  # the stream is detached
         return False
-
-
-def _descriptors() -> dict[int, FileIdentity]:
-    """The open descriptors by number. The descriptor that `listdir` itself used is closed already, and is left out."""
-    found: dict[int, FileIdentity] = {}
-    for name in os.listdir(_DESCRIPTORS):
-        with suppress(OSError):
-            status = os.fstat(number := int(name))
-            found[number] = status.st_dev, status.st_ino
-    return found
 
 
 def _threads() -> int:
@@ -224,18 +204,7 @@ def _restore_connection(connection: BaseDatabaseWrapper) -> None:
         connection.close()
 
 
-def _of_connections() -> tuple[set[int], Counter[FileIdentity]]:
-    """The descriptor numbers of all open database connections; for SQLite, how often each database file is open."""
-    found: set[int] = set()
-    files: Counter[FileIdentity] = Counter()
-    for connection in connections.all(initialized_only=True):
-        if connection.connection is None:
-            continue
-        if connection.vendor == "sqlite":
-            for suffix in ("", "-wal", "-shm", "-journal"):
-                with suppress(OSError):
-                    status = os.stat(f"{connection.settings_dict['NAME']}{suffix}")
-                    files[status.st_dev, status.st_ino] += 1
-        elif (fileno := getattr(connection.connection, "fileno", None)) is not None:
-            found.add(fileno())
-    return found, files
+def memory_bytes() -> int:
+    """The most memory that this process has used."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -20,6 +20,12 @@ PIPE_BYTES = 256 * 1024
 or more, because it writes to the database."""
 
 
+SEND_SECONDS = 10.0
+"""How long the supervisor waits for a child that does not read its task."""
+
+READ_BYTES = 64 * 1024
+
+
 @dataclass(eq=False)
 class Child:
     """One forked process, with a channel for tasks and answers and a pipe for its output."""
@@ -54,15 +60,38 @@ class Child:
                     fcntl.fcntl(self.output, fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         return data
 
+    def receive(self) -> tuple[list[dict[str, Any]], bool]:
+        """Read the child's new messages. The second value says whether the stream has ended.
+
+        One read is enough while the child lives, because the selector reports a rest. After its end, all is read.
+
+        Raises:
+            OSError: the stream is broken.
+            framing.WireError: the child has written an invalid frame.
+        """
+        found: list[dict[str, Any]] = []
+        with suppress(BlockingIOError):
+            while data := self.channel.recv(READ_BYTES):
+                found += self.reader.feed(data)
+                if len(data) < READ_BYTES and self.status is None:
+                    return found, False
+            return found, True
+        return found, False
+
     def send(self, message: dict[str, Any]) -> None:
         """Send a task to the child.
 
         Raises:
             OSError: the child has ended or does not read.
         """
-        self.channel.setblocking(True)
+        data = framing.pack(message)
+        sent = 0
+        with suppress(BlockingIOError):
+            sent = self.channel.send(data)
+        if sent == len(data):
+            return
+        self.channel.settimeout(SEND_SECONDS)
         try:
-            self.channel.settimeout(10)
-            self.channel.sendall(framing.pack(message))
+            self.channel.sendall(data[sent:])
         finally:
             self.channel.setblocking(False)

@@ -128,19 +128,17 @@ class ProcessPool:
 
     def frames(self, child: Child) -> list[dict[str, Any]]:
         """Read and return the child's new messages. A child that writes an invalid frame is killed."""
-        found: list[dict[str, Any]] = []
         try:
-            while data := child.channel.recv(65536):
-                found += child.reader.feed(data)
-            self._unregister(child.channel)  # the stream has ended, so the child is about to end
-        except BlockingIOError:
-            pass
+            found, ended = child.receive()
+            if ended:
+                self._unregister(child.channel)  # the child is about to end
+            return found
         except (OSError, framing.WireError) as error:
             if isinstance(error, framing.WireError):
                 log.error("A child wrote what is no message and is killed: %s", error, extra={"pid": child.pid})
                 self.signal(child, signal.SIGKILL)
             self._unregister(child.channel)
-        return found
+            return []
 
     def signal(self, child: Child, number: int) -> None:
         """Ask the forkserver to send a signal to the child's process group. A child that has ended gets no signal."""

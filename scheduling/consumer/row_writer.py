@@ -22,6 +22,7 @@ from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival, begin
 from scheduling.execution.foreign import is_foreign
 from scheduling.execution.settle import Settled, settle_attempt
+from scheduling.execution.transitions import AttemptValues, record_attempts
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
 from scheduling.processes.database import is_away
@@ -56,7 +57,7 @@ class RowWriter:
         deliveries: list[Delivery] = []
         try:
             with self._transaction(over, limit):
-                settled = [(run, self._settle(run, now)) for run in over]
+                settled = self._settle(over, now)
                 deliveries = self._take(limit, now)
                 arrivals = self._begin(deliveries, now)
             return settled, deliveries, arrivals
@@ -97,7 +98,8 @@ class RowWriter:
                 run.give_up_output()
             try:
                 with transaction.atomic():
-                    return self._settle(run, now)
+                    ((_run, result),) = self._settle([run], now)
+                    return result
             except Exception as error:
                 if is_away(error):
                     raise
@@ -130,13 +132,23 @@ class RowWriter:
         own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
         return begin(own, container_id(), now, now + self._lease, prepare=self._configs.prepare)
 
-    def _settle(self, run: Running, now: datetime) -> Settled:
+    def _settle(self, over: Sequence[Running], now: datetime) -> list[tuple[Running, Settled]]:
+        """Write the outcomes. One statement writes the output of all runs, and one the rows of all attempts."""
+        for run in over:
+            run.unstored += run.output.finish(time.time())
+        store_output(over, now)
+        attempts: list[AttemptValues] = []
+        settled = [(run, self._settle_run(run, now, attempts)) for run in over]
+        record_attempts(attempts)
+        return settled
+
+    def _settle_run(self, run: Running, now: datetime, attempts: list[AttemptValues]) -> Settled:
         assert run.outcome is not None  # noqa: S101 - the run is over
-        run.unstored += run.output.finish(time.time())
-        store_output([run], now)
 
         def delay(wanted: int, drawn: bool) -> int:
             return self._broker.delay(wanted, self._queue, drawn)
 
-        embedded = self._broker.embedded
-        return settle_attempt(run.ended, run.outcome, run.config.policy, now, embedded=embedded, delay=delay)
+        return settle_attempt(
+            run.ended, run.outcome, run.config.policy, now,
+            embedded=self._broker.embedded, delay=delay, attempts=attempts,
+        )  # fmt: skip

@@ -152,17 +152,19 @@ class Slots:
 
         A child rests for less time than the supervisor needs to settle its run.
         """
-        for child in list(self.pool.resting):
-            if any(free.runs for free in self.pool.waiting):
-                return
+        if any(free.runs for free in self.pool.waiting):
+            return
+        for child in self.pool.resting:
             self._on_frame(child)
+            if child.rest_until is None and not child.retiring:
+                return
 
     def _waits_for_rest(self, run: Running) -> bool:
         """Whether the run waits for a child that is being restored. The unused child is for a run that needs one."""
         if run.config.fresh or any(child.runs for child in self.pool.waiting):
             return False
-        earlier = [other for other in self.running if other.child is None and other is not run]
-        return len(earlier) < len(self.pool.resting)
+        resting = len(self.pool.resting)
+        return resting > 0 and sum(1 for other in self.running if other.child is None and other is not run) < resting
 
     # --- events ---------------------------------------------------------------------------
 

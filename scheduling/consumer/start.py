@@ -10,8 +10,10 @@ from scheduling.broker import Delivery
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import TaskMessage
 from scheduling.execution import transitions
+from scheduling.execution.direct_start import is_supported, start_directly
 from scheduling.execution.message_rows import MessageRow, message_rows
 from scheduling.models.execution import message_of
+from scheduling.processes.database import is_away
 
 
 @dataclass(frozen=True)
@@ -47,19 +49,52 @@ def begin(
     Args:
         prepare: gets the messages of the attempts that will start. If it raises an error, no attempt starts.
     """
+    direct = _start_directly(deliveries, consumer, now, lease_until, prepare)
+    others = [delivery for delivery in deliveries if id(delivery) not in direct]
+    arrivals = direct | _start_checked(others, consumer, now, lease_until, prepare)
+    return [arrivals[id(delivery)] for delivery in deliveries]
+
+
+Prepare = Callable[[list[TaskMessage]], None]
+
+
+def _start_directly(
+    deliveries: Sequence[Delivery], consumer: str, now: datetime, lease_until: datetime, prepare: Prepare
+) -> dict[int, Arrival]:
+    """Start the attempts whose messages say exactly what their rows say; returns these arrivals by delivery."""
+    found = [delivery for delivery in deliveries if not delivery.from_row]
+    if not found or not is_supported():
+        return {}
+    try:
+        prepare([delivery.message for delivery in found])
+    except Exception as error:
+        if is_away(error):
+            raise
+        return {}  # a message may name another target than its row, so its row is read first
+    arrivals = {}
+    for delivery in found:
+        if (own := start_directly(delivery.message, consumer, now, lease_until)) is not None:
+            arrivals[id(delivery)] = Arrival(replace(delivery, message=own), started=True)
+    return arrivals
+
+
+def _start_checked(
+    deliveries: Sequence[Delivery], consumer: str, now: datetime, lease_until: datetime, prepare: Prepare
+) -> dict[int, Arrival]:
+    """Read the rows, check the messages, and start the attempts; returns the arrivals by delivery."""
     ids = [delivery.message.execution_id for delivery in deliveries if not delivery.from_row]
     rows = message_rows([pk for pk in ids if pk is not None]) if ids else {}
     checked = [_check(delivery, rows, now) for delivery in deliveries]
     prepare([found.message for found in checked if isinstance(found, Delivery)])
-    arrivals = []
+    arrivals = {}
     for delivery, found in zip(deliveries, checked, strict=True):
         if isinstance(found, Arrival):
-            arrivals.append(found)
+            arrivals[id(delivery)] = found
             continue
         own = found.message
         assert own.execution_id is not None  # noqa: S101 - it comes from the row
         started = transitions.start(own.execution_id, own.attempt, own.execution_key, consumer, now, lease_until)
-        arrivals.append(Arrival(found if started else delivery, started))
+        arrivals[id(delivery)] = Arrival(found if started else delivery, started)
     return arrivals
 
 

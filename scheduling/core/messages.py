@@ -67,7 +67,8 @@ class TaskMessage:
             "execution_id": self.execution_id,
             "attempt": self.attempt,
             "execution_key": self.execution_key,
-            "scheduled_at": iso_utc(self.scheduled_at) if self.scheduled_at else None,
+            # With all digits, because a consumer compares it with the row.
+            "scheduled_at": self.scheduled_at.astimezone(UTC).isoformat() if self.scheduled_at else None,
             "trigger": self.trigger,
             "version": VERSION,
         }

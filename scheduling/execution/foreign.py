@@ -13,6 +13,7 @@ id does not run twice.
 from __future__ import annotations
 
 import hashlib
+import re
 import uuid
 from datetime import datetime
 from typing import Any
@@ -32,7 +33,8 @@ from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)
 
-KEY_LENGTH = 64
+PLAIN_ID = re.compile(r"[a-z0-9._:/-]{1,56}")
+"""Message ids that all databases tell apart. MySQL and MariaDB ignore case, accents and spaces at the end."""
 
 
 def is_foreign(message: TaskMessage) -> bool:
@@ -44,12 +46,12 @@ def message_key(message_id: str) -> str:
     """The execution key of a foreign message, at most 64 characters.
 
     Copies of a message have the same message id, and therefore the same key. Without a message id, the key is random.
+    An id that is long, or that a database could take for another one, is replaced by its hash.
     """
     if not message_id:
         return manual_key(uuid.uuid4())
-    key = f"message-{message_id}"
-    if len(key) <= KEY_LENGTH:
-        return key
+    if PLAIN_ID.fullmatch(message_id):
+        return f"message-{message_id}"
     return f"message-#{hashlib.sha256(message_id.encode(errors='replace')).hexdigest()[:48]}"
 
 
@@ -91,9 +93,7 @@ def _known(message: TaskMessage, message_id: str) -> SchedulerExecution | None:
             return row
     if not message_id:
         return None
-    key = message_key(message_id)
-    found = rows.filter(execution_key=key, trigger=Trigger.MESSAGE.value)
-    return next((row for row in found if row.execution_key == key), None)  # MySQL ignores the case of letters
+    return rows.filter(execution_key=message_key(message_id), trigger=Trigger.MESSAGE.value).first()
 
 
 def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, now: datetime) -> bool:

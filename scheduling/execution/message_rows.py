@@ -40,7 +40,7 @@ Conversion = tuple[int, Any, Callable[..., Any]]
 
 @lru_cache(maxsize=8)
 def _statement(vendor: str) -> tuple[str, list[Conversion]]:
-    """The SQL statement up to the list of ids, with names quoted for this database, and the conversions of its rows."""
+    """The SQL statement up to its condition, with names quoted for this database, and the conversions of its rows."""
     columns = ("state", "wake_at", *MESSAGE_COLUMNS)
     assert columns == MessageRow._fields  # noqa: S101 - one order of the columns
     compiler = SchedulerExecution.objects.order_by().values_list(*columns).query.get_compiler(connection=connection)
@@ -51,8 +51,25 @@ def _statement(vendor: str) -> tuple[str, list[Conversion]]:
         for number, (converts, expression) in compiler.get_converters(expressions).items()
         for convert in converts
     ]
-    primary_key = connection.ops.quote_name(str(SchedulerExecution._meta.pk.column))
-    return f"{statement} WHERE {primary_key} IN ", conversions
+    return statement, conversions
+
+
+def selected_columns() -> str:
+    """The columns of a `MessageRow` in SQL, for example after RETURNING."""
+    statement, _ = _statement(connection.vendor)
+    return statement.removeprefix("SELECT ").partition(" FROM ")[0]
+
+
+def row_of(values: Sequence[Any]) -> MessageRow:
+    """Convert the values of `selected_columns`.
+
+    Raises:
+        ValueError: a value cannot be read, for example an instant with month 13 (SQLite).
+    """
+    found = list(values)
+    for number, expression, convert in _statement(connection.vendor)[1]:
+        found[number] = convert(found[number], expression, connection)
+    return MessageRow(*found)
 
 
 def message_rows(ids: Sequence[int]) -> dict[int, MessageRow]:
@@ -62,15 +79,11 @@ def message_rows(ids: Sequence[int]) -> dict[int, MessageRow]:
         The rows by id. Ids that are not on record are left out.
 
     Raises:
-        ValueError: a row holds a value that cannot be read, for example an instant with month 13 (SQLite).
+        ValueError: a row holds a value that cannot be read.
     """
-    statement, conversions = _statement(connection.vendor)
-    found = {}
+    statement, _ = _statement(connection.vendor)
+    primary_key = connection.ops.quote_name(str(SchedulerExecution._meta.pk.column))
     with connection.cursor() as cursor:
-        cursor.execute(f"{statement}({', '.join(['%s'] * len(ids))})", list(ids))
-        for values in map(list, cursor.fetchall()):
-            for number, expression, convert in conversions:
-                values[number] = convert(values[number], expression, connection)
-            row = MessageRow(*values)
-            found[row.id] = row
-    return found
+        cursor.execute(f"{statement} WHERE {primary_key} IN ({', '.join(['%s'] * len(ids))})", list(ids))
+        rows = [row_of(values) for values in cursor.fetchall()]
+    return {row.id: row for row in rows}

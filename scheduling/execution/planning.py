@@ -24,7 +24,7 @@ from scheduling.core.text import clean
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
-from scheduling.models.plan import PLAN, PLANNED
+from scheduling.models.plan import PLAN, PLANNED, PlanState
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import at_column
@@ -124,7 +124,8 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     """Plan one schedule and write the columns of the plan.
 
     Raises:
-        ValueError: plain SQL has removed the times of the schedule, or has set its date before FIRST_YEAR.
+        ValueError: plain SQL has removed the times of the schedule, has set its date before FIRST_YEAR, or has stored a
+            value that Python reads differently.
         CronError, ZoneError: see `first_run`.
     """
     if row.status and not row.schedule and row.date_time is None:
@@ -136,10 +137,15 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     row.plan(now)
     if row.next_run_at is not None and row.next_run_at < FIRST_INSTANT:
         raise ValueError(f"Its date and time lie before {FIRST_YEAR}.")
+    rows = Scheduler.objects.filter(pk=row.pk)
+    if row.date_time is None:
+        rows.filter(date_time__lt=FIRST_INSTANT).update(date_time=None)  # MariaDB and MySQL read 0000-00-00 as NULL
     # SQLite compares the text of instants, and plain SQL may have written another form of it (`T` instead of a space).
     # So `date_time` is written, too; otherwise it would differ from its copy for ever.
     names = (*PLANNED, "date_time") if connection.vendor == "sqlite" else PLANNED
-    Scheduler.objects.filter(pk=row.pk).update(**{name: getattr(row, name) for name in names})
+    rows.update(**{name: getattr(row, name) for name in names})
+    if rows.filter(plan_state=PlanState.STALE).exists():
+        raise ValueError("A value of its plan is not stored as it is read.")
 
 
 def _fires_at(row: Scheduler, instant: datetime) -> bool:

@@ -17,7 +17,7 @@ from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, ProcessEnded, Succeeded
 from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
 from scheduling.core.text import clean
-from scheduling.execution.transitions import DISTANT_FUTURE, Ended, Entry, Next, settle
+from scheduling.execution.transitions import DISTANT_FUTURE, AttemptValues, Ended, Entry, Next, settle
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.signals import execution_failed
@@ -62,6 +62,7 @@ def settle_attempt(
     embedded: bool,
     lease_before: datetime = DISTANT_FUTURE,
     delay: Delay = lambda wanted, _drawn: wanted,
+    attempts: list[AttemptValues] | None = None,
 ) -> Settled:
     """Write the outcome to the rows. The caller then answers the broker and calls `announce`.
 
@@ -72,9 +73,11 @@ def settle_attempt(
         lease_before: settle only if the lease ends at or before this instant (see `transitions.settle`).
         delay: `Broker.delay`, which returns the nearest delay that the broker offers. The row and the log show this
             delay.
+        attempts: collects the attempt's row instead of writing it (see `transitions.settle`).
     """
     if isinstance(outcome, Succeeded):
-        won = settle(ended, Next(State.SUCCEEDED, keeps_published=True), Entry(outcome.name), now, lease_before)
+        following = Next(State.SUCCEEDED, keeps_published=True)
+        won = settle(ended, following, Entry(outcome.name), now, lease_before, attempts)
         return Settled(ended, outcome, State.SUCCEEDED if won else None)
     with transaction.atomic():
         rows = SchedulerExecution.objects.select_for_update().filter(pk=ended.execution_id, attempt=ended.attempt)
@@ -100,7 +103,7 @@ def settle_attempt(
             exit_code, signal = outcome.exit_code, outcome.signal
         retry_at = following.wake_at if retry else None
         entry = Entry(outcome.name, exit_code, signal, error_class, message, traceback, retry_at)
-        won = settle(ended, following, entry, now, lease_before)
+        won = settle(ended, following, entry, now, lease_before, attempts)
     if not won:
         return Settled(ended, outcome, None)
     return Settled(ended, outcome, following.state, retry, retry_at, retries, policy.max_retries, following.reason)

@@ -7,7 +7,7 @@ run for every attempt, and the ORM would need more time to build a statement tha
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from datetime import UTC, datetime
+from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
 from typing import Any
 
@@ -69,14 +69,9 @@ def _statements(vendor: str) -> tuple[str, str, str]:
     quote = connection.ops.quote_name
     execution = quote(SchedulerExecution._meta.db_table)
     column = {field.name: quote(str(field.column)) for field in SchedulerExecution._meta.concrete_fields}
-    check_move(WAITING, State.RUNNING)
-    startable = ", ".join(f"'{state.value}'" for state in sorted(WAITING))
     start = (
-        f"UPDATE {execution} SET {column['state']} = '{State.RUNNING.value}', {column['attempt']} = %s, "  # noqa: S608
-        f"{column['started_at']} = %s, {column['consumer']} = %s, {column['wake_at']} = %s, "
-        f"{column['pid']} = NULL, {column['finished_at']} = NULL, {column['progress']} = '' "
-        f"WHERE {column['id']} = %s AND {column['attempt']} = %s AND {column['execution_key']} = %s "
-        f"AND {column['state']} IN ({startable})"
+        f"{start_clause()} WHERE {column['id']} = %s AND {column['attempt']} = %s AND {column['execution_key']} = %s "
+        f"AND {waits()}"
     )
     settle = (
         f"UPDATE {execution} SET {', '.join(f'{column[name]} = %s' for name in SETTLED)}, "  # noqa: S608
@@ -93,7 +88,33 @@ def _statements(vendor: str) -> tuple[str, str, str]:
     return start, settle, insert
 
 
-def _at(instant: datetime | None) -> Any:
+def start_clause() -> str:
+    """The beginning of the statement that starts an attempt: attempt, now, consumer and end of the lease."""
+    quote = connection.ops.quote_name
+    column = {field.name: quote(str(field.column)) for field in SchedulerExecution._meta.concrete_fields}
+    return (
+        f"UPDATE {quote(SchedulerExecution._meta.db_table)} "  # noqa: S608
+        f"SET {column['state']} = '{State.RUNNING.value}', {column['attempt']} = %s, "
+        f"{column['started_at']} = %s, {column['consumer']} = %s, {column['wake_at']} = %s, "
+        f"{column['pid']} = NULL, {column['finished_at']} = NULL, {column['progress']} = ''"
+    )
+
+
+def waits() -> str:
+    """The condition that an execution waits for its next attempt."""
+    check_move(WAITING, State.RUNNING)
+    states = ", ".join(f"'{state.value}'" for state in sorted(WAITING))
+    return f"{connection.ops.quote_name(str(SchedulerExecution._meta.get_field('state').column))} IN ({states})"
+
+
+def adapted(instant: datetime | None) -> Any:
+    """An instant as a parameter of a statement."""
+    return _adapted(connection.vendor, connection.timezone, instant)
+
+
+@lru_cache(maxsize=256)
+def _adapted(_vendor: str, _zone: tzinfo | None, instant: datetime | None) -> Any:
+    """An instant as a parameter of a statement. All rows that a turn writes have the same few instants."""
     return connection.ops.adapt_datetimefield_value(instant) if instant is not None else None
 
 
@@ -107,13 +128,26 @@ def start(execution_id: int, attempt: int, key: str, consumer: str, now: datetim
     Returns:
         Whether the attempt was started. If not, the message is a copy, or the execution no longer waits.
     """
-    values = [attempt, _at(now), consumer, _at(lease_until), execution_id, attempt - 1, key]
+    vendor, zone = connection.vendor, connection.timezone
+    started_at, wake_at = _adapted(vendor, zone, now), _adapted(vendor, zone, lease_until)
+    values = [attempt, started_at, consumer, wake_at, execution_id, attempt - 1, key]
     with connection.cursor() as cursor:
-        cursor.execute(_statements(connection.vendor)[0], values)
+        cursor.execute(_statements(vendor)[0], values)
         return bool(cursor.rowcount == 1)
 
 
-def settle(ended: Ended, following: Next, entry: Entry, now: datetime, lease_before: datetime = DISTANT_FUTURE) -> bool:
+AttemptValues = list[Any]
+"""The values of an attempt's row, in the order of the statement's columns."""
+
+
+def settle(
+    ended: Ended,
+    following: Next,
+    entry: Entry,
+    now: datetime,
+    lease_before: datetime = DISTANT_FUTURE,
+    attempts: list[AttemptValues] | None = None,
+) -> bool:
     """Record the end of an attempt in the rows of the execution and the attempt.
 
     Call this function in a transaction, so that the database writes either both rows or none.
@@ -121,6 +155,8 @@ def settle(ended: Ended, following: Next, entry: Entry, now: datetime, lease_bef
     Args:
         lease_before: settle only if the lease ends at or before this instant. With this argument, a sweep does not
             settle an attempt whose lease has just been renewed.
+        attempts: if given, the attempt's row is not written but added to this list. The caller then passes the list to
+            `record_attempts` in the same transaction, so that one statement writes the rows of many attempts.
 
     Returns:
         Whether the attempt was settled. If not, nothing was written: another process has settled or taken over the
@@ -130,17 +166,38 @@ def settle(ended: Ended, following: Next, entry: Entry, now: datetime, lease_bef
         ValueError: a running execution may not move to the state of `following`.
     """
     check_move([State.RUNNING], following.state)
-    _, update, insert = _statements(connection.vendor)
-    finished_at = _at(now) if following.state not in WAITING else None
-    state = [following.state.value, _at(following.wake_at), finished_at, ended.pid]
+    vendor, zone = connection.vendor, connection.timezone
+
+    def at(instant: datetime | None) -> Any:
+        return _adapted(vendor, zone, instant)
+
+    _, update, insert = _statements(vendor)
+    finished_at = at(now) if following.state not in WAITING else None
+    state = [following.state.value, at(following.wake_at), finished_at, ended.pid]
     error = [following.error_class, following.error_message, following.fingerprint, following.reason]
-    counted = [following.uncounted, 1 if following.keeps_published else 0, _at(following.published_at)]
-    condition = [ended.execution_id, ended.attempt, _at(lease_before)]
+    counted = [following.uncounted, 1 if following.keeps_published else 0, at(following.published_at)]
+    condition = [ended.execution_id, ended.attempt, at(lease_before)]
     with connection.cursor() as cursor:
         cursor.execute(update, [*state, *error, *counted, *condition])
         if cursor.rowcount != 1:
             return False
-        who = [ended.execution_id, ended.attempt, _at(ended.started_at), _at(now), ended.consumer, ended.pid]
-        own = vars(entry) | {"retry_at": _at(entry.retry_at)}
-        cursor.execute(insert, [*who, *own.values()])
+        who = [ended.execution_id, ended.attempt, at(ended.started_at), at(now), ended.consumer, ended.pid]
+        own = vars(entry) | {"retry_at": at(entry.retry_at)}
+        values = [*who, *own.values()]
+        if attempts is None:
+            cursor.execute(insert, values)
+        else:
+            attempts.append(values)
     return True
+
+
+def record_attempts(attempts: list[AttemptValues]) -> None:
+    """Write the rows that `settle` has added to this list."""
+    if not attempts:
+        return
+    insert = _statements(connection.vendor)[2]
+    with connection.cursor() as cursor:
+        if len(attempts) == 1:
+            cursor.execute(insert, attempts[0])  # on MySQL and MariaDB, `executemany` would parse the statement first
+        else:
+            cursor.executemany(insert, attempts)

@@ -55,10 +55,27 @@ class RunConfigs:
         self._monotonic = monotonic
         self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
         """Maps kind and primary key to a pair: when the row was read, and the row (None if it could not be read)."""
+        self._made: dict[tuple[str, int, int | None], tuple[float, RunConfig]] = {}
+        """Maps a target and a schedule to a pair: until when the configuration may be used, and the configuration."""
 
     def get(self, message: TaskMessage) -> RunConfig:
         """The run configuration of one message. If the target's row or handler is missing, the run will fail."""
-        self.load([message])
+        key = _key(message)
+        until, config = self._made.get(key, (0.0, None))
+        if config is None or self._monotonic() >= until:
+            self.load([message])
+            config = self._make(message)
+            if len(self._made) > MOST_SCHEDULERS:
+                self._made.clear()
+            self._made[key] = self._read_at(message) + KEEP_SECONDS, config
+        return config
+
+    def _read_at(self, message: TaskMessage) -> float:
+        """When the older one of the two rows was read."""
+        read = self._rows[message.type][message.id][0]
+        return min(read, self._rows[SCHEDULER][message.scheduler_id][0]) if message.scheduler_id else read
+
+    def _make(self, message: TaskMessage) -> RunConfig:
         target = self._rows[message.type][message.id][1]
         scheduler = self._rows[SCHEDULER][message.scheduler_id][1] if message.scheduler_id else None
         name = target.handler_name if target is not None else ""
@@ -83,8 +100,10 @@ class RunConfigs:
         Raises:
             Exception: plain SQL has written a value that cannot be used.
         """
-        self.load(messages)
-        for message in messages:
+        now = self._monotonic()
+        new = [message for message in messages if self._made.get(_key(message), (0.0, None))[0] <= now]
+        self.load(new)
+        for message in new:
             self.get(message)
 
     def load(self, messages: Iterable[TaskMessage]) -> None:
@@ -105,6 +124,10 @@ class RunConfigs:
         if missing:
             found = _rows_of(kind, missing)
             rows.update({pk: (now, found.get(pk)) for pk in missing})
+
+
+def _key(message: TaskMessage) -> tuple[str, int, int | None]:
+    return message.type, message.id, message.scheduler_id
 
 
 def _is_limit(seconds: int | None) -> TypeGuard[int]:

@@ -6,7 +6,10 @@ a new child for the next run.
 
 from __future__ import annotations
 
+import json
+
 import pytest
+from django.conf import settings
 
 from scheduling.models import Attempt, Output, SchedulerExecution
 from tests.apps.sample.habits import REPLACED, RESTORED
@@ -41,3 +44,17 @@ def test_the_next_run_finds_the_first_state_of_a_process(commands: Commands) -> 
         assert following.outcome == "succeeded", (name, following.error_message)
         assert output_of(after) == expected, name
         assert (attempt.pid == following.pid) == (name in RESTORED), name
+
+
+def test_a_run_has_the_language_of_its_schedule_or_of_the_site(commands: Commands) -> None:
+    def zone(language: str) -> SchedulerExecution:
+        schedule = SchedulerFactory(rare=True, handler="tests.tell", max_retries=0, language=language)
+        return ManualExecutionFactory(scheduler=schedule)
+
+    expected = {"": settings.LANGUAGE_CODE, "de": "de"}
+    made = [(language, zone(language)) for language in ("de", "", "de", "")]
+    code, log = commands.run("run_worker", "--concurrency", "1", "--max-runs", str(len(made)))
+    assert code == 0, log
+    for language, execution in made:
+        (line,) = (line for line in output_of(execution) if line.startswith("OUT zone "))
+        assert json.loads(line.removeprefix("OUT zone "))[2] == expected[language]

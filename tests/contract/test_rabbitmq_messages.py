@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import timezone as clock
 
 from scheduling.broker.rabbitmq.messages import ERROR_BYTES
@@ -116,6 +117,23 @@ def test_an_unknown_schedule_is_left_out(rabbit: Rabbit, server: Server, caplog:
 
 
 @pytest.mark.parametrize("with_schedule", [True, False])
+def test_ids_that_differ_in_case_or_accents_are_different_messages(
+    rabbit: Rabbit, server: Server, with_schedule: bool
+) -> None:
+    """MySQL and MariaDB compare text without case, accents and spaces at the end."""
+    raw = body(scheduler_id=SchedulerFactory(rare=True).pk) if with_schedule else body()
+    desk = Desk(rabbit())
+    identities = ["order-1", "Order-1", "ORDER-1", "ordér-1", "order-1 ", "\uff4frder-1"]
+    for identity in identities:
+        server.publish(raw, message_id=identity)
+        desk.run()
+    assert SchedulerExecution.objects.filter(state="succeeded").count() == len(identities)
+    for identity in identities:
+        server.publish(raw, message_id=identity)
+    assert desk.starts_nothing()
+
+
+@pytest.mark.parametrize("with_schedule", [True, False])
 @pytest.mark.parametrize("identity", ["order-1", "x" * 200])
 def test_copies_of_a_foreign_message_run_once(
     rabbit: Rabbit, server: Server, identity: str, with_schedule: bool
@@ -200,3 +218,26 @@ def test_unreadable_message_is_in_the_inbox(rabbit: Rabbit, server: Server) -> N
     assert "'type' must be one of" in rows[2].error_message
     assert {row.target_id for row in rows} == {None}
     assert server.count(server.topology.failed) == len(UNREADABLE)
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="the trigger is written for SQLite")
+def test_a_refused_insert_is_not_taken_for_a_copy(rabbit: Rabbit, server: Server) -> None:
+    """The message is parked with its bytes. It is acknowledged only if an execution with its key is on record."""
+    table = SchedulerExecution._meta.db_table
+    desk = Desk(rabbit())
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"CREATE TRIGGER refuse BEFORE INSERT ON {table} WHEN NEW.execution_key = 'message-refused' "
+            "BEGIN SELECT RAISE(ABORT, 'no such message'); END"
+        )
+    try:
+        server.publish(body(), message_id="refused")
+        assert desk.starts_nothing()
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("DROP TRIGGER refuse")
+    ((_properties, raw),) = server.pull(server.topology.failed)
+    assert "no such message" in json.loads(raw)["failed_reason"]
+    server.publish(body(), message_id="accepted")
+    desk.run()
+    assert SchedulerExecution.objects.get().execution_key == "message-accepted"

@@ -74,8 +74,17 @@ def refusal(post: Post, answer: Answer, changes: dict[str, Any], expected: bool)
     return "" if said else f"nothing was changed, and nothing was said: {answer.status} {post.key}"
 
 
-def unreadable(client: Client, changes: dict[str, Any]) -> str:
-    """Return the address of a page that cannot show the changed rows, or the reason why they cannot be planned."""
+def set_aside() -> set[tuple[int, str]]:
+    """Return the schedules that cannot be planned, with the reasons."""
+    return set(Scheduler.objects.exclude(plan_error="").values_list("pk", "plan_error"))
+
+
+def unreadable(client: Client, changes: dict[str, Any], aside: set[tuple[int, str]]) -> str:
+    """Return the address of a page that cannot show the changed rows, or the reason why they cannot be planned.
+
+    Args:
+        aside: the schedules that could not be planned before.
+    """
     paths = [reverse("admin:scheduling_dashboard_changelist")] if "scheduling.Scheduler" in changes else []
     for label, found in changes.items():
         model: type[Model] = apps.get_model(label)
@@ -92,7 +101,8 @@ def unreadable(client: Client, changes: dict[str, Any]) -> str:
     next_due()
     claimed = claim_due(now, embedded=True)
     sweep(DatabaseBroker(), now)
-    return f"{claimed.broken} schedules cannot be planned" if claimed.broken else ""
+    new = set_aside() - aside if "scheduling.Scheduler" in changes else set()
+    return f"the form was accepted, but the schedule cannot be planned: {new}" if new or claimed.broken else ""
 
 
 def test_no_post_is_a_server_error_or_leaves_rows_that_cannot_be_read(
@@ -102,7 +112,7 @@ def test_no_post_is_a_server_error_or_leaves_rows_that_cannot_be_read(
     posts = [(post, changes, names_in(root, post)) for post, changes in valid_posts(root, addresses, rows)]
     edits = [entry for entry in posts if re.search(r"_(add|change|edit|edit_rerun|params)$", entry[0].key)]
     assert {label for label in OWN if any(f"/{label}/" in post.path for post, _changes, _names in edits)} == set(OWN)
-    faults, before = Faults(), world()
+    faults, before, aside = Faults(), world(), set_aside()
     for number, random in tries("forms", fuzz.amount(fuzz.FORMS, 20)):
         # The even examples go through all POSTs, and the odd examples through the forms with many fields.
         chosen = edits if number % 2 else posts
@@ -113,7 +123,7 @@ def test_no_post_is_a_server_error_or_leaves_rows_that_cannot_be_read(
             answer = send(client, post.path, body_of(pairs))
             changes = changed(before, world())
             reason = refusal(post, answer, changes, changing and client is root)
-            reason = reason or (unreadable(root, changes) if changes else "")
+            reason = reason or (unreadable(root, changes, aside) if changes else "")
         if reason:
             faults.add(reason, number, f"{post.path} {described(pairs)} {answer.text[:200] if answer.error else ''}")
     faults.check()

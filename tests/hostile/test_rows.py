@@ -201,6 +201,23 @@ def test_a_date_that_plain_sql_wrote_in_another_form_is_claimed_once(text: str) 
     assert (row.next_run_at, row.status) == (None, False)
 
 
+def test_a_date_that_reads_as_none_does_not_stop_a_cron_schedule() -> None:
+    """MySQL and MariaDB store 0000-00-00, which is not NULL, and return NULL for it."""
+    row = due(SchedulerFactory(schedule="* * * * *"), clock.now().replace(second=0, microsecond=0))
+    with lenient():
+        if write(Scheduler, Scheduler._meta.get_field("date_time"), row.pk, "0000-00-00 00:00:00") is None:
+            pytest.skip("this database does not store such a date")
+        for _turn in range(3):
+            sweep(DatabaseBroker(), clock.now())
+            claim_due(clock.now(), embedded=True)
+    row.refresh_from_db(fields=["next_run_at", "plan_error"])
+    if row.next_run_at is None:
+        assert row.plan_error
+    else:
+        assert row.next_run_at > clock.now() - timedelta(seconds=2)
+        assert SchedulerExecution.objects.filter(scheduler=row, state=State.QUEUED.value).exists()
+
+
 def test_a_schedule_without_times_has_a_reason() -> None:
     row = SchedulerFactory()
     with lenient():

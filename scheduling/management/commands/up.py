@@ -45,7 +45,7 @@ class Command(BaseCommand):
         add("--no-demo", action="store_true", help="Without demo schedules; any there are switched off.")
         add("--producers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
         add("--consumers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
-        add("--concurrency", type=count, default=2, metavar="N", help="Runs at a time in each consumer.")
+        add("--concurrency", type=count, default=4, metavar="N", help="Runs at a time (default: %(default)s).")
         limit = "Time that runs have to finish after Ctrl-C (default: CRON_GRACE_SECONDS)."
         add("--grace", type=seconds, metavar="SECONDS", help=limit)
 

@@ -23,7 +23,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "confirmed": (BEFORE, "scheduling.execution.publish.mark_published"),
     "started": (BEFORE, "scheduling.consumer.supervisor.Supervisor._launch"),
     "handler over": (AFTER, "scheduling.consumer.child._perform"),
-    "outcome heard": (BEFORE, "scheduling.consumer.row_writer.RowWriter._settle"),
+    "outcome heard": (BEFORE, "scheduling.consumer.row_writer.RowWriter._settle_run"),
     "settled": (BEFORE, "scheduling.consumer.acknowledge.Answers.settled"),
     "retry published": (BEFORE, "scheduling.consumer.acknowledge.Answers._retry_published"),
     "failure parked": (BEFORE, "scheduling.consumer.acknowledge.mark_parked"),

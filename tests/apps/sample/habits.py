@@ -131,6 +131,7 @@ REPLACED: dict[str, Callable[[], object]] = {
     "thread": lambda: threading.Thread(target=time.sleep, args=(600,), daemon=True).start(),
     "descriptor": lambda: os.open(os.devnull, os.O_RDONLY),
     "priority": lambda: os.nice(5),
+    "scheduling policy": lambda: os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0)),
     "kept descriptors closed": lambda: os.closerange(64, 80),
     "failure": _raise,
     "restore hangs": _make_the_restore_hang,
@@ -192,7 +193,7 @@ def tell(params: BaseModel, run: Run) -> None:
         "threads": threading.active_count(),
         "recursion": sys.getrecursionlimit(),
         "interpreter": _interpreter(),
-        "priority": [os.nice(0), len(os.sched_getaffinity(0))],
+        "priority": [os.nice(0), os.sched_getscheduler(0), len(os.sched_getaffinity(0))],
         "stdin": sys.stdin.read(),
     }
     print("to stderr", file=sys.stderr)  # noqa: T201
