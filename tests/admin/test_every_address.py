@@ -58,6 +58,8 @@ CHANGES = {
     "scheduling_schedulerexecution_edit_rerun": Change(OPERATOR, r"run (again|now): .*; params.since_days: 1 -> 7"),
     "scheduling_failedexecution_changelist: republish_selected": Change(OPERATOR, r"republish"),
     "scheduling_failedexecution_changelist: discard_selected": Change(OPERATOR, r"discard: it is known"),
+    "scheduling_failedexecution_republish": Change(OPERATOR, r"republish"),
+    "scheduling_failedexecution_discard": Change(OPERATOR, r"discard: it is known"),
     "scheduling_failedexecution_edit": Change(OPERATOR, r"republish; params.since_days: 1 -> 7"),
     "scheduling_replay_stop": Change(OPERATOR, r"stop: 1 of 2 sent"),
     "scheduling_worker_changelist: delete_selected": Change(EDITOR, r"name: unused -> \(empty\)"),

@@ -273,3 +273,20 @@ def test_the_download_reads_a_limited_number_of_chunks_per_query(db: None, monke
         f"{attempt}-{number}" for attempt in (1, 2) for number in range(7)
     ]
     assert text.count("--- attempt") == 2
+
+
+@pytest.mark.skipif("connection.vendor != 'sqlite'", reason="only SQLite stores any type in any column")
+@pytest.mark.parametrize(
+    ("column", "value"), [("attempt", "../../etc"), ("attempt", 2.5), ("sequence", "x"), ("text", b"\xff")]
+)
+def test_a_damaged_part_ends_the_download_with_its_reason(db: None, column: str, value: Any) -> None:
+    row = SchedulerExecutionFactory(succeeded=True)
+    store_output(row, "a healthy line")
+    bad = OutputFactory(execution=row, attempt=3, sequence=0, text="")
+    with connection.cursor() as cursor:
+        cursor.execute(f"UPDATE {Output._meta.db_table} SET {column} = %s WHERE id = %s", [value, bad.pk])
+    text = b"".join(download(row.pk)).decode()
+    assert "a healthy line" in text
+    assert "--- The rest cannot be read: " in text
+    if column == "attempt" and isinstance(value, float):
+        assert tail(row.pk, Wanted(term="nothing")).lines == 0  # it ends

@@ -242,14 +242,13 @@ def test_an_unreadable_message_stays_in_the_inbox(operator: Client) -> None:
 
 def test_the_execution_page_has_the_republish_button(operator: Client) -> None:
     row = FailedExecutionFactory()
-    detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])).content.decode()
-    assert 'value="republish_selected"' in detail
-    page = operator.post(LIST, {"_selected_action": row.pk, "select_across": "0", "action": "republish_selected"})
-    assert said(confirm(operator, page)) == ["1 was republished."]
-    assert (
-        'value="republish_selected"'
-        not in operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])).content.decode()
-    )
+    address = reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
+    button = reverse("admin:scheduling_failedexecution_republish", args=[row.pk])
+    assert f'href="{button}"' in operator.get(address).content.decode()
+    response = operator.post(button, {"attempt": row.attempt}, follow=True)
+    assert response.redirect_chain == [(address, 302)]
+    assert states(row) == ["queued"]
+    assert button not in response.content.decode()
 
 
 def test_republish_can_be_spread_over_minutes(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:

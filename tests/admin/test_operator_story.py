@@ -78,7 +78,7 @@ def test_operator_finds_mends_and_republishes_a_nightly_failure(
     picture(page, "story-dashboard")
     tile.click()
     expect(page.locator("#result_list")).to_contain_text("No such file or directory")
-    page.locator("#result_list .field-failed_at a").click()
+    page.locator("#result_list .field-error a").click()
 
     # The execution's page shows the error and offers "Edit and republish".
     expect(page.locator(".sch-head .sch-chip")).to_have_text("failed")

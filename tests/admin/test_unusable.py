@@ -47,6 +47,22 @@ def test_users_without_permission_learn_nothing(spoiled: Process) -> None:
     assert Client().get(LIST).status_code == 302
 
 
+def test_values_of_other_tables_are_not_shown(
+    spoiled: Process, viewer: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("scheduling.admin.processes.admin.ProcessAdmin.has_view_permission", lambda *_, **__: False)
+
+    def broken(*_arguments: object, **_values: object) -> None:
+        raise ValueError("the value is unusable")
+
+    monkeypatch.setattr("scheduling.admin.executions.admin.ExecutionAdmin.get_queryset", broken)
+    response = viewer.get(reverse("admin:scheduling_schedulerexecution_changelist"))
+    text = response.content.decode()
+    assert response.status_code == CONFLICT
+    assert "Ask an administrator" in text
+    assert "heartbeat_at" not in text
+
+
 def test_other_errors_are_raised(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def broken(*_arguments: object, **_values: object) -> None:
         raise ValueError("a defect of the page")

@@ -24,6 +24,9 @@ TEMPLATE = "admin/scheduling/confirm.html"
 SAMPLES = 10
 """The page lists at most this many objects of a selection."""
 
+KEEP = _("Cancel")
+"""The label of the link that leaves everything as it is."""
+
 Text = Any
 """A string or a lazy translation."""
 
@@ -35,7 +38,8 @@ class Confirmation:
     Args:
         lead: one sentence that says what will be done, and to how many objects.
         submit: the label of the button.
-        back: the URL of the link "No, take me back".
+        back: the URL of the link that leaves everything as it is.
+        keep: the label of this link.
         facts: pairs of label and value about a single object.
         groups: pairs of a target's name and the number of selected objects with this target.
         changes: the values that will change, each with its old and its new value.
@@ -68,6 +72,7 @@ class Confirmation:
     danger: bool = False
     blocked: bool = False
     crumbs: Sequence[tuple[str, Text]] = ()
+    keep: Text = KEEP
 
     def response(self, request: HttpRequest, model_admin: Pages) -> TemplateResponse:
         """The response with the confirmation page."""

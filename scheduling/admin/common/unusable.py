@@ -11,7 +11,7 @@ from itertools import islice
 from typing import Any, NamedTuple
 
 from django.apps import apps
-from django.contrib.admin import ModelAdmin
+from django.contrib.admin import AdminSite, ModelAdmin
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import connection, models
 from django.http import Http404, HttpRequest, HttpResponseBase
@@ -38,10 +38,15 @@ CONFLICT = 409
 class Unusable(NamedTuple):
     """A stored value that cannot be used. `problem` is the second part of a sentence."""
 
-    table: str
+    model: type[models.Model]
     column: str
     key: Any
     problem: str
+
+    @property
+    def table(self) -> str:
+        """The name of the table."""
+        return self.model._meta.db_table
 
     @property
     def statement(self) -> str:
@@ -88,10 +93,18 @@ def _explanation(admin: ModelAdmin, request: HttpRequest, error: Exception) -> T
     context = {
         **admin.admin_site.each_context(request),
         "title": _("This page cannot be shown"),
-        "found": found,
+        "found": [value for value in found if _may_view(request, admin.admin_site, value.model)],
         "subtitle": None,
     }
     return TemplateResponse(request, "admin/scheduling/unusable.html", context, status=CONFLICT)
+
+
+def _may_view(request: HttpRequest, site: AdminSite, model: type[models.Model]) -> bool:
+    """Whether the user may view rows of this table. Tables without pages of their own are for superusers."""
+    pages = site._registry.get(model)
+    return (
+        pages.has_view_permission(request) if pages is not None else bool(getattr(request.user, "is_superuser", False))
+    )
 
 
 def is_away_or_ours(error: Exception) -> bool:
@@ -132,4 +145,4 @@ def _of_row(model: type[models.Model], row: tuple[Any, ...]) -> Iterator[Unusabl
 
 
 def _named(model: type[models.Model], column: str, key: Any, said: str) -> Unusable:
-    return Unusable(model._meta.db_table, column, key, visible_text(said, 300))
+    return Unusable(model, column, key, visible_text(said, 300))

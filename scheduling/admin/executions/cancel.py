@@ -50,7 +50,8 @@ class ExecutionActions(Rerun):
         return Confirmation(
             title=_("Cancel"),
             lead=_("The execution will not go on, and no retry follows. What it has done so far stays done."),
-            submit=_("Cancel the execution"),
+            submit=_("Cancel the run"),
+            keep=_("Keep running"),
             facts=facts_of(row),
             warnings=warnings,
             danger=True,

@@ -18,7 +18,11 @@ from django.db.models import Q, QuerySet
 from django.utils.safestring import SafeString
 
 from scheduling.admin.executions.output_lines import Wanted, lines_html
+from scheduling.core.text import visible_text
+from scheduling.logs import get_logger
 from scheduling.models import Output
+
+log = get_logger(__name__)
 
 _CURSOR = re.compile(r"(\d{1,9})\.(\d{1,9})\.(\d{1,9})")
 
@@ -137,24 +141,37 @@ def forwards(execution_id: int, cursor: Cursor, attempt: int | None = None) -> l
 
 
 def download(execution_id: int, attempt: int | None = None) -> Iterator[bytes]:
-    """The whole stored output, chunk by chunk. A line with the attempt's number precedes the output of each attempt."""
+    """The whole stored output, chunk by chunk. A line with the attempt's number precedes the output of each attempt.
+
+    The answer has begun when a chunk is read. So a chunk that plain SQL has damaged cannot become an error page; a last
+    line says why the rest is missing.
+    """
     current, cursor = None, Cursor()
-    while chunks := forwards(execution_id, cursor, attempt):
-        for chunk in chunks:
-            if chunk.attempt != current:
-                current = chunk.attempt
-                yield f"--- attempt {chunk.attempt} ---\n".encode()
-            yield chunk.text.encode("utf-8", "replace")
-        cursor = Cursor(chunks[-1].attempt, chunks[-1].sequence + 1)
+    try:
+        while chunks := forwards(execution_id, cursor, attempt):
+            for chunk in chunks:
+                if chunk.attempt != current:
+                    current = chunk.attempt
+                    yield f"--- attempt {chunk.attempt} ---\n".encode()
+                yield chunk.text.encode("utf-8", "replace")
+            before, cursor = cursor, Cursor(chunks[-1].attempt, chunks[-1].sequence + 1)
+            if cursor <= before or int(cursor.attempt) != cursor.attempt:
+                raise ValueError(f"attempt {cursor.attempt!r}, part {chunks[-1].sequence!r}")
+    except Exception as error:
+        log.warning("The output of execution %s cannot be read to its end: %s", execution_id, error)
+        reason = visible_text(f"{type(error).__name__}: {error}", 300)
+        yield f"\n--- The rest cannot be read: {reason} ---\n".encode()
 
 
 def _backwards(execution_id: int, attempt: int | None) -> Iterator[Any]:
     rows = _chunks(execution_id).order_by("-attempt", "-sequence")
     if attempt is not None:
         rows = rows.filter(attempt=attempt)
-    earlier = rows
+    earlier, last = rows, None
     while chunks := list(earlier[: OutputLimits.chunks_per_query]):
         yield from chunks
+        if last is not None and chunks[-1][:2] >= last[:2]:
+            return  # SQLite stores any number as an attempt; a query by such a number finds the same rows again
         last = chunks[-1]
         earlier = rows.filter(Q(attempt=last.attempt, sequence__lt=last.sequence) | Q(attempt__lt=last.attempt))
 

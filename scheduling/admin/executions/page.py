@@ -22,6 +22,7 @@ from scheduling.admin.executions.output_lines import CHOICES, Wanted
 from scheduling.admin.executions.similar import similar
 from scheduling.admin.executions.surroundings import surroundings_of
 from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
+from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import why
 from scheduling.admin.params.diff import Change, changes
 from scheduling.admin.params.json_field import json_block
@@ -152,7 +153,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "error": error_of(row, attempt),
         "alike": similar(request, row, now),
         "files": all_links(row.pk),
-        "may": may(request, row),
+        "tools": tools(row, may(request, row)),
         "empty": EMPTY,
     }
 

@@ -66,7 +66,7 @@ class InboxActions(InboxConfirmation):
         )  # fmt: skip
         if not isinstance(answer, dict):
             return answer
-        by, step, minutes = request.user.get_username(), timedelta(0), answer["minutes"] or 0
+        by, step, minutes = request.user.get_username(), timedelta(0), answer.get("minutes") or 0
         if answer.get("canary"):
             self._replay(request, queryset, asked, minutes)
             return None

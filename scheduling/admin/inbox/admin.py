@@ -11,7 +11,6 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone as clock
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -19,21 +18,23 @@ from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList
+from scheduling.admin.inbox import view
 from scheduling.admin.inbox.actions import InboxActions
+from scheduling.admin.inbox.columns import InboxColumns
 from scheduling.admin.inbox.confirmation import list_behind
 from scheduling.admin.inbox.edit_republish import EditRepublish
 from scheduling.admin.inbox.filters import AgeFilter, ErrorClassFilter, FingerprintFilter, GroupedFilter, TargetFilter
 from scheduling.admin.inbox.groups import groups_of
+from scheduling.admin.inbox.single import SingleFailure
 from scheduling.admin.replays.rows import lines
-from scheduling.admin.ui.links import execution_url, link, scheduler_url
+from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.paginators import InboxPaginator
 from scheduling.admin.ui.text import first_line, is_number, searched
-from scheduling.admin.ui.times import EMPTY, relative_time, relative_time_tag, time_tag
+from scheduling.admin.ui.times import relative_time
 from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
 from scheduling.core.lifecycle import State
-from scheduling.core.text import visible_text
 from scheduling.inbox import sync
 from scheduling.models import FailedExecution
 from scheduling.models.execution import FailedQuerySet
@@ -46,11 +47,9 @@ class InboxList(ExecutionList):
 
 
 @admin.register(FailedExecution)
-class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
-    """The rows in state failed. Each row links to its execution's page."""
+class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, ReadOnly):
+    """The rows in state failed. Each row has a button that republishes it."""
 
-    list_display = ("failed_at", "target", "schedule", "attempts_column", "error", "age")
-    list_display_links = None
     list_filter = (
         FingerprintFilter,
         ("type", ChoiceFilter),
@@ -105,37 +104,6 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
             found |= Q(pk=int(term))
         return queryset.filter(found), False
 
-    @admin.display(description=gettext_lazy("Failed at"), ordering="finished_at")
-    def failed_at(self, row: FailedExecution) -> str:
-        return link(execution_url(row.pk), time_tag(row.finished_at))
-
-    @admin.display(description=gettext_lazy("Target"), ordering="target_name")
-    def target(self, row: FailedExecution) -> str:
-        name = visible_text(row.target_name, 80) or EMPTY
-        return format_html('{}<span class="sch-quiet sch-below">{}</span>', name, row.type)
-
-    @admin.display(description=gettext_lazy("Schedule"))
-    def schedule(self, row: FailedExecution) -> str:
-        if row.scheduler is None:
-            return EMPTY
-        return link(scheduler_url(row.scheduler_id), visible_text(row.scheduler, 60))
-
-    @admin.display(description=gettext_lazy("Attempts"))
-    def attempts_column(self, row: FailedExecution) -> int:
-        return row.attempt
-
-    @admin.display(description=gettext_lazy("Error"))
-    def error(self, row: FailedExecution) -> str:
-        return format_html(
-            '<span class="sch-error">{}</span><span class="sch-below sch-message">{}</span>',
-            visible_text(row.error_class, 80),
-            first_line(row.error_message),
-        )
-
-    @admin.display(description=gettext_lazy("Age"))
-    def age(self, row: FailedExecution) -> str:
-        return relative_time_tag(row.finished_at, getattr(row, "looked_at", None))
-
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Adds a summary above the list.
 
@@ -161,18 +129,23 @@ class FailedAdmin(EditRepublish, InboxActions, ReadOnly):
         """
         if changelist is None:
             return {}
-        grouped = request.GET.get("group") == "error"
         replays = lines(request, clock.now())
+        grouped = view.chosen(request)
+        groups = groups_of(changelist, clock.now()) if grouped is not False else None
+        if grouped is None and groups is not None:
+            grouped = any(group.count > 1 for group in groups.rows)
         context = {
             "replays": replays,
             "replays_open": any(replay.is_open for replay in replays),
             "grouped": grouped,
-            "flat_query": changelist.get_query_string({}, ["group"]),
-            "group_query": changelist.get_query_string({"group": "error"}, ["group", "fingerprint"]),
+            "flat_query": changelist.get_query_string({view.PARAMETER: view.EACH}, [view.PARAMETER]),
+            "group_query": changelist.get_query_string(
+                {view.PARAMETER: view.BY_ERROR}, [view.PARAMETER, "fingerprint"]
+            ),
         }
         if grouped:
             context |= {
-                "groups": groups_of(changelist, clock.now()),
+                "groups": groups,
                 "may_republish": self.has_republish_permission(request),
                 "may_discard": self.has_discard_permission(request),
             }

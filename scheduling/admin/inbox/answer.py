@@ -83,14 +83,15 @@ class InboxForm(forms.Form):
     """
 
     type_above = 100
+    type_ticked = False
+    """Whether the number must be typed for ticked rows, too."""
 
     def __init__(self, across: bool, count: int, *args: Any, **options: Any) -> None:
         super().__init__(*args, **options)
         self.count = count
-        if across and count > self.type_above:
+        if (across or self.type_ticked) and count > self.type_above:
             self.fields["typed"] = forms.CharField(
                 label=_("Type %(count)s to confirm") % {"count": count},
-                help_text=_("It is many at once: type how many they are."),
                 widget=forms.TextInput(attrs={"inputmode": "numeric", "autocomplete": "off", "maxlength": 20}),
                 error_messages={"required": _("Type %(count)d to confirm.") % {"count": count}},
             )
@@ -111,10 +112,7 @@ class RepublishForm(InboxForm):
 
     minutes = forms.IntegerField(
         label=gettext_lazy("Spread over, in minutes"),
-        help_text=gettext_lazy(
-            "0 starts all of them at once. Otherwise they start one after another, evenly, so that what failed under "
-            "load is not loaded again."
-        ),
+        help_text=gettext_lazy("0: all at once. Otherwise spread evenly over this time."),
         initial=0,
         required=False,
         min_value=0,
@@ -126,26 +124,36 @@ class RepublishForm(InboxForm):
     canary = forms.BooleanField(
         label=gettext_lazy("Canary first: one, then the others only if it succeeds"),
         help_text=gettext_lazy(
-            "The oldest of them runs at once. If it fails for good or is cancelled, no other is touched. It stands for "
-            "its own target only."
+            "The oldest of them runs at once. If it fails for good or is cancelled, no other is touched. It tests only "
+            "its own job."
         ),
         required=False,
     )
+    canary_from = 20
+    """From so many executions on, the canary is ticked by default."""
 
     def __init__(self, across: bool, count: int, *args: Any, **options: Any) -> None:
         super().__init__(across, count, *args, **options)
+        self.fields["canary"].initial = count >= self.canary_from
         if count == 1:
-            del self.fields["canary"]
+            del self.fields["canary"], self.fields["minutes"]
 
 
-class DiscardForm(InboxForm):
-    """Asks for the reason of the discard."""
+class ReasonForm(forms.Form):
+    """Asks for the reason of a discard."""
 
     reason = reason_field(
         1_500,
-        gettext_lazy("It is kept with each of them: the next person will ask."),
+        gettext_lazy("Saved with each run."),
         error_messages={"required": gettext_lazy("Say why: without a reason nothing is discarded.")},
     )
+
+
+class DiscardForm(ReasonForm, InboxForm):
+    """A discard cannot be undone, so the number must be typed for smaller selections, too."""
+
+    type_above = 20
+    type_ticked = True
 
 
 def _instant(text: str) -> datetime | None:

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, key_of
 from scheduling.admin.common.pages import Pages
+from scheduling.admin.inbox import view
 from scheduling.admin.inbox.answer import Answer, InboxForm
 from scheduling.admin.inbox.groups import target_words
 from scheduling.admin.ui.paginators import count_of_state
@@ -71,7 +72,7 @@ class InboxConfirmation(Pages):
             rows[GROUPS:] = [(_("others"), count - sum(number for _name, number in rows[:GROUPS]))]
         shown = [("asked_at", at.isoformat()), ("count", count), ("query", request.GET.urlencode())]
         # If the number of rows has changed, the operator must type the new number. The other form values are kept.
-        initial = {**request.POST.dict(), "typed": ""}
+        initial = {**({"canary": False} if asked.posted else {}), **request.POST.dict(), "typed": ""}
         return Confirmation(
             back=list_behind(request),
             lead=lead % {"count": count},
@@ -92,7 +93,7 @@ def list_behind(request: HttpRequest) -> str:
     After an action on one error group, the operator returns to the view of all error groups, because the group may be
     empty now.
     """
-    if request.GET.get("group") != "error" or "fingerprint" not in request.GET:
+    if request.GET.get(view.PARAMETER) != view.BY_ERROR or "fingerprint" not in request.GET:
         return request.get_full_path()
     query = request.GET.copy()
     del query["fingerprint"]

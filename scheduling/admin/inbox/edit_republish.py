@@ -19,15 +19,14 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.common.audit import params_edits, record
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import Confirmation
+from scheduling.admin.common.next_page import next_page
 from scheduling.admin.common.pages import Page
 from scheduling.admin.executions.edit_page import EditPage, RunParamsForm
 from scheduling.admin.executions.lookup import way_back
+from scheduling.admin.inbox.facts import failure_facts, schedule_of
 from scheduling.admin.params import diff as params_diff
-from scheduling.admin.ui.links import execution_url, link, scheduler_url
-from scheduling.admin.ui.text import first_line
-from scheduling.admin.ui.times import EMPTY
+from scheduling.admin.ui.links import execution_url
 from scheduling.broker import BrokerError
-from scheduling.core.text import visible_text
 from scheduling.handlers.targets import find_target, handler_of_execution
 from scheduling.inbox import actions as inbox_actions
 from scheduling.models import FailedExecution, SchedulerExecution
@@ -53,12 +52,12 @@ class EditForm(RunParamsForm):
 class EditRepublish(EditPage):
     """Adds the page "Edit and republish" to the inbox."""
 
-    pages = (Page("edit", "republish"),)
+    pages: tuple[Page, ...] = (Page("edit", "republish"),)
     unchanged = gettext_lazy("Nothing is changed: it will run with the parameters that it had.")
 
     def not_found(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
         self.message_user(request, _("It is not in the inbox any more."), messages.WARNING)
-        return HttpResponseRedirect(execution_url(unquote(object_id)))
+        return HttpResponseRedirect(next_page(request, execution_url(unquote(object_id))))
 
     def edit_view(self, request: HttpRequest, row: FailedExecution) -> HttpResponse:
         """GET shows the form. The form's POST shows the confirmation page. The confirmation's POST republishes."""
@@ -74,12 +73,7 @@ class EditRepublish(EditPage):
             title=_("Edit and republish"),
             lead=_("The execution will run again with these parameters, with its retries at zero."),
             submit=_("Republish"),
-            facts=[
-                (_("Execution"), row.pk),
-                (_("Target"), visible_text(row.target_name or row.type)),
-                (_("Schedule"), _schedule(row, request)),
-                (_("Error"), first_line(f"{row.error_class}: {row.error_message}", 200)),
-            ],
+            facts=failure_facts(row, request),
             warnings=_warnings(form),
             hidden=[("attempt", row.attempt)],
             **way_back(row),
@@ -104,7 +98,7 @@ class EditRepublish(EditPage):
         kept = getattr(row.scheduler, "params", None)
         if edits and isinstance(kept, dict) and params_diff.changes(form.handler, params, kept):
             said = _("Its schedule keeps its own parameters, and runs with those next time: {}")
-            self.message_user(request, format_html(said, _schedule(row, request)), messages.WARNING)
+            self.message_user(request, format_html(said, schedule_of(row, request)), messages.WARNING)
         return back
 
 
@@ -114,13 +108,3 @@ def _warnings(form: EditForm) -> list[str]:
     if form.handler is None:
         return [_("Its code is not registered here, so the parameters cannot be checked.")]
     return []
-
-
-def _schedule(row: SchedulerExecution, request: HttpRequest) -> str:
-    """The schedule's name, as a link to its page if the user may view it."""
-    if row.scheduler is None:
-        return EMPTY
-    name = visible_text(row.scheduler, 120)
-    if not request.user.has_perm("scheduling.view_scheduler"):
-        return name
-    return link(scheduler_url(row.scheduler_id), name)

@@ -12,6 +12,7 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.filters import ColumnFilter, SpanFilter
+from scheduling.admin.inbox import view
 from scheduling.core.text import visible_text
 
 
@@ -67,7 +68,7 @@ class FingerprintFilter(ColumnFilter):
 class GroupedFilter(ColumnFilter):
     """Makes Django accept the parameter `group` in the list's URL. The filter keeps all rows and is never shown."""
 
-    title, parameter_name = _("view"), "group"
+    title, parameter_name = _("view"), view.PARAMETER
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         return queryset

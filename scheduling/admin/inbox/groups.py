@@ -15,6 +15,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from scheduling.admin.inbox import view
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.text import first_line
@@ -104,10 +105,10 @@ def _group(
         trend=trend(Counter(end.astimezone(UTC).date() for end in cause.ends), now),
         sample=execution_url(cause.latest),
         latest=cause.latest,
-        query=changelist.get_query_string({"fingerprint": cause.fingerprint}, ["group"]),
+        query=changelist.get_query_string({"fingerprint": cause.fingerprint}, [view.PARAMETER]),
         # The group's buttons post to a URL with this query string. Because of the parameter `group`, the
         # operator sees the view by error group again after the action.
-        act=changelist.get_query_string({"fingerprint": cause.fingerprint, "group": "error"}),
+        act=changelist.get_query_string({"fingerprint": cause.fingerprint, view.PARAMETER: view.BY_ERROR}),
     )
 
 

@@ -21,7 +21,7 @@ from django.views.decorators.http import require_safe
 from scheduling.admin.common.audit import record
 from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.read_only import ReadOnly
-from scheduling.admin.replays.rows import canary_states, in_words, line, lines, replay_chip
+from scheduling.admin.replays.rows import in_words, lines, replay_chip, shown
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url, execution_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
@@ -102,7 +102,7 @@ class ReplayAdmin(ReadOnly):
 
     def _page(self, request: HttpRequest, row: Replay, extra_context: dict[str, Any]) -> HttpResponse:
         now = clock.now()
-        found = line(request, row, now, canary_states([row]))
+        (found,) = shown(request, [row], now)
         context = {
             "title": _("Replay %(id)s") % {"id": row.pk},
             "original": row,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import SimpleNamespace
 
@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from scheduling.admin.replays.outcome import outcomes
 from scheduling.admin.ui.badges import badge, state_badge
 from scheduling.admin.ui.links import admin_url, execution_url, link
 from scheduling.admin.ui.times import EMPTY, time_with_relative
@@ -37,23 +38,29 @@ SHOWN_ROWS = 10
 def lines(request: HttpRequest, now: datetime) -> list[SimpleNamespace]:
     """Open and recently finished replays, the newest first."""
     rows = Replay.objects.filter(Q(state__in=OPEN) | Q(finished_at__gte=now - RECENT)).order_by("-pk")[:SHOWN_ROWS]
-    states = canary_states(rows)
-    return [line(request, row, now, states) for row in rows]
+    return shown(request, list(rows), now)
 
 
-def line(request: HttpRequest, row: Replay, now: datetime, states: Mapping[int, str]) -> SimpleNamespace:
+def shown(request: HttpRequest, rows: Sequence[Replay], now: datetime) -> list[SimpleNamespace]:
+    """The values of these replays for the templates."""
+    states, ended = canary_states(rows), outcomes(rows)
+    return [_line(request, row, now, states, ended[row.pk]) for row in rows]
+
+
+def _line(request: HttpRequest, row: Replay, now: datetime, states: Mapping[int, str], ended: str) -> SimpleNamespace:
     """The values of one replay for the templates.
 
     `stop` is the URL that stops the replay. It is empty if the replay has ended or the user may not stop it.
 
     Args:
         states: maps the primary key of each canary to its state.
+        ended: how the executions ended.
     """
     may_stop = row.is_open and request.user.has_perm("scheduling.republish_failedexecution")
     return SimpleNamespace(
         pk=row.pk,
         chip=replay_chip(row),
-        words=in_words(row),
+        words=" ".join(filter(None, [in_words(row), ended])),
         reason=visible_text(row.reason, 400),
         canary=_canary(row, states),
         selection=visible_text(row.selection, 200),
