@@ -29,7 +29,7 @@ def examples(count: int) -> settings:
     return settings(max_examples=count // 8 if os.environ.get("TEST_FAST") else count)
 
 
-def wait_for(condition: Callable[[], T], what: str, seconds: float = 30.0) -> T:
+def wait_for(condition: Callable[[], T], what: str, seconds: float = 90.0) -> T:
     """Return the condition's first true value. If the condition is not met in time, fail with the message `what`."""
     deadline = time.monotonic() + seconds
     while True:
@@ -118,9 +118,9 @@ class Commands:
     def run(self, *arguments: str, **environment: str) -> tuple[int, str]:
         """Run a command to its end and return its exit code and output."""
         process = self.start(*arguments, **environment)
-        return process.wait(60), self.log(process)
+        return process.wait(120), self.log(process)
 
-    def stop(self, process: subprocess.Popen[bytes], number: int = signal.SIGTERM, seconds: float = 60.0) -> int:
+    def stop(self, process: subprocess.Popen[bytes], number: int = signal.SIGTERM, seconds: float = 120.0) -> int:
         """Send a signal to one process, wait until the process has ended, and return its exit code."""
         process.send_signal(number)
         return process.wait(seconds)

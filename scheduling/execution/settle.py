@@ -80,7 +80,9 @@ def settle_attempt(
         won = settle(ended, following, Entry(outcome.name), now, lease_before, attempts)
         return Settled(ended, outcome, State.SUCCEEDED if won else None)
     with transaction.atomic():
-        rows = SchedulerExecution.objects.select_for_update().filter(pk=ended.execution_id, attempt=ended.attempt)
+        # A sweep leaves a locked row for its next turn: its owner may be paused while it holds the lock.
+        locked = SchedulerExecution.objects.select_for_update(skip_locked=lease_before < DISTANT_FUTURE)
+        rows = locked.filter(pk=ended.execution_id, attempt=ended.attempt)
         row = rows.values_list("retry_base", "cancel_requested_by").first()
         if row is None:
             return Settled(ended, outcome, None)

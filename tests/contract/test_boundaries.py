@@ -105,7 +105,7 @@ def test_killed_at(
 
     execution = wait_for(lambda: SchedulerExecution.objects.filter(scheduler=row).first(), "its row exists")
     state = "succeeded" if outcomes[-1] == "succeeded" else "failed"
-    wait_for(lambda: has_state(execution, state), f"it has {state}", seconds=60)
+    wait_for(lambda: has_state(execution, state), f"it has {state}")
     if server is not None:
         server.wait_count(server.name("main"), 0)
         if state == "failed":

@@ -27,7 +27,8 @@ pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 SHIFTED = Path(__file__).parent / "shifted_clock"
 SECONDS = float(os.environ.get("TEST_CLOCK_SECONDS", "30"))
-LEASE = {"CRON_LEASE_SECONDS": "6"}
+# Shorter than the wrong clocks are wrong, and longer than a loaded host may delay a heartbeat.
+LEASE = {"CRON_LEASE_SECONDS": "20"}
 
 
 @pytest.fixture(params=["database", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
@@ -86,8 +87,8 @@ def test_wrong_clocks_hurt_no_run(commands: Commands, tmp_path: Path) -> None:
     for process, seconds in wrong.items():
         assert "nothing is claimed, started or recovered here" in commands.log(process)
         row = Process.objects.get(pid=process.pid)
-        assert abs(row.clock_ahead - seconds) < 25  # a loaded host sets the wrong clock a moment late
-        assert abs((clock.now() - row.heartbeat_at).total_seconds()) < 20  # the heartbeat is dated by the server
+        assert abs(row.clock_ahead - seconds) < 40  # a loaded host sets the wrong clock a moment late
+        assert abs((clock.now() - row.heartbeat_at).total_seconds()) < 40  # the heartbeat is dated by the server
     assert not Attempt.objects.exclude(outcome="succeeded").exists()
     ended = SchedulerExecution.objects.filter(state="succeeded")
     assert {execution.attempt for execution in ended} == {1}

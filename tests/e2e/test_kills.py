@@ -68,7 +68,7 @@ def test_due_schedules_run_although_producers_and_consumers_are_killed(commands:
         index = pick.randrange(4)
         commands.stop(processes[index], signal.SIGKILL)
         processes[index] = commands.start("run_scheduler" if index < 2 else "run_worker", **environment)
-    wait_for(lambda: SchedulerExecution.objects.count() == 60 and not waiting(), "everything has ended", seconds=60)
+    wait_for(lambda: SchedulerExecution.objects.count() == 60 and not waiting(), "everything has ended")
     executions = list(SchedulerExecution.objects.all())
     assert len({(execution.scheduler_id, execution.execution_key) for execution in executions}) == 60
     for execution in executions:
@@ -96,7 +96,7 @@ def test_children_killed_at_random(commands: Commands, tmp_path: Path) -> None:
             os.kill(int(pick.choice(lines).split()[2]), signal.SIGKILL)
         except ProcessLookupError:
             continue
-    wait_for(lambda: not waiting(), "everything has ended", seconds=60)
+    wait_for(lambda: not waiting(), "everything has ended")
     for execution in executions:
         execution.refresh_from_db()
         check_attempts(tmp_path, execution)

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduling.conf import Conf
 from scheduling.management.base import SchedulingCommand, open_broker
+from scheduling.processes.idle_transactions import limit_idle_transactions
 from scheduling.processes.shutdown import ShutdownRequest
 from scheduling.producer.loop import Producer
 
@@ -15,6 +16,7 @@ class Command(SchedulingCommand):
 
     def work(self, conf: Conf, **options: Any) -> None:
         """Run one producer."""
+        limit_idle_transactions(conf.lease_seconds)
         with ShutdownRequest() as stop:
             broker = open_broker(conf)
             Producer(broker, stop).run()

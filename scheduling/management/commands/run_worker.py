@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
 from scheduling.management.base import SchedulingCommand, open_broker
+from scheduling.processes.idle_transactions import limit_idle_transactions
 from scheduling.processes.shutdown import ShutdownRequest
 
 MAX_CONCURRENCY = 256
@@ -31,6 +32,7 @@ class Command(SchedulingCommand):
         if options["max_runs"] is not None and options["max_runs"] < 1:
             raise CommandError("--max-runs must be at least 1.")
         queue = "standalone" if options["standalone"] else "main"
+        limit_idle_transactions(conf.lease_seconds)
         with ShutdownRequest() as stop:
             broker = open_broker(conf, queue)
             Supervisor(broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=options["max_runs"]).run()

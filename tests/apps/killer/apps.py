@@ -1,4 +1,4 @@
-"""An app that kills its own process with SIGKILL at one place in the code. A test chooses the place.
+"""An app that kills or pauses its own process at one place in the code. A test chooses the place.
 
 PLACES maps the name of each place to a function. The kill comes before or after a call of this function.
 """
@@ -18,6 +18,8 @@ AFTER, BEFORE = "after", "before"
 
 PLACES: dict[str, tuple[str, str]] = {
     "rows inserted": (AFTER, "scheduling.execution.claim.insert"),
+    "start written": (AFTER, "scheduling.consumer.row_writer.begin"),
+    "output written": (BEFORE, "scheduling.consumer.output_store._batches"),
     "claim committed": (BEFORE, "scheduling.producer.loop.publish"),
     "published": (BEFORE, "scheduling.broker.rabbitmq.publisher.Publisher._on_confirm"),
     "confirmed": (BEFORE, "scheduling.execution.publish.mark_published"),
@@ -35,7 +37,7 @@ class Killer(AppConfig):
     """Kill the process once, before or after a call of the chosen function.
 
     The environment variable KILL_AT names the place. KILL_FLAG names a file that the kill creates. If the file exists,
-    no process is killed.
+    no process is killed. KILL_SIGNAL is the name of another signal than SIGKILL, such as SIGSTOP.
     """
 
     name = "tests.apps.killer"
@@ -76,4 +78,4 @@ def _die_once() -> None:
         os.close(os.open(os.environ["KILL_FLAG"], os.O_CREAT | os.O_EXCL))
     except FileExistsError:
         return
-    os.kill(os.getpid(), signal.SIGKILL)
+    os.kill(os.getpid(), signal.Signals[os.environ.get("KILL_SIGNAL", "SIGKILL")])
