@@ -19,6 +19,7 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.schedulers.columns import SchedulerColumns, last_executions
 from scheduling.admin.schedulers.duplicate import ARGUMENT, Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
+from scheduling.admin.schedulers.health_filter import HealthFilter
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overdue import overdue
 from scheduling.admin.schedulers.pause import PauseActions
@@ -43,7 +44,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
     """The form of a schedule, and the list of schedules with the actions "switch on", "switch off" and "run now"."""
 
     form = SchedulerForm
-    list_filter = ("status", SchedulerTypeFilter, "group")
+    list_filter = (HealthFilter, "status", SchedulerTypeFilter, "group")
     search_fields = (
         "description",
         "schedule",
