@@ -1,15 +1,22 @@
 """The URLs of the site. All pages belong to the admin."""
 
+from functools import cache
+from importlib.resources import files
+
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.templatetags.static import static
+from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.generic import RedirectView
 
 
+@cache
+def _icon() -> bytes:
+    return (files("scheduling") / "static/scheduling/favicon.ico").read_bytes()
+
+
 def icon(_request: HttpRequest) -> HttpResponse:
-    """Leads to the site's icon. Browsers ask for this address with every page."""
-    return HttpResponseRedirect(static("scheduling/favicon.ico"))
+    """The site's icon. Browsers ask for this address with every page."""
+    return HttpResponse(_icon(), content_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
 
 
 urlpatterns = [

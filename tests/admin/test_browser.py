@@ -216,6 +216,7 @@ def test_every_page_fits_its_window(visit: Visit, scheme: str, width: int) -> No
         reverse("admin:scheduling_replay_change", args=[replay.pk]),
         reverse("admin:scheduling_scheduler_add"),
         reverse("admin:scheduling_scheduler_change", args=[scheduler.pk]),
+        reverse("admin:scheduling_scheduler_edit", args=[scheduler.pk]),
         reverse("admin:scheduling_scheduler_run", args=[scheduler.pk]),
         reverse("admin:scheduling_scheduler_delete", args=[scheduler.pk]),
         reverse("admin:scheduling_schedulerexecution_change", args=[failed.pk]),
