@@ -76,6 +76,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     assert Scheduler.objects.get().params == {"since_days": 7}
 
     # "Run now" leads to a confirmation page first.
+    page.get_by_role("link", name="Overview").click()
     page.get_by_role("link", name="Run now").click()
     expect(page.locator(".sch-lead")).to_contain_text("will run once, now")
     page.get_by_role("button", name="Run now").click()

@@ -17,7 +17,7 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
-from scheduling.admin.ui.badges import active_badge, badge, health_badge, registered_badge, state_badge
+from scheduling.admin.ui.badges import badge, health_badge, registered_badge, state_badge
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.schedules import in_words, plan_error_badge
 from scheduling.admin.ui.times import EMPTY, relative_time, time_tag
@@ -168,9 +168,14 @@ class SchedulerColumns(admin.ModelAdmin):
         )
 
     def standing(self, row: Scheduler) -> SafeString:
-        """The summary line of a schedule's own page. It has the status, the next run and the last result."""
+        """The summary line of a schedule: its times, the reason of a pause, the next run and the last result."""
+        try:
+            words = in_words(row)
+        except (CronError, ZoneError):
+            words = visible_text(row.schedule, 80)
+        zone_name = "" if row.date_time is not None else f"({visible_text(row.zone_name, 64)})"
         parts = [
-            ("", active_badge(row.status)),
+            (words, zone_name),
             *([(_("Reason for the pause:"), visible_text(row.paused_because))] if row.paused_because else []),
             (_("Next run:"), _("none") if row.next_run_at is None else self._inline(row, row.next_run_at)),
             (_("Last result:"), self.last_column(row)),
