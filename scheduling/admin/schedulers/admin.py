@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.common.audit import form_edits, message
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.filters import SchedulerTypeFilter
+from scheduling.admin.common.names import SCHEDULE_COLUMNS
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.schedulers.columns import SchedulerColumns, last_executions
 from scheduling.admin.schedulers.duplicate import ARGUMENT, Duplicate
@@ -30,7 +31,6 @@ from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
-from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_of
@@ -44,12 +44,8 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
 
     form = SchedulerForm
     list_filter = ("status", SchedulerTypeFilter, "group")
-    search_fields = (
-        "description",
-        "schedule",
-        *(f"{type_}__{column}" for type_, kind in TARGET_KINDS.items() for column in kind.searched),
-    )
-    search_help_text = gettext_lazy("Searches description, expression and target.")
+    search_fields = SCHEDULE_COLUMNS
+    search_help_text = gettext_lazy("Search description, expression, target")
     actions = ("switch_on", "switch_off", "run_selected")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")

@@ -14,5 +14,5 @@ def page_media(*, sheets: tuple[str, ...] = (), scripts: tuple[str, ...] = ()) -
     )
 
 
-MEDIA = page_media(sheets=("admin",))
-"""The style sheet that all pages need."""
+MEDIA = page_media(sheets=("admin", "lists"))
+"""The style sheets that all pages need."""
