@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter, WithinFilter
+from scheduling.admin.common.keys import Keys
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.run_search import RunSearch
 from scheduling.admin.executions import page as execution_page
@@ -29,7 +30,7 @@ from scheduling.models import SchedulerExecution
 
 
 @admin.register(SchedulerExecution)
-class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSearch, ReadOnly):
+class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSearch, Keys, ReadOnly):
     """The list stays fast with millions of rows, because it has no join, no date hierarchy, and a limited count."""
 
     list_filter = (
