@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone as clock
 from playwright.sync_api import Page, expect
 
 from tests.admin.chromium import Visit, overflow
 from tests.admin.inbox import fill
 from tests.admin.rows import Rows, one_of_each
+from tests.admin.test_accessibility import AXE_SCRIPT, COLOUR_RULES, EVERY_RULE, LOOKS, NO_TRANSITIONS, axe_faults
 from tests.factories import (
     FailedExecutionFactory,
     ReportFactory,
@@ -50,7 +50,8 @@ OUT_OF_REACH = """() => {
                 wrong.push(`cut by ${around.className} (${box.right} > ${rect.right}): ${name}`);
         }
         const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
-        if (top && !control.contains(top) && !top.contains(control)) wrong.push(`covered by ${top.outerHTML.slice(0, 80)}: ${name}`);
+        if (top && !control.contains(top) && !top.contains(control))
+            wrong.push(`covered by ${top.outerHTML.slice(0, 80)}: ${name}`);
     }
     return wrong;
 }"""
@@ -126,8 +127,9 @@ def test_no_button_is_cut_or_covered(
     page.set_viewport_size({"width": width, "height": height})
     wrong: list[str] = []
     for path in [
-        address("dashboard"), address("scheduler"), address("schedulerexecution"), address("failedexecution") + "?group=each",
-        address("failedexecution") + "?group=error", address("process"), address("worker"), address("replay"),
+        address("dashboard"), address("scheduler"), address("schedulerexecution"),
+        address("failedexecution") + "?group=each", address("failedexecution") + "?group=error",
+        address("process"), address("worker"), address("replay"),
         address("reminder"), address("scheduler", "change", rows["scheduler"][0].pk),
         address("scheduler", "add"), address("scheduler", "run", rows["scheduler"][0].pk),
         address("schedulerexecution", "change", running.pk), address("schedulerexecution", "change", failed.pk),
@@ -213,3 +215,29 @@ def test_the_sidebar_of_a_narrow_window_lies_over_the_page(visit: Visit, long_na
     expect(sidebar).to_be_visible()
     toggle.click()
     expect(sidebar).to_be_hidden()
+
+
+def test_open_menus_and_the_help_have_no_accessibility_faults(visit: Visit, long_names: None) -> None:
+    page = visit("ada", strict=False)
+    wrong: list[str] = []
+    for model in ("schedulerexecution", "failedexecution"):
+        page.goto(address(model) + "?type=worker&q=x:1")
+        page.evaluate(AXE_SCRIPT)
+        page.add_style_tag(content=NO_TRANSITIONS)
+        for scheme, width in LOOKS:
+            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
+            page.set_viewport_size({"width": width, "height": 900})
+            rules = EVERY_RULE if scheme == "light" else COLOUR_RULES
+            page.evaluate("document.querySelector('.sch-bar-button').open = true")
+            menus = page.locator(".sch-filters details")
+            for number in range(menus.count()):
+                menus.nth(number).evaluate("menu => { menu.open = true; }")
+                wrong += axe_faults(page, f"scheduling_{model}_changelist", rules)
+            page.get_by_role("button", name="Keyboard shortcuts").click()
+            expect(page.get_by_role("dialog")).to_be_visible()
+            wrong += axe_faults(page, f"scheduling_{model}_changelist", rules)
+            picture(page, f"help-{scheme}-{width}")
+            page.keyboard.press("Escape")
+    # An open menu lies over what is below it, for as long as it is open.
+    wrong = [fault for fault in wrong if "partially obscured" not in fault]
+    assert not wrong, "\n".join(wrong)

@@ -27,7 +27,11 @@ PLACES = (("g d", "dashboard"), ("g f", "failedexecution"), ("g e", "schedulerex
 class Keys(Pages):
     """Adds the help. It lists only the pages that the user may open."""
 
-    pages: tuple[Page, ...] = (Page("keys", route="keys/", methods=READ),)
+    pages: tuple[Page, ...] = (Page("keys", "help", "keys/", READ),)
+
+    def has_help_permission(self, request: HttpRequest) -> bool:
+        """Whether the user may open any page of this app. All these pages have the shortcuts."""
+        return request.user.has_module_perms("scheduling")
 
     def keys_view(self, request: HttpRequest) -> HttpResponse:
         viewer = Viewer.of(request)
