@@ -110,5 +110,7 @@ def _words(spec: ListFilter, choices: list[Any]) -> str:
     selected = [str(choice["display"]) for choice in choices[1:] if choice.get("selected")]
     if selected:
         return visible_text(", ".join(selected), 60)
-    value = spec.value() if isinstance(spec, SimpleListFilter) else list(spec.used_parameters.values())
-    return visible_text(value, 60) or "-"
+    if isinstance(spec, SimpleListFilter):
+        return visible_text(spec.value(), 60) or "-"
+    values = [value for each in spec.used_parameters.values() for value in (each if isinstance(each, list) else [each])]
+    return visible_text(", ".join(map(str, values)), 60) or "-"
