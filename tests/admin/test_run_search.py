@@ -123,6 +123,10 @@ def test_a_qualifier_that_cannot_be_used_is_said(viewer: Client) -> None:
     (note,) = notes(page)
     assert note.startswith("“state:fialed”: state is one of these: claimed, queued, running,")
     assert notes(search(viewer, EXECUTIONS, "id:x1")) == ["“id:x1”: an id is a whole number."]
+    assert notes(search(viewer, EXECUTIONS, "state:failed state:running")) == [
+        "“state:failed”: a search can have one state only.",
+        "“state:running”: a search can have one state only.",
+    ]
     # All rows of the inbox failed, so it has no filter by state.
     assert "“state:failed”: no filter has this name." in notes(search(viewer, INBOX, "state:failed"))[0]
     assert notes(search(viewer, EXECUTIONS, "<script>:1 x:<b>"))[0].startswith("“x:<b>”")
@@ -181,7 +185,9 @@ def test_a_search_takes_few_queries(viewer: Client, address: str, monkeypatch: p
     with CaptureQueriesContext(connection) as captured:
         viewer.get(f"{address}?q=nightly")
     assert len(captured) <= 20
-    assert len(found(viewer, address, "Nightly")) == 3  # a search by name takes the newest schedules only
+    page = search(viewer, address, "Nightly")
+    assert page.context["cl"].result_count == 3
+    assert notes(page) == ["Many schedules have “Nightly” in their name. Only the newest 3 of them were searched."]
 
 
 def test_the_search_box_says_what_it_searches(viewer: Client) -> None:

@@ -15,6 +15,7 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext as _
 
+from scheduling.admin.common import names
 from scheduling.admin.common.filters import SchedulerFilter
 from scheduling.admin.common.names import schedules_named, targets_named
 from scheduling.admin.common.pages import Pages
@@ -56,11 +57,7 @@ def _with_key(text: str) -> Q:
     return Q(execution_key__startswith=text)
 
 
-def _of_schedules(text: str) -> Q:
-    return Q(scheduler_id__in=[int(text)] if is_number(text) else schedules_named(text))
-
-
-NARROW: Mapping[str, Find] = {"id": _with_id, "schedule": _of_schedules}
+NARROW = ("id", "schedule")
 """Qualifiers whose condition an index answers. They apply before the limit of a search."""
 
 WIDE: Mapping[str, Find] = {"error": errors_with, "target": targets_named, "key": _with_key}
@@ -88,13 +85,14 @@ class RunSearch(Pages):
             return queryset.none(), False
         for part in search.qualifiers:
             if part.name in NARROW:
-                queryset = queryset.filter(NARROW[part.name](part.value))
+                found = _with_id(part.value) if part.name == "id" else _of_schedules(request, part.value)
+                queryset = queryset.filter(found)
         wide = [WIDE[part.name](part.value) for part in search.qualifiers if part.name in WIDE]
         number = is_number(search.words)
         if number and self.numbers_are_ids and not wide:
             return queryset.filter(pk=int(search.words)), False
         if search.words:
-            wide.append(errors_with(search.words) if number else _words(search.words))
+            wide.append(errors_with(search.words) if number else _words(request, search.words))
         if not wide:
             return queryset, False
         limit, said = self.bounded(request, queryset)
@@ -111,13 +109,15 @@ class RunSearch(Pages):
                 yield _("“%(part)s”: an id is a whole number.") % text
             elif part.name in NARROW or part.name in WIDE:
                 continue
+            elif part.name in filters and part.value.lower() in filters[part.name][1]:
+                yield _("“%(part)s”: a search can have one %(name)s only.") % text
             elif part.name in filters:
-                names = ", ".join(dict.fromkeys(quoted(value) for value in filters[part.name][1].values()))
-                yield _("“%(part)s”: %(name)s is one of these: %(names)s.") % {**text, "names": names}
+                values = ", ".join(dict.fromkeys(quoted(value) for value in filters[part.name][1].values()))
+                yield _("“%(part)s”: %(name)s is one of these: %(values)s.") % {**text, "values": values}
             else:
-                names = ", ".join(f"{name}:" for name in (*NARROW, *WIDE, *filters))
-                said = _("“%(part)s”: no filter has this name. There are %(names)s. To search for the text, quote it.")
-                yield said % {**text, "names": names}
+                known = ", ".join(f"{name}:" for name in (*NARROW, *WIDE, *filters))
+                said = _("“%(part)s”: no filter has this name. There are %(known)s. To search for the text, quote it.")
+                yield said % {**text, "known": known}
 
     # --- qualifiers of filters
 
@@ -130,6 +130,9 @@ class RunSearch(Pages):
             return None
         query, left = request.GET.copy(), list[Qualifier]()
         filters = self._filters(request)
+        named = [part.name for part in search.qualifiers if part.name in filters]
+        if len(named) > len(set(named)):
+            return None  # the page says that a filter has one value
         for part in search.qualifiers:
             if not _becomes_filter(part, filters, query):
                 left.append(part)
@@ -168,12 +171,22 @@ def _by_word(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
     return {label.lower(): value for value, label in pairs} | {value.lower(): value for value, _label in pairs}
 
 
-def _words(text: str) -> Q:
+def _of_schedules(request: HttpRequest, text: str) -> Q:
+    if is_number(text):
+        return Q(scheduler_id=int(text))
+    keys = schedules_named(text)
+    if len(keys) == names.MOST:
+        said = _("Many schedules have “%(text)s” in their name. Only the newest %(count)s of them were searched.")
+        _tell(request, [said % {"text": visible_text(text, 60), "count": names.MOST}])
+    return Q(scheduler_id__in=keys)
+
+
+def _words(request: HttpRequest, text: str) -> Q:
     if _is_fingerprint(text):
         return _with_fingerprint(text)
     if text.startswith(KEY_PREFIXES):
         return _with_key(text)
-    return errors_with(text) | targets_named(text) | _of_schedules(text)
+    return errors_with(text) | targets_named(text) | _of_schedules(request, text)
 
 
 def _tell(request: HttpRequest, sentences: Iterable[str]) -> None:
