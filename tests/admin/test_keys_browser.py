@@ -79,6 +79,23 @@ def test_j_and_k_move_the_focus_and_r_republishes(inbox: Page) -> None:
 
 @browser
 @transactional
+def test_r_republishes_an_execution_or_a_group(inbox: Page) -> None:
+    inbox.locator("#result_list a.sch-error").first.click()
+    expect(inbox.get_by_role("link", name="Edit and republish")).to_be_visible()
+    inbox.wait_for_load_state()
+    press(inbox, "r")
+    inbox.wait_for_url(re.compile("/republish/"))
+    inbox.goto(f"{INBOX}?group=error")
+    press(inbox, "r")  # no row has the focus
+    press(inbox, "j")
+    expect(inbox.locator(".sch-groups a.sch-error")).to_be_focused()
+    press(inbox, "r")
+    expect(inbox.get_by_role("heading", name="Republish failed executions")).to_be_visible()
+    expect(inbox.get_by_label("Canary first")).to_be_visible()
+
+
+@browser
+@transactional
 def test_g_opens_the_main_pages(inbox: Page) -> None:
     for key, path in (("d", "dashboard"), ("e", "schedulerexecution"), ("s", "scheduler"), ("f", "failedexecution")):
         press(inbox, "g", key)
