@@ -62,7 +62,7 @@ COLOUR_ALONE = """() => [...document.querySelectorAll(".sch-chip")]
     .filter(chip => !chip.querySelector("svg") || !chip.textContent.trim()).map(chip => chip.outerHTML)"""
 """JavaScript that finds chips without an icon or without text."""
 
-FRAGMENTS = ("part", "preview", "params", "follow", "output", "download")
+FRAGMENTS = ("part", "preview", "params", "follow", "output", "download", "keys")
 """An address whose name ends with one of these words returns a file or only a part of a page."""
 
 

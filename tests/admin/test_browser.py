@@ -172,13 +172,14 @@ def test_executions_are_found_by_their_schedule(visit: Visit) -> None:
     SchedulerExecutionFactory.create_batch(2)
     page = visit("vera")
     page.goto(reverse("admin:scheduling_schedulerexecution_changelist"))
-    page.locator("#changelist-filter .select2-selection").click()
+    page.locator(".sch-filters summary", has_text="Schedule").click()
+    page.locator(".sch-filters .select2-selection").click()
     page.locator(".select2-search__field").fill("invoices")
     page.get_by_role("option", name="Invoices of the night").click()
     page.get_by_role("button", name="Show").click()
     expect(page.locator("#result_list tbody tr")).to_have_count(1)
     expect(page.locator("#result_list")).to_contain_text(wanted.execution_key)
-    page.get_by_role("link", name="All schedules").click()
+    page.get_by_role("link", name="Remove the filter Schedule: Invoices of the night").click()
     expect(page.locator("#result_list tbody tr")).to_have_count(3)
 
 

@@ -19,7 +19,6 @@ from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
 from scheduling import artefacts
-from scheduling.admin.executions.admin import ExecutionAdmin
 from scheduling.admin.executions.output import tail
 from scheduling.admin.ui.first_keys import first_keys
 from scheduling.admin.ui.paginators import CappedPaginator
@@ -95,39 +94,19 @@ def test_filters_show_labels_and_the_selected_choice(viewer: Client) -> None:
     row = SchedulerExecutionFactory(trigger="manual")
     SchedulerExecutionFactory()
     page = BeautifulSoup(viewer.get(f"{LIST}?trigger=manual&within=1h").content, "html.parser")
-    block = page.find("details", attrs={"data-filter-title": "trigger"})
-    assert [link.text.strip() for link in block.find_all("a")] == ["All", "cron", "date", "by hand", "message"]
-    chosen = block.find("li", class_="selected")
-    assert chosen.text.strip() == "by hand"
-    assert block.find("a", string="All")["href"] == "?within=1h"
+    block = page.find("li", attrs={"data-filter": "trigger"})
+    links = block.select(".sch-filter-panel a")
+    assert [link.text.strip() for link in links] == ["All", "cron", "date", "by hand", "message"]
+    assert [link.text for link in links if "aria-current" in link.attrs] == ["by hand"]
+    assert block.find("summary").text == "Trigger: by hand"
+    assert block.find("a", class_="sch-remove")["href"] == "?within=1h"
+    assert block.find("a", class_="sch-remove")["aria-label"] == "Remove the filter Trigger: by hand"
     assert sorted(block.find("a", string="cron")["href"].lstrip("?").split("&")) == ["trigger=cron", "within=1h"]
+    assert page.find("details", class_="sch-bar-button").text == "Filter (2)"
+    assert page.find("a", class_="sch-clear")["href"] == "?"
     for query in ("state=nonsense", "type=nonsense", "trigger=nonsense", "trigger=by hand"):
         assert found(viewer, query) == set(), query
     assert found(viewer, "trigger__exact=manual") == {row.pk}
-
-
-def test_the_search_term_decides_which_column_is_searched(viewer: Client) -> None:
-    row = SchedulerExecutionFactory(failed=True, execution_key="cron-2026-3-10-8-0", target_name="sync tokens")
-    other = SchedulerExecutionFactory(execution_key="manual-77", target_name=f"{row.pk} bottles")
-    for term in (row.pk, "cron-2026-3", "sync", "SYNC TOK", row.fingerprint, row.fingerprint.upper()):
-        assert found(viewer, f"q={term}") == {row.pk}, term
-    assert found(viewer, "q=manual-") == {other.pk}
-    for term in ("9" * 30, "tokens", "'; DROP TABLE", "%"):
-        assert found(viewer, f"q={term}") == set(), term
-    assert found(viewer, "q=%20") == {row.pk, other.pk}
-
-
-def test_a_search_reads_the_newest_rows_or_one_schedules_rows(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A search by key or target name uses no index, so it reads only the newest rows or the rows of one schedule."""
-    old, *_, new = SchedulerExecutionFactory.create_batch(4, execution_key="cron-2026-3-10-8-0", target_name="sync")
-    monkeypatch.setattr(ExecutionAdmin, "search_limit", 2)
-    for term in ("cron-2026", "sync"):
-        shown = found(viewer, f"q={term}")
-        assert new.pk in shown
-        assert old.pk not in shown
-        assert found(viewer, f"q={term}&scheduler={old.scheduler.pk}") == {old.pk}
-    assert found(viewer, f"q={old.pk}") == {old.pk}
-    assert "newest 100,000" in viewer.get(LIST).content.decode()
 
 
 def test_first_keys_finds_the_first_row_since_an_instant(db: None) -> None:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.first_keys import first_keys
 from scheduling.admin.ui.text import is_number
+from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.labels import TYPES
 from scheduling.models.scheduler import TARGETS
@@ -48,6 +49,9 @@ class ColumnFilter(admin.SimpleListFilter):
 
 class SpanFilter(admin.SimpleListFilter):
     """The base of filters by time: the last hour, day, week or month."""
+
+    qualifier = "age"
+    """The name of the filter in a search, such as `age:24h`. A filter without this attribute has no such name."""
 
     spans = {
         "1h": (_("last hour"), timedelta(hours=1)),
@@ -106,15 +110,21 @@ class SchedulerFilter(admin.SimpleListFilter):
             return queryset
         return queryset.filter(scheduler=value) if is_number(value) else queryset.none()
 
+    def chip(self) -> str:
+        """The name of the chosen schedule. Users who may not view schedules see its number."""
+        value = str(self.value())
+        if not self._may_search or not is_number(value):
+            return visible_text(value, 40)
+        found = Scheduler.objects.prefetch_related(*TARGETS).filter(pk=value).first()
+        return visible_text(found or value, 40)
+
     def choices(self, changelist: Any) -> Iterator[Any]:
         """What the template needs: the form field, and the other parameters of the URL."""
         value, name = self.value(), str(self.parameter_name)
         kept = [(key, text) for key, values in changelist.filter_params.items() for text in values if key != name]
         yield {
-            "selected": value is not None,
             "field": self._field(changelist, value if value is not None and is_number(value) else None),
             "kept": kept,
-            "without": changelist.get_query_string(remove=[name]),
         }
 
     def _field(self, changelist: Any, value: str | None) -> Any:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from django import forms
 from django.contrib import admin
 from django.contrib.admin.utils import unquote
+from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, HttpResponseRedirect
@@ -16,6 +17,7 @@ from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import URLPattern, path
 
 from scheduling.admin.common import refused_values
+from scheduling.admin.common.filter_bar import FilterBar
 from scheduling.admin.common.unusable import explained
 from scheduling.admin.ui.links import addresses_on
 from scheduling.admin.ui.media import MEDIA
@@ -54,6 +56,12 @@ class Pages(admin.ModelAdmin):
     @property
     def media(self) -> forms.Media:
         return super().media + MEDIA
+
+    def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
+        """The list, with the line of filters above it as `bar`."""
+        changelist = super().get_changelist_instance(request)
+        changelist.bar = FilterBar(changelist, getattr(request, "search_notes", ()))  # type: ignore[attr-defined]
+        return changelist
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:
         return super().get_search_results(request, queryset, searched(search_term))

@@ -7,44 +7,43 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone as clock
 from django.utils.decorators import method_decorator
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter, WithinFilter
+from scheduling.admin.common.keys import Keys
 from scheduling.admin.common.read_only import ReadOnly
+from scheduling.admin.common.run_search import RunSearch
 from scheduling.admin.executions import page as execution_page
 from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
-from scheduling.admin.executions.search import SCHEDULER, ExecutionList, newest, search
+from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
 from scheduling.admin.ui.paginators import CappedPaginator
-from scheduling.admin.ui.text import searched
 from scheduling.models import SchedulerExecution
 
 
 @admin.register(SchedulerExecution)
-class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, ReadOnly):
+class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSearch, Keys, ReadOnly):
     """The list stays fast with millions of rows, because it has no join, no date hierarchy, and a limited count."""
 
     list_filter = (
         ("state", ChoiceFilter), WithinFilter, ("type", ChoiceFilter), ("trigger", ChoiceFilter), SchedulerFilter,
     )  # fmt: skip
     list_select_related = ()
-    search_fields = ("=id", "^execution_key", "^target_name", "=fingerprint")
+    search_fields = ("id",)  # Django shows a search box only if there are some; `RunSearch` does the search
     search_limit = 100_000
     """A search reads only the newest executions, at most this many. A search by id or within one schedule has no limit.
 
     Except for the id, the searched columns have no index of their own, because an index would slow down every claim.
     """
-    search_help_text = gettext_lazy(
-        "An id, the beginning of an execution key or of a target's name, or an error group. All but an id is looked "
-        "for among the newest 100,000 executions; choose a schedule among the filters to look through all of its own."
-    )
+    search_help_text = gettext_lazy("Search errors, jobs, id")
     paginator = CappedPaginator
 
     @property
@@ -59,14 +58,18 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, ReadOn
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ExecutionList
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[SchedulerExecution], search_term: str
-    ) -> tuple[QuerySet[SchedulerExecution], bool]:
-        term = searched(search_term)
-        if not term:
-            return queryset, False
-        bounded = term.isdecimal() or SchedulerFilter.parameter_name in request.GET
-        return search(queryset if bounded else newest(queryset, self.search_limit), term), False
+    def bounded(self, request: HttpRequest, queryset: QuerySet) -> tuple[Q, str]:
+        """The newest rows of the table. All rows of one schedule may be read, because an index has them."""
+        if SchedulerFilter.parameter_name in request.GET:
+            return Q(), ""
+        oldest = oldest_of_newest(self.search_limit)
+        if oldest is None:
+            return Q(), ""
+        said = _("Only the newest %(count)s executions were searched. Choose a schedule to search all of its own.")
+        return Q(pk__gte=oldest), said % {"count": number_format(self.search_limit, force_grouping=True)}
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        return self.with_filters(request) or super().changelist_view(request, extra_context)
 
     @method_decorator(require_safe)
     def change_view(

@@ -1,4 +1,4 @@
-"""Searches the list of executions, and loads its rows. The search and the list are fast even with millions of rows."""
+"""Bounds the search of executions, and loads the rows of the list. Both are fast even with millions of rows."""
 
 from __future__ import annotations
 
@@ -9,36 +9,19 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone as clock
 
-from scheduling.admin.ui.text import is_number
 from scheduling.models import SchedulerExecution
 from scheduling.models.scheduler import TARGETS
 
 SCHEDULER = [f"scheduler__{target}" for target in TARGETS]
-KEY_PREFIXES = ("cron-", "date-", "manual-")
 
 
-def search(queryset: QuerySet, term: str) -> QuerySet:
-    """The rows that match the term. The form of the term decides which column is searched.
-
-    - A term of digits is the id of an execution.
-    - A term of 40 hexadecimal digits is the fingerprint of an error group.
-    - A term with the prefix of an execution key, such as `cron-`, is the beginning of an execution key.
-    - Any other term is the beginning of a target's name.
-    """
-    term = term.strip()
-    if is_number(term):
-        return queryset.filter(pk=int(term))
-    if len(term) == 40 and set(term.lower()) <= set("0123456789abcdef"):
-        return queryset.filter(fingerprint=term.lower())
-    if term.startswith(KEY_PREFIXES):
-        return queryset.filter(execution_key__startswith=term)
-    return queryset.filter(target_name__istartswith=term)
-
-
-def newest(queryset: QuerySet, count: int) -> QuerySet:
-    """The rows of a queryset that are among the newest `count` rows of the whole table, by primary key."""
-    last = SchedulerExecution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    return queryset.filter(pk__gt=last - count)
+def oldest_of_newest(count: int) -> int | None:
+    """The first key among the newest `count` keys of the table of executions. None if the table has no older row."""
+    keys = SchedulerExecution.objects.order_by("pk").values_list("pk", flat=True)
+    first, last = keys.first(), keys.last()
+    if first is None or last is None or first > last - count:
+        return None
+    return last - count + 1
 
 
 class ExecutionList(ChangeList):

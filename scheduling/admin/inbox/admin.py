@@ -11,12 +11,14 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone as clock
+from django.utils.formats import number_format
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
 from scheduling.admin.common.read_only import ReadOnly
+from scheduling.admin.common.run_search import RunSearch
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList
 from scheduling.admin.inbox import view
 from scheduling.admin.inbox.actions import InboxActions
@@ -30,7 +32,7 @@ from scheduling.admin.replays.rows import lines
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.paginators import InboxPaginator
-from scheduling.admin.ui.text import first_line, is_number, searched
+from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import relative_time
 from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
@@ -47,7 +49,7 @@ class InboxList(ExecutionList):
 
 
 @admin.register(FailedExecution)
-class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, ReadOnly):
+class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunSearch, ReadOnly):
     """The rows in state failed. Each row has a button that republishes it."""
 
     list_filter = (
@@ -60,17 +62,15 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, Read
         GroupedFilter,
     )
     list_select_related = ()
-    search_fields = ("error_message", "target_name", "=id")
+    search_fields = ("id",)  # Django shows a search box only if there are some; `RunSearch` does the search
+    numbers_are_ids = False  # an order's number in a message is worth finding
     search_limit = 10_000
     """How many of the newest failures a search reads.
 
     The limit keeps a search fast. The search must read the message of each failure, and the failures are spread over a
     table of millions of rows.
     """
-    search_help_text = gettext_lazy(
-        "An id, or a part of an error's message or of a target's name, among the newest 10,000 failures "
-        "that the filters leave."
-    )
+    search_help_text = gettext_lazy("Search errors, jobs, id")
     paginator = InboxPaginator
     actions = ("republish_selected", "discard_selected")
 
@@ -86,29 +86,22 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, Read
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ExecutionList]:
         return InboxList
 
-    def get_search_results(
-        self, request: HttpRequest, queryset: QuerySet[FailedExecution], search_term: str
-    ) -> tuple[QuerySet[FailedExecution], bool]:
-        """Finds rows by a part of the message or of the target's name, or by the whole fingerprint.
-
-        A term that is a number also finds the execution with this id.
-        """
-        term = searched(search_term)
-        if not term:
-            return queryset, False
-        oldest = queryset.order_by("-pk").values_list("pk", flat=True)[self.search_limit : self.search_limit + 1]
-        if not term.isdecimal() and (last := list(oldest)):
-            queryset = queryset.filter(pk__gt=last[0])
-        found = Q(error_message__icontains=term) | Q(target_name__icontains=term) | Q(fingerprint=term.lower())
-        if is_number(term):
-            found |= Q(pk=int(term))
-        return queryset.filter(found), False
+    def bounded(self, request: HttpRequest, queryset: QuerySet) -> tuple[Q, str]:
+        """The newest failures that the filters leave."""
+        oldest = queryset.order_by("-pk").values_list("pk", flat=True)[self.search_limit - 1 : self.search_limit + 1]
+        keys = list(oldest)
+        if len(keys) < 2:
+            return Q(), ""
+        said = _("Only the newest %(count)s failures were searched. Choose a filter to search older ones.")
+        return Q(pk__gte=keys[0]), said % {"count": number_format(self.search_limit, force_grouping=True)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         """Adds a summary above the list.
 
         The summary has the number of rows, the age of the oldest row, and the number of messages in the failed queue.
         """
+        if (filtered := self.with_filters(request)) is not None:
+            return filtered
         summary: list[str] = []
         if request.method == "GET" and self.has_view_permission(request):
             with open_broker() as broker:

@@ -35,6 +35,14 @@ class CommonValueFilter(ColumnFilter):
         common = sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
         return [(value, f"{visible_text(value, 60)} ({count}{plus})") for value, count in common[: self.most]]
 
+    def has_output(self) -> bool:
+        """A chosen value is shown even if no row of the inbox has it, so that users can remove it."""
+        return self.value() is not None or super().has_output()
+
+    def chip(self) -> str:
+        """The chosen value, without the number of its rows."""
+        return visible_text(self.value(), 60)
+
     def _rows(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] | None = getattr(request, "_newest_of_inbox", None)
         if found is None:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.audit import form_edits, message
 from scheduling.admin.common.filters import SchedulerTypeFilter
+from scheduling.admin.common.names import SCHEDULE_COLUMNS
 from scheduling.admin.schedulers.duplicate import Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
 from scheduling.admin.schedulers.health_filter import HealthFilter
@@ -26,7 +27,6 @@ from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
-from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_of
@@ -40,12 +40,8 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, Overview):
 
     form = SchedulerForm
     list_filter = (HealthFilter, "status", SchedulerTypeFilter, "group")
-    search_fields = (
-        "description",
-        "schedule",
-        *(f"{type_}__{column}" for type_, kind in TARGET_KINDS.items() for column in kind.searched),
-    )
-    search_help_text = gettext_lazy("Searches description, expression and target.")
+    search_fields = SCHEDULE_COLUMNS
+    search_help_text = gettext_lazy("Search description, expression, target")
     actions = ("switch_on", "switch_off", "run_selected")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")

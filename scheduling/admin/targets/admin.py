@@ -61,6 +61,7 @@ class TargetAdmin(Audited):
     """The pages of one target type. `migrate` creates the rows, and never overwrites the changes of operators."""
 
     form = TargetForm
+    change_list_template = "admin/scheduling/change_list.html"  # a target of another app has the same list
     readonly_fields = ("code_panel", "created")
 
     def __init__(self, model: type[Target], admin_site: admin.AdminSite) -> None:

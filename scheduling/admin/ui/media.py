@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 from django import forms
+from django.urls import NoReverseMatch
+from django.utils.functional import lazy
+from django.utils.translation import gettext_lazy as _
+
+from scheduling.admin.ui.links import admin_url
 
 
 def page_media(*, sheets: tuple[str, ...] = (), scripts: tuple[str, ...] = ()) -> forms.Media:
@@ -14,5 +19,18 @@ def page_media(*, sheets: tuple[str, ...] = (), scripts: tuple[str, ...] = ()) -
     )
 
 
-MEDIA = page_media(sheets=("admin",))
-"""The style sheet that all pages need."""
+def _help_url() -> str:
+    try:
+        return admin_url("scheduling_schedulerexecution_keys")
+    except NoReverseMatch:  # a site without the pages of executions has no help
+        return ""
+
+
+_KEYS = forms.Script(
+    "scheduling/keys.js",
+    # The address belongs to the site of the request, so it is looked up when a page is rendered.
+    **{"defer": True, "data-help": lazy(_help_url, str)(), "data-label": _("Keyboard shortcuts")},
+)
+
+MEDIA = page_media(sheets=("admin", "lists")) + forms.Media(js=[_KEYS])  # type: ignore[list-item]  # the stubs know only paths
+"""The style sheets and the script that all pages need."""

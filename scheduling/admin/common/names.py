@@ -1,0 +1,44 @@
+"""Finds schedules and targets by the names that pages show. The keys that are found narrow a search of executions.
+
+The tables of schedules and targets are small beside the table of executions, and a page shows names that only these
+tables hold. So a search asks for their keys first, and then compares keys.
+"""
+
+from __future__ import annotations
+
+from functools import reduce
+from operator import or_
+
+from django.apps import apps
+from django.db.models import Q
+
+from scheduling.core.targets import TARGET_KINDS
+from scheduling.models import Scheduler
+
+MOST = 500
+"""At most this many schedules, or targets of one type, are found by a name. Older versions of SQLite accept at most 999
+parameters in one query."""
+
+SCHEDULE_COLUMNS = (
+    "description",
+    "schedule",
+    *(f"{type_}__{column}" for type_, kind in TARGET_KINDS.items() for column in kind.searched),
+)
+"""The columns with the names of a schedule: its own, and those of its target."""
+
+
+def schedules_named(text: str) -> list[int]:
+    """The keys of the newest schedules, at most `MOST`, whose names contain the text in any case of letters."""
+    named = reduce(or_, (Q(**{f"{column}__icontains": text}) for column in SCHEDULE_COLUMNS))
+    return list(Scheduler.objects.filter(named).order_by("-pk").values_list("pk", flat=True)[:MOST])
+
+
+def targets_named(text: str) -> Q:
+    """The condition on executions whose target is named so: by its title, or by the name that the execution holds."""
+    found = Q(target_name__icontains=text)
+    for type_, kind in TARGET_KINDS.items():
+        named = reduce(or_, (Q(**{f"{column}__icontains": text}) for column in kind.searched))
+        keys = apps.get_model(kind.model).objects.filter(named).order_by("-pk").values_list("pk", flat=True)[:MOST]
+        if ids := list(keys):
+            found |= Q(type=type_, target_id__in=ids)
+    return found
