@@ -7,6 +7,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any, NamedTuple
 
+from django.utils import timezone as clock
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -22,6 +23,8 @@ from scheduling.models.scheduler import TARGETS
 SPAN = timedelta(minutes=60)
 SHOWN_DOTS = 200
 """At most this many occurrences are computed and drawn. The limit keeps the page fast with any number of schedules."""
+SEARCHED = 2_000
+"""At most this many schedules are searched for the occurrences of a later hour: those that fall due first."""
 SOONEST = 6
 
 WIDTH, LEFT, RIGHT, STEP, RADIUS, STACK = 620, 12, 12, 8, 3.4, 14
@@ -57,30 +60,44 @@ def _first_of_each(runs: list[UpcomingRun]) -> list[UpcomingRun]:
     return list(first.values())[:SOONEST]
 
 
-def upcoming_runs(now: datetime) -> tuple[list[UpcomingRun], bool]:
-    """The first occurrences that fall due within the next 60 minutes, at most `SHOWN_DOTS`, ordered by time.
+def upcoming_runs(
+    now: datetime, start: datetime | None = None, until: datetime | None = None
+) -> tuple[list[UpcomingRun], bool]:
+    """The first occurrences that fall due in [start, until], at most `SHOWN_DOTS`, ordered by time.
 
-    The bool says whether more occurrences fall due within these 60 minutes.
+    The bool says whether more occurrences fall due in this period.
 
     A heap contains the next run of each schedule. When a run is taken from the heap, the schedule's following run
-    replaces it. So the cost depends on the number of dots, not on the number of runs in these 60 minutes.
+    replaces it. So the cost depends on the number of dots and of schedules, not on the number of runs.
+
+    Args:
+        start: None means now. An overdue run is shown at the beginning, because it will be claimed as soon as a
+            producer is alive.
+        until: None means 60 minutes after the start.
     """
-    until = now + SPAN
+    begin = start or now
+    until = until or begin + SPAN
     due = Scheduler.objects.filter(status=True, next_run_at__lte=until).order_by("next_run_at", "pk")
-    rows = list(due.prefetch_related(*TARGETS)[: SHOWN_DOTS + 1])
-    heap = [(row.next_run_at, number) for number, row in enumerate(rows) if row.next_run_at is not None]
+    rows = list(due.prefetch_related(*TARGETS)[: SHOWN_DOTS + 1 if start is None else SEARCHED])
+    heap = [(first, number) for number, row in enumerate(rows) if (first := _first(row, begin)) and first <= until]
     heapq.heapify(heap)
     runs: list[UpcomingRun] = []
     while heap and len(runs) < SHOWN_DOTS:
         instant, number = heap[0]
-        # An overdue run is shown at the beginning, because it will be claimed as soon as a producer is alive.
-        runs.append(UpcomingRun(max(instant, now), rows[number]))
-        following = _following(rows[number], max(instant, now))
+        runs.append(UpcomingRun(max(instant, begin), rows[number]))
+        following = _following(rows[number], max(instant, begin))
         if following is not None and following <= until:
             heapq.heapreplace(heap, (following, number))
         else:
             heapq.heappop(heap)
     return runs, bool(heap)
+
+
+def _first(row: Scheduler, start: datetime) -> datetime | None:
+    """The schedule's first occurrence that is still to come at `start`."""
+    if row.next_run_at is None or row.next_run_at >= start or row.date_time is not None:
+        return row.next_run_at
+    return _following(row, start - timedelta(microseconds=1)) if start > clock.now() else row.next_run_at
 
 
 def _following(row: Scheduler, after: datetime) -> datetime | None:

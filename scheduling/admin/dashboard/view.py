@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any, NamedTuple
 from urllib.parse import urlencode
 
@@ -18,12 +19,15 @@ from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.dashboard.attention import attention
 from scheduling.admin.dashboard.heatmap import heatmap
+from scheduling.admin.dashboard.next_day import hour_of, next_day
 from scheduling.admin.dashboard.running import running
 from scheduling.admin.dashboard.schedules import schedules
 from scheduling.admin.dashboard.tiles import tiles
-from scheduling.admin.dashboard.timeline import timeline
+from scheduling.admin.dashboard.timeline import SHOWN_DOTS, timeline, upcoming_runs
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.media import page_media
+from scheduling.admin.ui.times import time_tag
+from scheduling.core.text import visible_text
 from scheduling.models.dashboard import Dashboard
 
 TEMPLATES = "admin/scheduling/dashboard"
@@ -41,6 +45,7 @@ PARTS = {
     "attention": Part(attention, 5),
     "running": Part(running, 5),
     "timeline": Part(timeline, 5),
+    "next_day": Part(next_day, 60),
     "schedules": Part(schedules, 10),
     # 60 seconds are enough for the heatmap, because the colour of an hour changes rarely.
     "heatmap": Part(heatmap, 60),
@@ -51,7 +56,11 @@ PARTS = {
 class DashboardAdmin(ReadOnly):
     """Adds the dashboard to the admin's sidebar, with a permission of its own. The model `Dashboard` has no table."""
 
-    pages = (Page("changelist", "view", "", READ), Page("part", "view", "part/<slug:name>/", READ))
+    pages = (
+        Page("changelist", "view", "", READ),
+        Page("part", "view", "part/<slug:name>/", READ),
+        Page("hour", "view", "hour/<int:seconds>/", READ),
+    )
 
     @property
     def media(self) -> forms.Media:
@@ -83,6 +92,28 @@ class DashboardAdmin(ReadOnly):
         # `poll.js` recognises a part by the header `X-Part`. After the session has ended, Django sends the login page
         # instead, without this header.
         return TemplateResponse(request, f"{TEMPLATES}/{name}.html", {"part": part}, headers={"X-Part": name})
+
+    def hour_view(self, request: HttpRequest, seconds: int) -> HttpResponse:
+        """The runs that fall due in one hour of the part "Next 24 hours"."""
+        viewer = Viewer.of(request)
+        if (found := hour_of(seconds, viewer.now)) is None or not viewer.sees("scheduler"):
+            raise Http404
+        start, end = found
+        runs, more = upcoming_runs(viewer.now, start, end - timedelta(microseconds=1))
+        lines = [
+            {
+                "at": time_tag(run.instant, viewer.zone),
+                "name": visible_text(run.scheduler, 120),
+                "address": viewer.scheduler(run.scheduler.pk),
+                "target": visible_text(run.scheduler.target or "", 120),
+            }
+            for run in runs
+        ]
+        local = [instant.astimezone(viewer.zone) for instant in found]
+        title = _("Runs from %(start)s to %(end)s") % {"start": f"{local[0]:%H:%M}", "end": f"{local[1]:%H:%M %Z}"}
+        return self.page_response(
+            request, f"{TEMPLATES}/hour.html", title=title, lines=lines, more=SHOWN_DOTS if more else 0
+        )
 
     @staticmethod
     def _part(name: str, viewer: Viewer) -> dict[str, Any]:

@@ -1,0 +1,147 @@
+"""The part "Next 24 hours": one bar for each hour. Its height is the number of runs that fall due."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from django.utils.formats import date_format
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.stats.runs import durations, percentile
+from scheduling.admin.ui import svg
+from scheduling.admin.ui.links import admin_url
+from scheduling.conf import get_conf
+from scheduling.core.cron import CronError, ZoneError, parse
+from scheduling.core.hours import counts_per_hour, hours_from
+from scheduling.models import Process, Scheduler
+from scheduling.models.last_runs import last_runs
+
+COUNTED_SCHEDULES = 10_000
+"""At most this many schedules are counted: those that fall due first."""
+TIMED_SCHEDULES = 300
+"""With more schedules, the expected busy minutes are left out, because each schedule's last runs are read for them."""
+
+WIDTH, STEP, HEIGHT, LEFT = 20, 25, 60, 4
+
+
+class Row(NamedTuple):
+    """The columns of a schedule that the part needs."""
+
+    pk: int
+    schedule: str
+    timezone: str
+    date_time: datetime | None
+
+
+def next_day(viewer: Viewer) -> dict[str, Any]:
+    """The template context: the picture, the same as lines of a table, and the number of slots."""
+    edges = hours_from(viewer.now)
+    due = Scheduler.objects.filter(status=True, next_run_at__lt=edges[-1]).order_by("next_run_at", "pk")
+    rows = [Row(*values) for values in due.values_list(*Row._fields)[: COUNTED_SCHEDULES + 1]]
+    counted = rows[:COUNTED_SCHEDULES]
+    counts = {row.pk: found for row, found in zip(counted, _counts(counted, edges), strict=True)}
+    runs = [sum(found) for found in zip(*counts.values(), strict=True)] if counts else [0] * (len(edges) - 1)
+    busy = _busy_minutes(counts, len(edges) - 1) if len(counts) <= TIMED_SCHEDULES else None
+    slots = sum(process.concurrency for process in Process.objects.alive(viewer.now, Process.Kind.CONSUMER))
+    hours = [
+        _hour(start, end, number, busy[place] if busy is not None else None, slots, viewer)
+        for place, ((start, end), number) in enumerate(zip(pairwise(edges), runs, strict=True))
+    ]
+    return {
+        "picture": _draw(hours) if any(runs) else "",
+        "zone": viewer.zone,
+        "slots": slots,
+        "total": sum(runs),
+        "timed": busy is not None,
+        "most": COUNTED_SCHEDULES if len(rows) > COUNTED_SCHEDULES else 0,
+    }
+
+
+def _counts(rows: Iterable[Row], edges: list[datetime]) -> list[list[int]]:
+    """How many runs each schedule has in each hour. Equal expressions are counted once."""
+    known: dict[tuple[str, str], list[int]] = {}
+    found = []
+    for row in rows:
+        if row.date_time is not None:
+            found.append([int(start <= row.date_time < end) for start, end in pairwise(edges)])
+            continue
+        key = row.schedule, row.timezone or get_conf().timezone
+        if key not in known:
+            try:
+                known[key] = counts_per_hour(parse(key[0]), key[1], edges)
+            except (CronError, ZoneError):
+                known[key] = [0] * (len(edges) - 1)  # only plain SQL can write an invalid row
+        found.append(known[key])
+    return found
+
+
+def _busy_minutes(counts: dict[int, list[int]], hours: int) -> list[float]:
+    """The sum of the median durations of the runs of each hour, in minutes."""
+    totals = [0.0] * hours
+    for pk, runs in last_runs(list(counts)).items():
+        median = percentile(durations(runs), 0.5) or 0.0
+        for place, number in enumerate(counts[pk]):
+            totals[place] += number * median / 60
+    return totals
+
+
+class _Hour(NamedTuple):
+    start: datetime
+    runs: int
+    label: str
+    address: str
+    full: bool
+
+
+def _hour(start: datetime, end: datetime, runs: int, busy: float | None, slots: int, viewer: Viewer) -> _Hour:
+    local = start.astimezone(viewer.zone)
+    facts = {"day": date_format(local, "D"), "start": f"{local:%H:%M}", "runs": runs}
+    label = ngettext("%(day)s %(start)s: %(runs)s run", "%(day)s %(start)s: %(runs)s runs", runs) % facts
+    available = (end - start) / timedelta(minutes=1) * slots
+    if busy:  # no run of these schedules has succeeded yet, or there are too many schedules
+        words = _("about %(busy)s of %(all)s slot minutes") if slots else _("about %(busy)s minutes")
+        label = f"{label}, {words % {'busy': f'{busy:.0f}', 'all': f'{available:.0f}'}}"
+    address = (
+        admin_url("scheduling_dashboard_hour", int(start.timestamp())) if runs and viewer.sees("scheduler") else ""
+    )
+    return _Hour(local, runs, label, address, bool(busy and slots and busy > available))
+
+
+def _draw(hours: list[_Hour]) -> SafeString:
+    shapes = []
+    for place, (hour, height) in enumerate(zip(hours, svg.bars([hour.runs for hour in hours], HEIGHT), strict=True)):
+        x, tall = LEFT + place * STEP, height if hour.runs else 1
+        bar = svg.rect(
+            x,
+            HEIGHT - tall,
+            WIDTH,
+            tall,
+            "dash-hour-full" if hour.full else "dash-hour" if hour.runs else "dash-hour-none",
+        )
+        # The whole column can be clicked, because a bar may be only two pixels high.
+        column = svg.rect(x, 0, WIDTH, HEIGHT, "dash-hour-column")
+        shapes.append(svg.link(hour.address, hour.label, column, bar))
+        if place and hour.start.hour % 3 == 0:
+            shapes.append(svg.text(x, HEIGHT + 14, f"{hour.start:%H:%M}"))
+    total = sum(hour.runs for hour in hours)
+    label = ngettext("%(count)d run in the next 24 hours", "%(count)d runs in the next 24 hours", total)
+    width = LEFT + len(hours) * STEP
+    return svg.picture(width, HEIGHT + 18, label % {"count": total}, shapes, css="dash-day", linked=True)
+
+
+def hour_of(seconds: int, now: datetime) -> tuple[datetime, datetime] | None:
+    """The beginning and the end of an hour of the picture; None if it is not within the next 25 hours.
+
+    Args:
+        seconds: the beginning of the hour in epoch seconds.
+    """
+    if not now.timestamp() - 3600 <= seconds <= now.timestamp() + 25 * 3600:
+        return None
+    start = datetime.fromtimestamp(seconds, UTC)
+    return start, start.replace(minute=0, second=0) + timedelta(hours=1)
