@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from scheduling.core import skip_reasons
-from scheduling.core.cron import Cron, count_between, last_between, next_after, parse
+from scheduling.core.cron import Cron, CronError, count_between, last_between, next_after, parse
 from scheduling.core.zones import require_aware
 
 _TICK = timedelta(microseconds=1)
@@ -145,6 +145,19 @@ def plan_date(date_time: datetime, now: datetime, catch_up: timedelta) -> Plan:
         return Plan(run=Due(date_time, key), missed=None, next_run_at=None)
     reason = skip_reasons.missed_date(date_time, catch_up)
     return Plan(run=None, missed=Missed(date_time, date_time, 1, key, reason), next_run_at=None)
+
+
+def left_out(cron: Cron, tz: str, after: datetime, until: datetime) -> tuple[datetime, int] | None:
+    """The first occurrence in (after, until], in UTC, and how many there are; None if there is none.
+
+    A call lasts only milliseconds, even after years. Raises ValueError for naive arguments, and ZoneError for an
+    unknown zone.
+    """
+    try:
+        first = next_after(cron, tz, after)
+    except CronError:
+        return None
+    return (first, count_between(cron, tz, after, until)) if first <= require_aware(until) else None
 
 
 def _missed(first: datetime, last: datetime, count: int, why: str) -> Missed:

@@ -150,6 +150,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
         """A new schedule belongs to the user who adds it, unless the form names another user."""
         if not change and obj.user_id is None:
             obj.user_id = request.user.pk
+        obj.paused_by = request.user.get_username()  # used only if this save pauses the schedule
         super().save_model(request, obj, form, change)
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
