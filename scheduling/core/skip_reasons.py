@@ -15,11 +15,15 @@ def too_late(catch_up: timedelta) -> str:
     return f"no producer ran within the catch-up window of {_duration(catch_up)}"
 
 
-def missed(first: datetime, last: datetime, count: int, why: str) -> str:
-    """The sentence for `count` missed occurrences of a cron schedule, from `first` to `last` (UTC)."""
+def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
+    """The sentence for `count` missed occurrences of a cron schedule, from `first` to `last`.
+
+    The sentence gives the times in the zone `info` of the schedule.
+    """
+    start, end = first.astimezone(info), last.astimezone(info)
     if count == 1:
-        return f"Missed 1 occurrence at {_reading(first)} UTC: {why}."
-    return f"Missed {count} occurrences from {_reading(first)} to {_reading(last)} UTC: {why}."
+        return f"Missed 1 occurrence at {_reading(start)} {start.tzname()}: {why}."
+    return f"Missed {count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}: {why}."
 
 
 def missed_date(date_time: datetime, catch_up: timedelta) -> str:

@@ -18,7 +18,7 @@ from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import durations, percentile, success_rate
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url
-from scheduling.admin.ui.schedules import in_words
+from scheduling.admin.ui.schedules import in_words, zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.text import visible_text
@@ -51,7 +51,7 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
 
 def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
     took, rate = durations(runs), success_rate(runs)
-    last = runs[-1] if runs else None
+    last, info = runs[-1] if runs else None, zone_of(row)
     last_at = last and (last.finished_at or last.started_at or last.scheduled_at)
     return {
         "pk": row.pk,
@@ -64,14 +64,14 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "because": visible_text(row.paused_because, 160),
         "pause": admin_url("scheduling_scheduler_pause", row.pk) if viewer.may_pause else "",
         "resume": admin_url("scheduling_scheduler_resume", row.pk) if viewer.may_pause else "",
-        "bars": bars(runs, viewer),
+        "bars": bars(runs, viewer, info),
         "rate": EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
         "rate_bad": rate is not None and rate < 0.9,
         "p50": format_duration(percentile(took, 0.5) or 0) if took else EMPTY,
         "p95": format_duration(percentile(took, 0.95) or 0) if took else "",
         "last": state_badge(last.state) if last else "",
         "last_address": viewer.execution(last.pk) if last else "",
-        "last_at": relative_time_tag(last_at, viewer.now),
+        "last_at": relative_time_tag(last_at, viewer.now, info),
         "next": _next(row, viewer.now),
         "plan_error": visible_text(row.plan_error, 160),
         "run": admin_url("scheduling_scheduler_run", row.pk) if viewer.may_run else "",
@@ -91,4 +91,4 @@ def _next(row: Scheduler, now: datetime) -> object:
         return EMPTY
     if row.next_run_at <= now:
         return _("due, %(when)s") % {"when": relative_time(row.next_run_at, now)}
-    return relative_time_tag(row.next_run_at, now)
+    return relative_time_tag(row.next_run_at, now, zone_of(row))

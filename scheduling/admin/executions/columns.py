@@ -9,6 +9,7 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import scheduler_url
+from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, duration_between, time_tag, time_with_relative
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
@@ -37,7 +38,7 @@ class ExecutionColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Scheduled"))
     def scheduled_column(self, row: SchedulerExecution) -> str:
-        return time_with_relative(row.scheduled_at, getattr(row, "looked_at", None))
+        return time_with_relative(row.scheduled_at, getattr(row, "looked_at", None), zone_of(row.scheduler))
 
     @admin.display(description=gettext_lazy("Started, took"))
     def started_column(self, row: SchedulerExecution) -> str:
@@ -46,7 +47,9 @@ class ExecutionColumns(admin.ModelAdmin):
             return EMPTY
         running = row.state == State.RUNNING.value
         duration = duration_between(row.started_at, getattr(row, "looked_at", None) if running else row.finished_at)
-        return format_html('{}<span class="sch-below">{}</span>', time_tag(row.started_at), duration)
+        return format_html(
+            '{}<span class="sch-below">{}</span>', time_tag(row.started_at, zone_of(row.scheduler)), duration
+        )
 
     @admin.display(description=gettext_lazy("Trigger and key"))
     def trigger_column(self, row: SchedulerExecution) -> str:

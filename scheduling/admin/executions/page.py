@@ -22,6 +22,7 @@ from scheduling.admin.executions.output_lines import CHOICES, Wanted
 from scheduling.admin.executions.similar import similar
 from scheduling.admin.executions.surroundings import surroundings_of
 from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
+from scheduling.admin.executions.times import times_of_schedule
 from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import why
 from scheduling.admin.params.diff import Change, changes
@@ -126,6 +127,7 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
     return changes(handler, row.params, scheduler.params, other=handler_of(scheduler))
 
 
+@times_of_schedule
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the part of the page that changes while the execution goes on."""
     attempt = Wanted.of(request.GET).attempt
@@ -158,6 +160,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
     }
 
 
+@times_of_schedule
 def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the whole page."""
     handler, wanted = handler_of_execution(row), Wanted.of(request.GET)

@@ -26,6 +26,7 @@ from scheduling.admin.schedulers.preview import Preview, live_panel
 from scheduling.admin.schedulers.recent_runs import recent_runs
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.run_now import RunNow
+from scheduling.admin.schedulers.why_at import WhyAt, panel
 from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
@@ -39,7 +40,7 @@ from scheduling.models.scheduler import TARGETS
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns, Audited):
+class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, SchedulerColumns, Audited):
     """The form of a schedule, and the list of schedules with the actions "switch on", "switch off" and "run now"."""
 
     form = SchedulerForm
@@ -185,6 +186,8 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
             context["overdue"] = overdue(stored, clock.now())
             stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
             context["recent"] = recent_runs(stored, Viewer.of(request))
+            if self.has_why_permission(request):
+                context["why_at"] = panel(stored)
             context["plan_error"] = visible_text(stored.plan_error, 500)
             context["standing"], context["standing_on"] = self.standing(stored), stored.status
         return super().render_change_form(request, context, *args, **kwargs)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.utils.translation import gettext as _
 
@@ -12,8 +11,8 @@ from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import durations, percentile, success_rate
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import list_url
+from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
-from scheduling.core.cron import ZoneError, zone
 from scheduling.models import Scheduler
 from scheduling.models.last_runs import last_runs
 
@@ -26,13 +25,10 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
         return {}
     runs = last_runs([row.pk])[row.pk]
     took, rate = durations(runs), success_rate(runs)
-    try:
-        info = zone(row.zone_name)
-    except ZoneError:
-        info = ZoneInfo("UTC")
+    info = zone_of(row)
     return {
         "count": len(runs),
-        "bars": bars(runs, viewer) if runs else "",
+        "bars": bars(runs, viewer, info) if runs else "",
         "figures": [
             (_("Succeeded"), EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)}),
             (_("Half take at most"), format_duration(percentile(took, 0.5) or 0) if took else EMPTY),
