@@ -21,6 +21,7 @@ from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.schedules import in_words, zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
+from scheduling.core.durations import p95
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.last_runs import Ran, last_runs
@@ -68,7 +69,7 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "rate": EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
         "rate_bad": rate is not None and rate < 0.9,
         "p50": format_duration(percentile(took, 0.5) or 0) if took else EMPTY,
-        "p95": format_duration(percentile(took, 0.95) or 0) if took else "",
+        "p95": format_duration(high) if (high := p95(took)) is not None else "",
         "last": state_badge(last.state) if last else "",
         "last_address": viewer.execution(last.pk) if last else "",
         "last_at": relative_time_tag(last_at, viewer.now, info),

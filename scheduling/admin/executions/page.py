@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.executions.artefacts import all_links
 from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.executions.duration import duration_facts
 from scheduling.admin.executions.history import audit_entries
 from scheduling.admin.executions.lineage import Lineage, lineage
 from scheduling.admin.executions.lookup import trigger_words
@@ -143,7 +144,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "may_view_scheduler": request.user.has_perm("scheduling.view_scheduler"),
         "why": [visible_text(sentence, 2_000) for sentence in why(row, now, surroundings_of(row, now))],
         "progress": visible_text(row.progress),
-        "facts": facts(row, found, now),
+        "facts": [*facts(row, found, now), *duration_facts(row, ended, now)],
         "lineage": found,
         "steps": steps,
         "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),

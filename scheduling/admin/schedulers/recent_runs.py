@@ -10,9 +10,11 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import durations, percentile, success_rate
 from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.durations import took_words
 from scheduling.admin.ui.links import list_url
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
+from scheduling.core.durations import p95
 from scheduling.models import Scheduler
 from scheduling.models.last_runs import last_runs
 
@@ -31,15 +33,15 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
         "bars": bars(runs, viewer, info) if runs else "",
         "figures": [
             (_("Succeeded"), EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)}),
-            (_("Half take at most"), format_duration(percentile(took, 0.5) or 0) if took else EMPTY),
-            (_("95 of 100 take at most"), format_duration(percentile(took, 0.95) or 0) if took else EMPTY),
+            (_("Median"), format_duration(percentile(took, 0.5) or 0) if took else EMPTY),
+            *([] if (high := p95(took)) is None else [(_("p95"), format_duration(high))]),
         ],
         "lines": [
             {
                 "address": viewer.execution(run.pk),
                 "chip": state_badge(run.state),
                 "at": time_with_relative(run.scheduled_at, viewer.now, info),
-                "took": EMPTY if run.seconds is None else format_duration(run.seconds),
+                "took": took_words(run.state, run.started_at, run.ended_at, run.finished_at),
             }
             for run in reversed(runs[-LISTED:])
         ],

@@ -11,7 +11,8 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui import svg
-from scheduling.admin.ui.times import format_duration, format_minute
+from scheduling.admin.ui.durations import took_words
+from scheduling.admin.ui.times import format_minute
 from scheduling.core.lifecycle import State
 from scheduling.models.labels import STATES
 from scheduling.models.last_runs import FAILURES, RUNS, Ran
@@ -67,4 +68,6 @@ def _said(run: Ran, zone: tzinfo) -> str:
     at = format_minute(run.scheduled_at, zone)
     if run.state == State.SKIPPED.value:
         return f"{at}: {word}" + (f" ({run.missed})" if run.missed > 1 else "")
-    return f"{at}: {word}, {format_duration(run.seconds)}" if run.seconds is not None else f"{at}: {word}"
+    if run.seconds is None:
+        return f"{at}: {word}"
+    return f"{at}: {word}, {took_words(run.state, run.started_at, run.ended_at, run.finished_at)}"

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
 
+from scheduling.core.durations import Usual
+from scheduling.core.durations import percentile as percentile
+from scheduling.core.durations import usual as usual_of
 from scheduling.core.lifecycle import State
 from scheduling.models.last_runs import FAILURES, Ran
-
-
-def percentile(values: Iterable[float], share: float) -> float | None:
-    """The nearest-rank percentile, which is always one of the values; None if there are no values."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
 def durations(runs: Iterable[Ran]) -> list[float]:
@@ -23,9 +19,9 @@ def durations(runs: Iterable[Ran]) -> list[float]:
     return [run.seconds for run in runs if run.state == State.SUCCEEDED.value and run.seconds is not None]
 
 
-def p95(runs: Iterable[Ran]) -> float | None:
-    """The 95th percentile of the durations of successful runs, in seconds; None if no run succeeded."""
-    return percentile(durations(runs), 0.95)
+def usual(runs: Iterable[Ran]) -> Usual | None:
+    """How long the runs usually take; None if no run succeeded."""
+    return usual_of(durations(runs))
 
 
 def success_rate(runs: Iterable[Ran]) -> float | None:
