@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone as clock
 
-from tests.admin.dashboard.conftest import Context
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory
+
+Context = Callable[[str], dict[str, Any]]
 
 pytestmark = pytest.mark.django_db
 
