@@ -88,6 +88,7 @@ def test_a_run_that_is_slower_than_usual_is_marked_on_its_row_and_its_page(
     assert viewer.get(LIST).content.decode().count(mark) == 1
     page = viewer.get(reverse("admin:scheduling_schedulerexecution_change", args=[slow.pk])).content.decode()
     assert mark in page
+    assert viewer.get(change(slow.scheduler)).content.decode().count(mark) == 1
     other = slow.scheduler.executions.order_by("pk").first()
     assert (
         "the median of"

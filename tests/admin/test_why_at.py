@@ -67,7 +67,7 @@ def execution(row: Scheduler, hours: int, **columns: Any) -> SchedulerExecution:
 @pytest.mark.parametrize(
     ("trait", "text"),
     [
-        ("succeeded", "It ran and succeeded."),
+        ("succeeded", "It ran and succeeded in 10 s."),
         ("failed", "It ran and failed: ValueError."),
         ("discarded", "It ran and failed, and the failure was discarded."),
         ("cancelled", "It was cancelled. Cancelled by another user."),

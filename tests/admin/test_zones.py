@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -76,3 +76,16 @@ def test_the_title_is_another_clock_than_the_text() -> None:
     with times_in(BERLIN):
         assert "03:03:00 CET" in time_tag(DUE)
     assert "02:03:00 UTC" in time_tag(DUE)
+
+
+def test_the_age_of_a_skipped_occurrence_counts_from_its_due_time_everywhere(editor: Client) -> None:
+    row, now = SchedulerFactory(), clock.now()
+    due = now - timedelta(hours=17, minutes=18)
+    SchedulerExecutionFactory(scheduler=row, skipped=True, scheduled_at=due, finished_at=now - timedelta(hours=14))
+    for name in ("scheduler_changelist", "dashboard_changelist"):
+        page = editor.get(reverse(f"admin:scheduling_{name}")).content.decode()
+        assert "17 h 18 min ago" in page, name
+        assert "14 h ago" not in page, name
+    page = editor.get(change(row)).content.decode()
+    assert page.count("17 h 18 min ago") == 2
+    assert "14 h ago" not in page

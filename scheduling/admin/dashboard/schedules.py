@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.common.confirm import new_key
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
-from scheduling.admin.stats.runs import durations, percentile, success_rate
+from scheduling.admin.stats.runs import durations, percentile, success_rate, told_at
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.schedules import in_words, zone_of
@@ -53,7 +53,7 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
 def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
     took, rate = durations(runs), success_rate(runs)
     last, info = runs[-1] if runs else None, zone_of(row)
-    last_at = last and (last.finished_at or last.started_at or last.scheduled_at)
+    last_at = told_at(last) if last is not None else None
     return {
         "pk": row.pk,
         "name": visible_text(row, 80),

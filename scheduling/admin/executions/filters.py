@@ -44,7 +44,7 @@ class TimeFilter(WithinFilter):
 class BetweenFilter(admin.SimpleListFilter):
     """From one instant to another, on the viewer's clock. Each of the two may be left out."""
 
-    title, parameter_name = _("from and to"), SINCE
+    title, parameter_name = _("dates"), SINCE
     template = "admin/scheduling/filter_between.html"
 
     def __init__(self, request: HttpRequest, params: Any, model: Any, model_admin: admin.ModelAdmin) -> None:

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.executions.duration import slow_mark
 from scheduling.admin.stats.run_bars import bars
-from scheduling.admin.stats.runs import durations, percentile, success_rate
+from scheduling.admin.stats.runs import durations, percentile, success_rate, usual
 from scheduling.admin.ui.badges import state_badge
-from scheduling.admin.ui.durations import took_words
+from scheduling.admin.ui.durations import slow_words, took_words
 from scheduling.admin.ui.links import list_url
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
-from scheduling.core.durations import p95
+from scheduling.core.durations import Usual, p95
 from scheduling.models import Scheduler
-from scheduling.models.last_runs import last_runs
+from scheduling.models.last_runs import Ran, last_runs
 
 LISTED = 10
 
@@ -26,7 +28,7 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
     if not viewer.sees("schedulerexecution"):
         return {}
     runs = last_runs([row.pk])[row.pk]
-    took, rate = durations(runs), success_rate(runs)
+    took, rate, known = durations(runs), success_rate(runs), usual(runs)
     info = zone_of(row)
     return {
         "count": len(runs),
@@ -41,9 +43,15 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
                 "address": viewer.execution(run.pk),
                 "chip": state_badge(run.state),
                 "at": time_with_relative(run.scheduled_at, viewer.now, info),
-                "took": took_words(run.state, run.started_at, run.ended_at, run.finished_at),
+                "took": _took(run, known),
             }
             for run in reversed(runs[-LISTED:])
         ],
         "all": list_url("schedulerexecution", scheduler=row.pk),
     }
+
+
+def _took(run: Ran, known: Usual | None) -> str:
+    """How long the run took, with a mark if this was slower than usual."""
+    words = took_words(run.state, run.started_at, run.ended_at, run.finished_at)
+    return format_html("{} {}", slow_mark(said), words) if (said := slow_words(run.seconds, known)) else words

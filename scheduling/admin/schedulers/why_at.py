@@ -16,6 +16,7 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.schedulers.why_facts import found
 from scheduling.admin.schedulers.why_words import Words, words
 from scheduling.admin.ui.links import admin_url, scheduler_url
+from scheduling.admin.ui.media import MEDIA, page_media
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import format_minute
 from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
@@ -29,11 +30,12 @@ _TYPED = re.compile(r"(?:(\d{4})-(\d{1,2})-(\d{1,2})[ T]+)?(\d{1,2}):(\d{2})(?::
 
 def panel(schedule: Scheduler, typed: str = "") -> dict[str, Any]:
     """The values for `why_at.html`: the form, and the answers if a time was typed."""
-    info = zone_of(schedule)
+    info, now = zone_of(schedule), clock.now()
     context: dict[str, Any] = {
         "address": admin_url("scheduling_scheduler_why", schedule.pk),
         "name": PARAMETER,
         "zone": str(info),
+        "example": f"{now.astimezone(info):%Y-%m-%d} 03:00",
         "typed": visible_text(typed, 40),
         "answers": [],
         "error": "",
@@ -41,10 +43,10 @@ def panel(schedule: Scheduler, typed: str = "") -> dict[str, Any]:
     }
     if not typed.strip():
         return context
-    now = clock.now()
     wall = parsed(typed, now.astimezone(info).replace(tzinfo=None))
     if wall is None:
-        return context | {"error": _("Type a time such as 03:00, or a date and a time such as 2026-11-22 03:00.")}
+        text = _("Type a time such as 03:00, or a date and a time such as %(example)s.")
+        return context | {"error": text % {"example": context["example"]}}
     chosen, skipped = _instants(wall, info)
     return context | {
         "note": _("The clock skipped this time on that day. This is the answer for the first instant after it.")
@@ -103,7 +105,8 @@ class WhyAt(Pages):
         return self.page_response(
             request,
             "admin/scheduling/scheduler/why_at_page.html",
-            title=_("Did it run?"),
+            title=_("%(name)s: did it run?") % {"name": visible_text(row, 120)},
+            media=MEDIA + page_media(sheets=("scheduler",)),
             why_at=panel(row, request.GET.get(PARAMETER, "")[:40]),
             schedule=visible_text(row, 120),
             back=scheduler_url(row.pk),

@@ -12,7 +12,7 @@ from scheduling.admin.schedulers.overdue import overdue
 from scheduling.admin.schedulers.why_facts import Found
 from scheduling.admin.ui.badges import badge, state_badge
 from scheduling.admin.ui.links import execution_url
-from scheduling.admin.ui.times import format_minute, relative_time
+from scheduling.admin.ui.times import duration_between, format_minute, relative_time
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import cron_key
 from scheduling.core.text import visible_text
@@ -60,7 +60,8 @@ def _of_row(row: SchedulerExecution, said: Answer) -> str:
         return _("It did not run. %(reason)s") % {"reason": reason}
     match row.state:
         case State.SUCCEEDED.value:
-            return _("It ran and succeeded.")
+            took = duration_between(row.started_at, row.finished_at)
+            return _("It ran and succeeded in %(took)s.") % {"took": took}
         case State.FAILED.value:
             return _("It ran and failed: %(error)s.") % {
                 "error": visible_text(row.error_class, 80) or _("unknown error")
