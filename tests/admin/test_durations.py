@@ -118,6 +118,12 @@ def test_the_order_by_duration(viewer: Client) -> None:
     assert found(viewer, o=str(place)) == longest[::-1]
 
 
+@pytest.mark.parametrize("order", ["99", "-99", "4.99", "x", "", "--4", "99999999999999999999"])
+def test_an_order_by_a_column_that_the_list_does_not_have(viewer: Client, order: str) -> None:
+    ran(SchedulerFactory(), 5)
+    assert viewer.get(LIST, {"o": order}).status_code == 200
+
+
 def test_filter_and_order_look_at_the_newest_rows_only(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     row = SchedulerFactory()
     rows = [ran(row, 100 + number).pk for number in range(6)]
