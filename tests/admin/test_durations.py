@@ -14,6 +14,7 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.admin.executions import duration
+from scheduling.admin.executions.filters import DurationFilter
 from scheduling.admin.executions.spans import last_night
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from tests.admin.scheduler_form import change
@@ -118,6 +119,17 @@ def test_the_order_by_duration(viewer: Client) -> None:
     assert found(viewer, o=str(place)) == longest[::-1]
 
 
+def test_the_schedules_with_the_longest_runs_are_compared(
+    viewer: Client, slow: SchedulerExecution, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    newer = SchedulerFactory()
+    for seconds in (2, 2, 2, 2, 2, 60):
+        last = ran(newer, seconds)
+    assert found(viewer, took="slow") == [last.pk, slow.pk]
+    monkeypatch.setattr(DurationFilter, "most_schedules", 1)
+    assert found(viewer, took="slow") == [slow.pk]
+
+
 @pytest.mark.parametrize("order", ["99", "-99", "4.99", "x", "", "--4", "99999999999999999999"])
 def test_an_order_by_a_column_that_the_list_does_not_have(viewer: Client, order: str) -> None:
     ran(SchedulerFactory(), 5)
@@ -131,7 +143,9 @@ def test_filter_and_order_look_at_the_newest_rows_only(viewer: Client, monkeypat
     monkeypatch.setattr(duration, "NEWEST_OF_SCHEDULE", 2)
     assert sorted(found(viewer, took="1m")) == rows[3:]
     assert sorted(found(viewer, took="1m", scheduler=row.pk)) == rows[4:]
-    assert len(found(viewer, o=f"-{place_of(viewer)}")) == 3
+    for place in (place_of(viewer), place_of(viewer) + 1):  # by duration, and by attempt, which has no link
+        assert len(found(viewer, o=f"-{place}")) == 3
+    assert len(found(viewer, o="-0")) == 6
 
 
 def test_the_newest_rows_are_those_of_the_chosen_time(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -33,8 +33,9 @@ from scheduling.models.last_runs import last_runs
 TOOK = "took_seconds"
 """The name of the annotation of `with_took`."""
 
-NEWEST = 100_000
-"""A filter or an order by duration looks at this many rows of the table at most, the newest of the chosen time."""
+NEWEST = 50_000
+"""A filter by duration, or an order by anything but the id, looks at this many rows of the table at most: the newest of
+the chosen time."""
 NEWEST_OF_SCHEDULE = 20_000
 """The same limit if one schedule is chosen."""
 
@@ -87,14 +88,20 @@ def newest_of(rows: QuerySet[SchedulerExecution], request: HttpRequest) -> Query
     return rows if edge is None else rows.filter(pk__gt=edge)
 
 
-def usual_of(ids: Iterable[int | None]) -> dict[int, Usual]:
-    """How long the runs of each schedule usually take, from its last 30 executions."""
-    runs_of = last_runs({pk for pk in ids if pk is not None}, ends=False)
-    known = ((pk, usual(runs)) for pk, runs in runs_of.items())
-    return {pk: found for pk, found in known if found is not None}
+def usual_of(ids: Iterable[int | None], request: HttpRequest | None = None) -> dict[int, Usual]:
+    """How long the runs of each schedule usually take, from its last 30 executions.
+
+    Args:
+        request: keeps what was looked up, so that the filter and the list of one page read the same runs once.
+    """
+    kept: dict[int, Usual | None] = {} if request is None else request.__dict__.setdefault("_usual", {})
+    asked = {pk for pk in ids if pk is not None}
+    for pk, runs in last_runs(asked - kept.keys(), ends=False).items():
+        kept[pk] = usual(runs)
+    return {pk: found for pk in asked if (found := kept[pk]) is not None}
 
 
-def note_durations(rows: Sequence[Any], now: datetime) -> None:
+def note_durations(rows: Sequence[Any], now: datetime, request: HttpRequest) -> None:
     """Set `took` and `slow` of the rows of a list: how long each took, and how much slower than usual it was.
 
     A run of less than `SLOW_SECONDS` is never slow. So only the schedules of the other rows are looked up.
@@ -107,7 +114,7 @@ def note_durations(rows: Sequence[Any], now: datetime) -> None:
         row.took = took_words(row.state, row.started_at, end, None if running else row.finished_at)
         if row.started_at is not None and end is not None:
             took[row.pk] = (end - row.started_at).total_seconds()
-    known = usual_of(row.scheduler_id for row in rows if took.get(row.pk, 0.0) >= SLOW_SECONDS)
+    known = usual_of((row.scheduler_id for row in rows if took.get(row.pk, 0.0) >= SLOW_SECONDS), request)
     for row in rows:
         row.slow = slow_words(took.get(row.pk), known.get(row.scheduler_id))
 

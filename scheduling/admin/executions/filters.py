@@ -97,23 +97,23 @@ class DurationFilter(ColumnFilter):
 
     most_compared = 2_000
     """At most this many runs are compared with the usual duration: the newest that took longer than `SLOW_SECONDS`."""
-    most_schedules = 200
-    """At most this many schedules are compared, those with the newest runs."""
+    most_schedules = 100
+    """At most this many schedules are compared: those with the longest of these runs."""
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         if (value := self.value()) is None:
             return queryset
         if value == self.slow:
-            return queryset.filter(pk__in=self._slower(newest_of(queryset, request)))
+            return queryset.filter(pk__in=self._slower(newest_of(queryset, request), request))
         if value not in self.seconds:
             return queryset.none()
         return newest_of(queryset, request).filter(**{f"{TOOK}__gt": self.seconds[value]})
 
-    def _slower(self, rows: QuerySet[SchedulerExecution]) -> list[int]:
+    def _slower(self, rows: QuerySet[SchedulerExecution], request: HttpRequest) -> list[int]:
         """The primary keys of the runs that were slower than usual."""
         found = rows.prefetch_related(None).order_by("-pk").exclude(scheduler=None)
         long = with_took(found).filter(**{f"{TOOK}__gte": SLOW_SECONDS}).annotate(seconds=F(TOOK))
-        compared = list(long.values_list("pk", "scheduler_id", "seconds")[: self.most_compared])
-        schedules = list(dict.fromkeys(scheduler for _pk, scheduler, _seconds in compared))[: self.most_schedules]
-        known = usual_of(schedules)
-        return [pk for pk, scheduler, seconds in compared if scheduler in known and known[scheduler].times(seconds)]
+        compared = list(long.values_list("seconds", "scheduler_id", "pk")[: self.most_compared])
+        longest = dict.fromkeys(scheduler for _seconds, scheduler, _pk in sorted(compared, reverse=True))
+        known = usual_of(list(longest)[: self.most_schedules], request)
+        return [pk for seconds, scheduler, pk in compared if scheduler in known and known[scheduler].times(seconds)]

@@ -52,12 +52,15 @@ class ExecutionList(ChangeList):
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         found = super().get_queryset(request, exclude_parameters).defer(*self.deferred)
-        return newest_of(found, request) if self._by_duration() else found
+        return newest_of(found, request) if self._ordered() else found
 
-    def _by_duration(self) -> bool:
-        """Whether the list is ordered by duration. No index has this order, so only the newest rows are ordered."""
-        # The URL may name columns that the list does not have.
-        return any("started_column" in self.list_display[place:][:1] for place in self.get_ordering_field_columns())
+    def _ordered(self) -> bool:
+        """Whether the URL asks for another order than that of the ids.
+
+        No index has such an order, so only the newest rows are ordered. The URL may name columns that do not exist.
+        """
+        columns = [column for place in self.get_ordering_field_columns() for column in self.list_display[place:][:1]]
+        return any(column not in ("id", "failed_at") for column in columns)
 
     def get_results(self, request: HttpRequest) -> None:
         """Sets the same `looked_at` on all rows, so that an operator can compare the ages of the rows."""
@@ -68,4 +71,4 @@ class ExecutionList(ChangeList):
         for row in self.result_list:
             row.looked_at = now
         if self.durations:
-            note_durations(self.result_list, now)
+            note_durations(self.result_list, now, request)
