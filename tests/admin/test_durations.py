@@ -174,6 +174,18 @@ def test_from_and_to(viewer: Client) -> None:
     assert '<input type="hidden" name="took" value="1h">' in page
 
 
+@pytest.mark.parametrize(
+    "text", ["0001-01-01T00:00", "9999-12-31T23:59", "2026-02-30T00:00", "x" * 500, "2026-03-29T02:30"]
+)
+def test_an_instant_that_no_execution_can_have_finds_nothing(viewer: Client, text: str) -> None:
+    ran(SchedulerFactory(), 1)
+    with clock.override("Europe/Berlin"):
+        for name in ("from", "to"):
+            response = viewer.get(LIST, {name: text, "took": "1m"})
+            assert response.status_code == 200
+            assert response.context["cl"].result_count == 0
+
+
 def test_last_night(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     now = datetime(2026, 3, 10, 9, 0, tzinfo=ZoneInfo("UTC"))
     monkeypatch.setattr(clock, "now", lambda: now)

@@ -14,6 +14,7 @@ from django.utils import timezone as clock
 
 from scheduling.admin.ui.first_keys import first_keys
 from scheduling.conf import get_conf
+from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
 from scheduling.models import SchedulerExecution
 
 WITHIN, SINCE, UNTIL = "within", "from", "to"
@@ -42,7 +43,7 @@ class Span:
 
 
 class BadSpan(ValueError):
-    """A text in the URL is no date and time."""
+    """A text in the URL is no date and time, or one that no execution can have."""
 
 
 def last_night(now: datetime) -> tuple[datetime, datetime]:
@@ -56,12 +57,14 @@ def instant(text: str) -> datetime | None:
     """The instant of a text such as `2026-11-22T03:00`, on the viewer's clock; None if the text is empty.
 
     Raises:
-        BadSpan: the text is no date and time.
+        BadSpan: the text is no date and time, or lies outside the years that executions can have.
     """
     if not text.strip():
         return None
     try:
         found = datetime.fromisoformat(text.strip()[:32])
+        if not FIRST_YEAR < found.year < LAST_YEAR:
+            raise BadSpan(text)
         return clock.make_aware(found) if clock.is_naive(found) else found.astimezone(clock.get_current_timezone())
     except (ValueError, OverflowError) as error:
         raise BadSpan(text) from error
@@ -103,15 +106,8 @@ def _cached(request: HttpRequest, name: str, since: datetime | None, until: date
 
 def _span(since: datetime | None, until: datetime | None) -> Span:
     late = timedelta(seconds=get_conf().catch_up_seconds)
-    wanted = [*([since] if since else []), *([until, _later(until, late)] if until else [])]
+    wanted = [*([since] if since else []), *([until, until + late] if until else [])]
     keys = first_keys(wanted) if wanted else []
     first = keys.pop(0) if since else None
     end, last = keys or (None, None)
     return Span(since, until, first, end, last)
-
-
-def _later(at: datetime, by: timedelta) -> datetime:
-    try:
-        return at + by
-    except OverflowError:
-        return at
