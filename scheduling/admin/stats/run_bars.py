@@ -24,13 +24,13 @@ LINKED = FAILURES | {State.CANCELLED.value, State.RETRYING.value, State.SKIPPED.
 """Only bars of runs in these states are links. In the table of schedules, the last result is a link in every state."""
 
 
-def bars(runs: Sequence[Ran], viewer: Viewer, zone: tzinfo) -> SafeString:
+def bars(runs: Sequence[Ran], viewer: Viewer, zone: tzinfo | None = None) -> SafeString:
     """The runs as bars, the oldest first.
 
     A bar's height shows the duration, and its colour shows the state. A dashed bar is a skipped occurrence.
 
     Args:
-        zone: the zone of the schedule, in which the bars give their times.
+        zone: the zone of the schedule, in which the bars give their times. Without it, they give the viewer's time.
     """
     heights = svg.bars([run.seconds or 0.0 for run in runs], HEIGHT)
     # The newest bar is always at the right edge, so that users can compare the bars of two rows of a table.
@@ -63,7 +63,7 @@ def bars(runs: Sequence[Ran], viewer: Viewer, zone: tzinfo) -> SafeString:
     )
 
 
-def _said(run: Ran, zone: tzinfo) -> str:
+def _said(run: Ran, zone: tzinfo | None) -> str:
     word = STATES.get(run.state, run.state)
     at = format_minute(run.scheduled_at, zone)
     if run.state == State.SKIPPED.value:
