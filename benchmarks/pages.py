@@ -14,6 +14,7 @@ import statistics
 import sys
 import tempfile
 import time
+from datetime import date, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -117,6 +118,8 @@ def pages() -> list[tuple[str, str]]:
         ),
         ("preview, attempts", f"{A}/scheduler/preview/retry/?max_retries=19"),
         ("run a schedule now", f"{A}/scheduler/{schedule}/run/"),
+        ("did it run at 03:00?", f"{A}/scheduler/{schedule}/why/?at=03:00"),
+        ("did it run 60 days ago?", f"{A}/scheduler/{schedule}/why/?at={days_ago(60)}+03:00"),
         ("a schedule's history", f"{A}/scheduler/{schedule}/history/"),
         ("executions", runs),
         ("executions, page 40", f"{runs}?p=40"),
@@ -124,6 +127,12 @@ def pages() -> list[tuple[str, str]]:
         ("executions, failed", f"{runs}?state=failed"),
         ("executions, running (none)", f"{runs}?state=running"),
         ("executions of a schedule", f"{runs}?scheduler={schedule}"),
+        ("executions, slower than usual", f"{runs}?took=slow"),
+        ("executions, over 1 min, last night", f"{runs}?took=1m&within=night"),
+        ("executions, slower than usual, 60 days ago", f"{runs}?took=slow&to={days_ago(60)}T08:00"),
+        ("executions, from and to", f"{runs}?from={days_ago(61)}T08:00&to={days_ago(60)}T08:00"),
+        ("executions by duration", f"{runs}?o=-4"),
+        ("executions of a schedule by duration", f"{runs}?o=-4&scheduler={schedule}"),
         ("executions, a key searched", f"{runs}?q=season-77"),
         ("executions, nothing found", f"{runs}?q=nowhere-to-be-found"),
         ("an execution", f"{runs}{last.pk}/change/"),
@@ -140,6 +149,11 @@ def pages() -> list[tuple[str, str]]:
         ("processes", f"{A}/process/"),
         ("workers", f"{A}/worker/"),
     ]
+
+
+def days_ago(days: int) -> date:
+    """The date some days ago."""
+    return date.today() - timedelta(days=days)
 
 
 def talk(pk: int) -> int:

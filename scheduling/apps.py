@@ -18,7 +18,7 @@ class SchedulingConfig(AppConfig):
 
     def ready(self) -> None:
         from scheduling import checks  # noqa: F401 (the import registers the checks)
-        from scheduling.execution.planning import record_missed
+        from scheduling.execution.planning import record_former
         from scheduling.handlers.targets import sync_after_migrate
         from scheduling.handlers.validation import check_before_save
         from scheduling.models import Scheduler
@@ -29,4 +29,4 @@ class SchedulingConfig(AppConfig):
         autodiscover_modules("reports")
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
         pre_save.connect(check_before_save, sender=Scheduler, dispatch_uid="scheduling.validation")
-        pre_save.connect(record_missed, sender=Scheduler, dispatch_uid="scheduling.planning")
+        pre_save.connect(record_former, sender=Scheduler, dispatch_uid="scheduling.planning")

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
 from scheduling.core import skip_reasons
-from scheduling.core.cron import Cron, count_between, last_between, next_after, parse
-from scheduling.core.zones import require_aware
+from scheduling.core.cron import Cron, CronError, count_between, last_between, next_after, parse
+from scheduling.core.zones import require_aware, zone
 
 _TICK = timedelta(microseconds=1)
 
@@ -123,11 +123,12 @@ def plan_cron(cron: Cron, tz: str, due_from: datetime, now: datetime, catch_up: 
     if now - latest > catch_up:
         count = 1 + count_between(cron, tz, due_from, latest)
         why = skip_reasons.too_late(catch_up)
-        return Plan(run=None, missed=_missed(due_from, latest, count, why), next_run_at=following)
+        return Plan(run=None, missed=_missed(due_from, latest, count, why, zone(tz)), next_run_at=following)
     missed = None
     if latest > due_from:
         last = last_between(cron, tz, due_from, latest - _TICK) or due_from
-        missed = _missed(due_from, last, 1 + count_between(cron, tz, due_from, last), skip_reasons.NO_PRODUCER)
+        count = 1 + count_between(cron, tz, due_from, last)
+        missed = _missed(due_from, last, count, skip_reasons.NO_PRODUCER, zone(tz))
     return Plan(run=Due(latest, cron_key(latest)), missed=missed, next_run_at=following)
 
 
@@ -147,8 +148,21 @@ def plan_date(date_time: datetime, now: datetime, catch_up: timedelta) -> Plan:
     return Plan(run=None, missed=Missed(date_time, date_time, 1, key, reason), next_run_at=None)
 
 
-def _missed(first: datetime, last: datetime, count: int, why: str) -> Missed:
-    return Missed(first, last, count, cron_key(first), skip_reasons.missed(first, last, count, why))
+def left_out(cron: Cron, tz: str, after: datetime, until: datetime) -> tuple[datetime, int] | None:
+    """The first occurrence in (after, until], in UTC, and how many there are; None if there is none.
+
+    A call lasts only milliseconds, even after years. Raises ValueError for naive arguments, and ZoneError for an
+    unknown zone.
+    """
+    try:
+        first = next_after(cron, tz, after)
+    except CronError:
+        return None
+    return (first, count_between(cron, tz, after, until)) if first <= require_aware(until) else None
+
+
+def _missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> Missed:
+    return Missed(first, last, count, cron_key(first), skip_reasons.missed(first, last, count, why, info))
 
 
 def _stamp(instant: datetime) -> str:

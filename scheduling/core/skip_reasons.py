@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
 
 SWITCHED_OFF = "It was switched off after it had fallen due and before a producer claimed it."
 
@@ -15,16 +15,38 @@ def too_late(catch_up: timedelta) -> str:
     return f"no producer ran within the catch-up window of {_duration(catch_up)}"
 
 
-def missed(first: datetime, last: datetime, count: int, why: str) -> str:
-    """The sentence for `count` missed occurrences of a cron schedule, from `first` to `last` (UTC)."""
+def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
+    """The sentence for `count` missed occurrences of a cron schedule, from `first` to `last`.
+
+    The sentence gives the times in the zone `info` of the schedule.
+    """
+    start, end = first.astimezone(info), last.astimezone(info)
     if count == 1:
-        return f"Missed 1 occurrence at {_reading(first)} UTC: {why}."
-    return f"Missed {count} occurrences from {_reading(first)} to {_reading(last)} UTC: {why}."
+        return f"Missed 1 occurrence at {_reading(start)} {start.tzname()}: {why}."
+    return f"Missed {count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}: {why}."
 
 
 def missed_date(date_time: datetime, catch_up: timedelta) -> str:
     """The sentence for the missed occurrence of a one-time schedule. `date_time` is in UTC."""
     return f"Missed the run at {_reading(date_time)} UTC: {too_late(catch_up)}."
+
+
+def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str = "", why: str = "") -> str:
+    """The sentence for `count` occurrences that a pause left out, such as
+    "Paused by anna from 2026-03-10 02:10 to 07:30 CET: storage full; 5 occurrences left out."
+
+    Args:
+        since, until: the beginning and the end of the pause.
+        info: the zone of the schedule, in which the sentence gives the times.
+        by: the name of the user who paused the schedule; empty if it is unknown.
+        why: the reason that this user gave; empty if there is none.
+    """
+    start, end = since.astimezone(info), until.astimezone(info)
+    who = f"Paused by {by}" if by else "Paused"
+    because = f": {why.rstrip(' .;:')}" if why.rstrip(" .;:") else ""
+    to = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M}"
+    left = "1 occurrence" if count == 1 else f"{count} occurrences"
+    return f"{who} from {start:%Y-%m-%d %H:%M} to {to} {end.tzname()}{because}; {left} left out."
 
 
 def _reading(instant: datetime) -> str:

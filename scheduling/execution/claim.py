@@ -13,7 +13,8 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
+from django.db.models.functions import Coalesce
 
 from scheduling.conf import get_conf
 from scheduling.core import skip_reasons
@@ -21,12 +22,12 @@ from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import Due, Plan, cron_key, date_key, plan_cron, plan_date
 from scheduling.execution.insert import Names, execution_of, insert, skipped
-from scheduling.execution.planning import FIRST_INSTANT, plan_anew, set_aside
+from scheduling.execution.planning import plan_anew, set_aside
 from scheduling.execution.publish import context_of, initial_columns
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.plan import PlanState
+from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.models.scheduler import TARGETS
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
@@ -191,6 +192,10 @@ def _move_on(planned: Sequence[tuple[_Row, Plan]]) -> None:
     """Set `next_run_at` of schedules whose due occurrences have been inserted."""
     moved: dict[datetime | None, list[int]] = defaultdict(list)
     finished: list[int] = []
+    if off := [row.id for row, _plan in planned if not row.status]:
+        # If plain SQL has paused the schedule, its pause begins with this occurrence. No sweep has seen the pause yet.
+        since = {"paused_at": Coalesce("paused_at", F("next_run_at")), "planned_status": False}
+        Scheduler.objects.filter(pk__in=off).update(**since)
     for row, plan in planned:
         if row.date_time is not None and row.status and plan.next_run_at is None:
             finished.append(row.id)

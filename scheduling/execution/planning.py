@@ -8,7 +8,7 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -18,37 +18,51 @@ from django.utils import timezone as clock
 from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, last_between, next_after, parse
 from scheduling.core.lifecycle import Trigger
-from scheduling.core.messages import FIRST_YEAR
 from scheduling.core.occurrences import plan_cron
 from scheduling.core.text import clean
 from scheduling.execution.insert import execution_of, insert, skipped
+from scheduling.execution.pauses import record_left_out
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
-from scheduling.models.plan import PLAN, PLANNED, PlanState
+from scheduling.models.plan import FIRST_INSTANT, PLAN, PLANNED, PlanState
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
 
-FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
-"""This project never writes a `next_run_at` that is earlier than this instant."""
-
 NO_LIMIT = timedelta.max
 """The catch-up window that this module uses. The producer decides later whether the latest occurrence is too old to
 run."""
 
 
-def record_missed(
+def record_former(
     sender: Any, instance: Scheduler, raw: bool = False, update_fields: Any = None, **_kwargs: Any
 ) -> None:
-    """`pre_save` receiver that records the missed occurrences of the old plan.
+    """`pre_save` receiver that records what the old plan has missed, or what a pause has left out.
 
     If the plan does not change, the receiver does nothing. (`save` writes `next_run_at` only if the plan changes.)
     """
     if raw or instance._state.adding or (update_fields is not None and "next_run_at" not in update_fields):
         return
     now = clock.now()
+    _record_pause(instance, now)
+    _record_missed(instance, now)
+
+
+def _record_pause(instance: Scheduler, now: datetime) -> None:
+    with transaction.atomic():
+        row = Scheduler.objects.filter(pk=instance.pk, paused_at__isnull=False).select_for_update().first()
+        if row is None:
+            return
+        if record_left_out(row, instance, now):
+            instance.next_run_at = None
+            instance.plan(now)
+    if not instance.status:
+        instance.pause_recorded_to = now
+
+
+def _record_missed(instance: Scheduler, now: datetime) -> None:
     if instance.next_run_at is None or instance.next_run_at > now:
         return
     with transaction.atomic():
@@ -134,9 +148,9 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
         # made before or after this instant.
         row.next_run_at = None
-    row.plan(now)
+    _plan_after_pause(row, now)
     if row.next_run_at is not None and row.next_run_at < FIRST_INSTANT:
-        raise ValueError(f"Its date and time lie before {FIRST_YEAR}.")
+        raise ValueError(f"Its date and time lie before {FIRST_INSTANT.year}.")
     rows = Scheduler.objects.filter(pk=row.pk)
     if row.date_time is None:
         rows.filter(date_time__lt=FIRST_INSTANT).update(date_time=None)  # MariaDB and MySQL read 0000-00-00 as NULL
@@ -146,6 +160,23 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     rows.update(**{name: getattr(row, name) for name in names})
     if rows.filter(plan_state=PlanState.STALE).exists():
         raise ValueError("A value of its plan is not stored as it is read.")
+
+
+def _plan_after_pause(row: Scheduler, now: datetime) -> None:
+    """Plan the row, and note a pause that plain SQL has begun, or record one that plain SQL has ended."""
+    paused = row.paused_at is not None
+    if paused and record_left_out(row, row, now):
+        row.next_run_at = None
+    due = row.next_run_at
+    row.plan(now)
+    if row.status:
+        if row.pause_reason:
+            Scheduler.objects.filter(pk=row.pk).update(pause_reason="")  # as `save` does
+    elif paused:
+        row.pause_recorded_to = now
+    elif row.paused_at is not None and due is not None:
+        # It is unknown when plain SQL paused it. From a due occurrence on, no occurrence may be lost.
+        row.paused_at = min(due, now)
 
 
 def _fires_at(row: Scheduler, instant: datetime) -> bool:

@@ -8,7 +8,9 @@ from typing import NamedTuple
 
 from django.db.models import OuterRef, Q, Subquery
 
+from scheduling.core.durations import attempt_end
 from scheduling.core.lifecycle import State
+from scheduling.models.attempt_ends import attempt_ends
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.scheduler import Scheduler
 
@@ -29,25 +31,37 @@ class Ran(NamedTuple):
     started_at: datetime | None
     finished_at: datetime | None
     missed: int
+    recorded_end: datetime | None = None
+    """The end of the last attempt according to its own record. It is read only if `finished_at` may be later."""
+
+    @property
+    def ended_at(self) -> datetime | None:
+        """When the last attempt ended."""
+        return attempt_end(self.state, self.finished_at, self.recorded_end)
 
     @property
     def seconds(self) -> float | None:
         """How many seconds the last attempt took."""
-        if self.started_at is None or self.finished_at is None:
+        if self.started_at is None or (ended_at := self.ended_at) is None:
             return None
-        return max(0.0, (self.finished_at - self.started_at).total_seconds())
+        return max(0.0, (ended_at - self.started_at).total_seconds())
 
 
-def last_runs(ids: Collection[int], count: int = RUNS) -> dict[int, list[Ran]]:
+COLUMNS = tuple(name for name in Ran._fields if name != "recorded_end")
+
+
+def last_runs(ids: Collection[int], count: int = RUNS, ends: bool = True) -> dict[int, list[Ran]]:
     """The newest executions of each schedule, oldest first.
 
     The function makes two queries, and both use the index (scheduler, -id). The first query finds the id of each
     schedule's `count`-th newest execution. The second query reads each schedule's executions from that id on. A window
-    function would be slower, because it would first number all executions of the schedules.
+    function would be slower, because it would first number all executions of the schedules. A third query is made only
+    if some runs did not succeed: it reads when their last attempts ended.
 
     Args:
         ids: the ids of the schedules.
         count: the maximum number of executions for each schedule.
+        ends: whether the durations of runs that did not succeed are needed. If not, the third query is left out.
 
     Returns:
         A list for each id. The list is empty if the schedule has no executions.
@@ -61,9 +75,10 @@ def last_runs(ids: Collection[int], count: int = RUNS) -> dict[int, list[Ran]]:
     for pk, edge in schedulers.values_list("pk", "edge"):
         ranges |= Q(scheduler=pk, pk__gte=edge or 0)
     if ranges:
-        rows = SchedulerExecution.objects.filter(ranges).order_by().values_list(*Ran._fields)
-        for row in sorted(rows):
-            runs[row[1]].append(Ran(*row))
+        rows = sorted(SchedulerExecution.objects.filter(ranges).order_by().values_list(*COLUMNS))
+        recorded = attempt_ends((row[0], row[2]) for row in rows) if ends else {}
+        for row in rows:
+            runs[row[1]].append(Ran(*(*row, recorded.get(row[0]))))
     # If an execution was claimed between the two queries, the second query returns more than `count` executions.
     return {pk: found[-count:] for pk, found in runs.items()}
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
@@ -10,13 +10,18 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.conf import get_conf
+from scheduling.core.messages import FIRST_YEAR
 from scheduling.core.occurrences import first_run
+from scheduling.models.pause import PAUSE, PausableModel
 
 PLAN = ("schedule", "date_time", "timezone", "status")
 """The columns that determine `next_run_at`. Each column has a copy, `planned_<name>`."""
 
-PLANNED = ("next_run_at", "plan_error", *(f"planned_{name}" for name in PLAN))
+PLANNED = ("next_run_at", "plan_error", "planned_at", *(f"planned_{name}" for name in PLAN), *PAUSE)
 """The columns that `plan` sets."""
+
+FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
+"""This project never writes a `next_run_at` that is earlier than this instant."""
 
 OVERDUE_AFTER = timedelta(seconds=60)
 """A schedule that has been due for longer than this time is overdue. A running producer claims an occurrence within a
@@ -43,7 +48,7 @@ _CURRENT = (
 )
 
 
-class PlannedModel(models.Model):
+class PlannedModel(PausableModel):
     """A row with the times of a schedule: a cron expression, or one date and time, and a time zone.
 
     `plan` computes `next_run_at` from the columns in `PLAN`, and copies these columns to the `planned_` columns. If
@@ -77,6 +82,8 @@ class PlannedModel(models.Model):
     plan_error = models.CharField(max_length=500, blank=True, default="", db_default="", editable=False)
     """Why the row cannot be planned or claimed; empty if there is no error. `save` refuses a row that cannot be
     planned, but plain SQL can store such a row."""
+    planned_at = models.DateTimeField(null=True, editable=False)
+    """Since when the row has its present times. NULL if it has had them since before this column existed."""
     planned_schedule = models.CharField(max_length=255, null=True, editable=False)
     planned_date_time = models.DateTimeField(null=True, editable=False)
     planned_timezone = models.CharField(max_length=64, null=True, editable=False)
@@ -119,5 +126,14 @@ class PlannedModel(models.Model):
         if not due:
             self.next_run_at = first_run(self.schedule, self.date_time, self.zone_name, now) if self.status else None
         self.plan_error = ""
+        self._note_change(now)
         for name in PLAN:
             setattr(self, f"planned_{name}", getattr(self, name))
+
+    def _note_change(self, now: datetime) -> None:
+        """Note since when the row has its present times, and since when it is paused."""
+        times = any(getattr(self, name) != getattr(self, f"planned_{name}") for name in PLAN if name != "status")
+        first = self.status and not self.planned_status and self.paused_at is None
+        if times or first:
+            self.planned_at = now
+        self.note_pause(self.status, self.planned_status, now)

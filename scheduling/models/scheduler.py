@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from django.conf import settings
 from django.core.exceptions import ValidationError
-from django.db import models
+from django.db import models, transaction
 from django.db.models import Q
 from django.utils import timezone as clock
 from django.utils.text import format_lazy
@@ -21,6 +21,7 @@ from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.retry import DELAY_MS, RetryPolicy, RetryPolicyInvalid
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.pause import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
 
 TARGETS = tuple(TARGET_KINDS)
@@ -216,18 +217,30 @@ class Scheduler(PlannedModel):
         if self.status and self.pause_reason:
             self.pause_reason = ""
             fields = kwargs["update_fields"] = None if fields is None else {*fields, "pause_reason"}
-        planned = {*PLANNED}
-        if self.plan_changed() or self._state.adding:
+        if not self.plan_changed() and not self._state.adding:
+            if fields is None:
+                # A producer may have changed the plan since this row was loaded. So the plan is not saved.
+                columns = (field for field in self._meta.concrete_fields if not (field.primary_key or field.generated))
+                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED}
+            super().save(*args, **kwargs)
+            return
+        if fields is not None:
+            kwargs["update_fields"] = {*fields, *PLANNED}
+        # The row stays locked until it is saved. So of two users who resume it at once, only one ends the pause.
+        with transaction.atomic():
             if not self._state.adding:
-                self.next_run_at = type(self)._default_manager.values_list("next_run_at", flat=True).get(pk=self.pk)
+                self._take_stored()
             self.plan()
-            if fields is not None:
-                kwargs["update_fields"] = {*fields, *planned}
-        elif fields is None:
-            # A producer may have changed `next_run_at` since this row was loaded. So `next_run_at` is not saved.
-            stored = {field.name for field in self._meta.concrete_fields if not (field.primary_key or field.generated)}
-            kwargs["update_fields"] = stored - planned
-        super().save(*args, **kwargs)
+            super().save(*args, **kwargs)
+
+    def _take_stored(self) -> None:
+        """Lock the stored row, and take from it what a producer or another user may have changed since the load."""
+        rows = type(self)._default_manager.select_for_update().filter(pk=self.pk)
+        stored = rows.values("next_run_at", "planned_at", "planned_status", *PAUSE).get()
+        if stored["planned_status"] and not self.status:
+            stored["paused_by"] = self.paused_by[:150]  # this save pauses the schedule
+        for name, value in stored.items():
+            setattr(self, name, value)
 
 
 for _type, _kind in TARGET_KINDS.items():

@@ -7,10 +7,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
-from scheduling.admin.stats.runs import p95
+from scheduling.admin.stats.runs import usual
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.times import EMPTY, format_duration
+from scheduling.core.durations import Usual
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
@@ -27,8 +28,9 @@ def running(viewer: Viewer) -> dict[str, Any]:
     related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
     narrow = rows.order_by("pk").defer("params", "error_message", "reason").prefetch_related(*related)
     found = list(narrow[: SHOWN_RUNS + 1])
-    usual = {pk: p95(runs) for pk, runs in last_runs({row.scheduler_id for row in found if row.scheduler_id}).items()}
-    lines = [_line(row, usual.get(row.scheduler_id or 0), viewer) for row in found[:SHOWN_RUNS]]
+    runs_of = last_runs({row.scheduler_id for row in found if row.scheduler_id})
+    known = {pk: usual(runs) for pk, runs in runs_of.items()}
+    lines = [_line(row, known.get(row.scheduler_id or 0), viewer) for row in found[:SHOWN_RUNS]]
     lines.sort(key=lambda line: -line["seconds"])
     return {
         "lines": lines,
@@ -38,11 +40,11 @@ def running(viewer: Viewer) -> dict[str, Any]:
     }
 
 
-def _line(row: SchedulerExecution, usual: float | None, viewer: Viewer) -> dict[str, Any]:
+def _line(row: SchedulerExecution, known: Usual | None, viewer: Viewer) -> dict[str, Any]:
     seconds = max(0.0, (viewer.now - row.started_at).total_seconds()) if row.started_at else 0.0
-    late = usual is not None and seconds > usual
-    times = {"elapsed": format_duration(seconds), "usual": format_duration(usual) if usual is not None else ""}
-    words = _("%(elapsed)s of usually at most %(usual)s") % times
+    late = known is not None and seconds > known.limit
+    times = {"elapsed": format_duration(seconds), "usual": format_duration(known.median) if known is not None else ""}
+    words = _("%(elapsed)s, usually %(usual)s") % times
     return {
         **times,
         "pk": row.pk,
@@ -53,7 +55,7 @@ def _line(row: SchedulerExecution, usual: float | None, viewer: Viewer) -> dict[
         "attempt": row.attempt,
         "consumer": visible_text(row.consumer, 60) or EMPTY,
         "late": late,
-        "meter": svg.meter(seconds / usual, words, "dash-late" if late else "") if usual else "",
+        "meter": svg.meter(seconds / known.limit, words, "dash-late" if late else "") if known and known.limit else "",
         "progress": visible_text(row.progress, 64),
         "cancel": admin_url("scheduling_schedulerexecution_cancel", row.pk) if viewer.may_cancel else "",
         "cancelling": bool(row.cancel_requested_by),

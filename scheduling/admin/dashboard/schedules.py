@@ -15,12 +15,13 @@ from django.utils.translation import gettext as _
 from scheduling.admin.common.confirm import new_key
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
-from scheduling.admin.stats.runs import durations, percentile, success_rate
+from scheduling.admin.stats.runs import durations, percentile, success_rate, told_at
 from scheduling.admin.ui.badges import health_badge, state_badge
 from scheduling.admin.ui.links import admin_url
-from scheduling.admin.ui.schedules import in_words
+from scheduling.admin.ui.schedules import in_words, zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
+from scheduling.core.durations import p95
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.health import ORDER, health_of, with_health
@@ -52,8 +53,8 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
 
 def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
     took, rate = durations(runs), success_rate(runs)
-    last = runs[-1] if runs else None
-    last_at = last and (last.finished_at or last.started_at or last.scheduled_at)
+    last, info = runs[-1] if runs else None, zone_of(row)
+    last_at = told_at(last) if last is not None else None
     return {
         "pk": row.pk,
         "name": visible_text(row, 80),
@@ -66,14 +67,14 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "pause": admin_url("scheduling_scheduler_pause", row.pk) if viewer.may_pause else "",
         "resume": admin_url("scheduling_scheduler_resume", row.pk) if viewer.may_pause else "",
         "health": health_badge(health_of(row)),
-        "bars": bars(runs, viewer),
+        "bars": bars(runs, viewer, info),
         "rate": EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
         "rate_bad": rate is not None and rate < 0.9,
         "p50": format_duration(percentile(took, 0.5) or 0) if took else EMPTY,
-        "p95": format_duration(percentile(took, 0.95) or 0) if took else "",
+        "p95": format_duration(high) if (high := p95(took)) is not None else "",
         "last": state_badge(last.state) if last else "",
         "last_address": viewer.execution(last.pk) if last else "",
-        "last_at": relative_time_tag(last_at, viewer.now),
+        "last_at": relative_time_tag(last_at, viewer.now, info),
         "next": _next(row, viewer.now),
         "plan_error": visible_text(row.plan_error, 160),
         "run": admin_url("scheduling_scheduler_run", row.pk) if viewer.may_run else "",
@@ -93,4 +94,4 @@ def _next(row: Scheduler, now: datetime) -> object:
         return EMPTY
     if row.next_run_at <= now:
         return _("due, %(when)s") % {"when": relative_time(row.next_run_at, now)}
-    return relative_time_tag(row.next_run_at, now)
+    return relative_time_tag(row.next_run_at, now, zone_of(row))

@@ -16,13 +16,15 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter, WithinFilter
+from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
 from scheduling.admin.common.keys import Keys
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.run_search import RunSearch
 from scheduling.admin.executions import page as execution_page
 from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
+from scheduling.admin.executions.duration import with_took
+from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
 from scheduling.admin.ui.paginators import CappedPaginator
@@ -34,8 +36,10 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSea
     """The list stays fast with millions of rows, because it has no join, no date hierarchy, and a limited count."""
 
     list_filter = (
-        ("state", ChoiceFilter), WithinFilter, ("type", ChoiceFilter), ("trigger", ChoiceFilter), SchedulerFilter,
+        ("state", ChoiceFilter), TimeFilter, BetweenFilter, ("type", ChoiceFilter), ("trigger", ChoiceFilter),
+        SchedulerFilter, DurationFilter,
     )  # fmt: skip
+    """`DurationFilter` is the last one, because it looks at the rows that the others leave."""
     list_select_related = ()
     search_fields = ("id",)  # Django shows a search box only if there are some; `RunSearch` does the search
     search_limit = 100_000
@@ -53,7 +57,7 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSea
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SchedulerExecution]:
         """Fetches schedules in a separate query, because MariaDB would sort all executions for a join."""
-        return super().get_queryset(request).prefetch_related("scheduler", *SCHEDULER)
+        return with_took(super().get_queryset(request)).prefetch_related("scheduler", *SCHEDULER)
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ExecutionList

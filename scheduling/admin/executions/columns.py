@@ -6,11 +6,12 @@ from django.contrib import admin
 from django.utils.html import format_html
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.executions.duration import TOOK, slow_mark
 from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import scheduler_url
-from scheduling.admin.ui.times import EMPTY, duration_between, time_tag, time_with_relative
-from scheduling.core.lifecycle import State
+from scheduling.admin.ui.schedules import zone_of
+from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 
@@ -21,7 +22,7 @@ class ExecutionColumns(admin.ModelAdmin):
         "trigger_column",
     )  # fmt: skip
     list_display_links = ("id",)
-    sortable_by = ("id",)
+    sortable_by = ("id", "started_column")
 
     @admin.display(description=gettext_lazy("State"))
     def state_column(self, row: SchedulerExecution) -> str:
@@ -37,16 +38,19 @@ class ExecutionColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Scheduled"))
     def scheduled_column(self, row: SchedulerExecution) -> str:
-        return time_with_relative(row.scheduled_at, getattr(row, "looked_at", None))
+        return time_with_relative(row.scheduled_at, getattr(row, "looked_at", None), zone_of(row.scheduler))
 
-    @admin.display(description=gettext_lazy("Started, took"))
+    @admin.display(description=gettext_lazy("Started, took"), ordering=TOOK)
     def started_column(self, row: SchedulerExecution) -> str:
-        """The start of the last attempt, and how long the attempt took or has run so far."""
+        """The start of the last attempt, how long it took or has run so far, and whether this is slower than usual."""
         if row.started_at is None:
             return EMPTY
-        running = row.state == State.RUNNING.value
-        duration = duration_between(row.started_at, getattr(row, "looked_at", None) if running else row.finished_at)
-        return format_html('{}<span class="sch-below">{}</span>', time_tag(row.started_at), duration)
+        return format_html(
+            '{}<span class="sch-below">{}</span>{}',
+            time_tag(row.started_at, zone_of(row.scheduler)),
+            getattr(row, "took", EMPTY),
+            slow_mark(getattr(row, "slow", "")),
+        )
 
     @admin.display(description=gettext_lazy("Trigger and key"))
     def trigger_column(self, row: SchedulerExecution) -> str:

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.executions.artefacts import all_links
 from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.executions.duration import duration_facts
 from scheduling.admin.executions.history import audit_entries
 from scheduling.admin.executions.lineage import Lineage, lineage
 from scheduling.admin.executions.lookup import trigger_words
@@ -22,6 +23,7 @@ from scheduling.admin.executions.output_lines import CHOICES, Wanted
 from scheduling.admin.executions.similar import similar
 from scheduling.admin.executions.surroundings import surroundings_of
 from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
+from scheduling.admin.executions.times import times_of_schedule
 from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import why
 from scheduling.admin.params.diff import Change, changes
@@ -126,6 +128,7 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
     return changes(handler, row.params, scheduler.params, other=handler_of(scheduler))
 
 
+@times_of_schedule
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the part of the page that changes while the execution goes on."""
     attempt = Wanted.of(request.GET).attempt
@@ -141,7 +144,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "may_view_scheduler": request.user.has_perm("scheduling.view_scheduler"),
         "why": [visible_text(sentence, 2_000) for sentence in why(row, now, surroundings_of(row, now))],
         "progress": visible_text(row.progress),
-        "facts": facts(row, found, now),
+        "facts": [*facts(row, found, now), *duration_facts(row, ended, now)],
         "lineage": found,
         "steps": steps,
         "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),
@@ -158,6 +161,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
     }
 
 
+@times_of_schedule
 def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the whole page."""
     handler, wanted = handler_of_execution(row), Wanted.of(request.GET)

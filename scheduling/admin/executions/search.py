@@ -9,6 +9,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone as clock
 
+from scheduling.admin.executions.duration import newest_of, note_durations
 from scheduling.models import SchedulerExecution
 from scheduling.models.scheduler import TARGETS
 
@@ -29,9 +30,20 @@ class ExecutionList(ChangeList):
 
     deferred: tuple[str, ...] = ("params", "error_message", "reason")
     """The list does not show these large columns, so it does not load them."""
+    durations = True
+    """Whether the list shows how long its runs took."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
-        return super().get_queryset(request, exclude_parameters).defer(*self.deferred)
+        found = super().get_queryset(request, exclude_parameters).defer(*self.deferred)
+        return newest_of(found, request) if self._ordered() else found
+
+    def _ordered(self) -> bool:
+        """Whether the URL asks for another order than that of the ids.
+
+        No index has such an order, so only the newest rows are ordered. The URL may name columns that do not exist.
+        """
+        columns = [column for place in self.get_ordering_field_columns() for column in self.list_display[place:][:1]]
+        return any(column not in ("id", "failed_at") for column in columns)
 
     def get_results(self, request: HttpRequest) -> None:
         """Sets the same `looked_at` on all rows, so that an operator can compare the ages of the rows."""
@@ -41,3 +53,5 @@ class ExecutionList(ChangeList):
         self.result_list = list(self.result_list if few is None else self.queryset.filter(pk__in=few))
         for row in self.result_list:
             row.looked_at = now
+        if self.durations:
+            note_durations(self.result_list, now, request)

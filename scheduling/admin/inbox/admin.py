@@ -46,6 +46,7 @@ class InboxList(ExecutionList):
     """Also loads the error messages, because the inbox shows the first line of each error."""
 
     deferred = ("params", "reason")
+    durations = False
 
 
 @admin.register(FailedExecution)

@@ -17,6 +17,7 @@ from scheduling.admin.common.pages import Pages
 from scheduling.admin.executions.page import may
 from scheduling.admin.ui.links import admin_url, execution_url, link, scheduler_url
 from scheduling.admin.ui.menu import Entry, button, menu
+from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, relative_time_tag, time_tag
 from scheduling.core.text import visible_text
@@ -36,8 +37,9 @@ class InboxColumns(Pages):
     @admin.display(description=gettext_lazy("Failed at"), ordering="finished_at")
     def failed_at(self, row: FailedExecution) -> str:
         attempts = ngettext("%(count)d attempt", "%(count)d attempts", row.attempt) % {"count": row.attempt}
-        age = relative_time_tag(row.finished_at, getattr(row, "looked_at", None))
-        return format_html('{}<span class="sch-below">{}, {}</span>', time_tag(row.finished_at), age, attempts)
+        zone = zone_of(row.scheduler)
+        age = relative_time_tag(row.finished_at, getattr(row, "looked_at", None), zone)
+        return format_html('{}<span class="sch-below">{}, {}</span>', time_tag(row.finished_at, zone), age, attempts)
 
     @admin.display(description=gettext_lazy("Target"), ordering="target_name")
     def target(self, row: FailedExecution) -> str:

@@ -23,6 +23,7 @@ from scheduling.admin.schedulers.pause import PauseActions
 from scheduling.admin.schedulers.preview import Preview, live_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.run_now import RunNow
+from scheduling.admin.schedulers.why_at import WhyAt
 from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
@@ -35,7 +36,7 @@ from scheduling.models.scheduler import TARGETS
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, Overview):
+class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
     """The form of a schedule, and the list of schedules with the actions "switch on", "switch off" and "run now"."""
 
     form = SchedulerForm
@@ -142,6 +143,7 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, Overview):
         """A new schedule belongs to the user who adds it, unless the form names another user."""
         if not change and obj.user_id is None:
             obj.user_id = request.user.pk
+        obj.paused_by = request.user.get_username()  # used only if this save pauses the schedule
         super().save_model(request, obj, form, change)
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:

@@ -17,10 +17,11 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
+from scheduling.admin.stats.runs import told_at
 from scheduling.admin.ui.badges import badge, health_badge, registered_badge, state_badge
 from scheduling.admin.ui.links import execution_url
-from scheduling.admin.ui.schedules import in_words, plan_error_badge
-from scheduling.admin.ui.times import EMPTY, relative_time, time_tag
+from scheduling.admin.ui.schedules import in_words, plan_error_badge, zone_of
+from scheduling.admin.ui.times import EMPTY, relative_time, relative_time_tag, time_tag
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
@@ -40,7 +41,9 @@ def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
     found = (
         Scheduler.objects.filter(pk__in=ids).order_by().annotate(last=Subquery(latest)).values_list("last", flat=True)
     )
-    rows = SchedulerExecution.objects.only("state", "scheduler_id", "scheduled_at", "finished_at", "missed")
+    rows = SchedulerExecution.objects.only(
+        "state", "scheduler_id", "scheduled_at", "started_at", "finished_at", "missed"
+    )
     return {row.scheduler_id: row for row in rows.filter(pk__in=[pk for pk in found if pk])}  # type: ignore[misc]
 
 
@@ -64,7 +67,7 @@ class SchedulerList(ChangeList):
         runs = last_runs([row.pk for row in rows]) if viewer.sees("schedulerexecution") else {}
         for row in rows:
             row.last_execution = latest.get(row.pk)
-            row.bars = bars(runs[row.pk], viewer) if runs.get(row.pk) else ""
+            row.bars = bars(runs[row.pk], viewer, zone_of(row)) if runs.get(row.pk) else ""
             row.looked_at = viewer.now
         self.result_list = rows
 
@@ -159,12 +162,11 @@ class SchedulerColumns(admin.ModelAdmin):
         if last is None:
             return format_html('<span class="sch-quiet">{}</span>', _("never ran"))
         address = execution_url(last.pk)
-        at = last.finished_at or last.scheduled_at
         return format_html(
             '<a class="sch-chip-link" href="{}">{}</a><span class="sch-quiet sch-below">{}</span>',
             address,
             state_badge(last.state),
-            relative_time(at, getattr(row, "looked_at", None)),
+            relative_time_tag(told_at(last), getattr(row, "looked_at", None), zone_of(row)),
         )
 
     def standing(self, row: Scheduler) -> SafeString:

@@ -20,6 +20,7 @@ from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overdue import overdue
 from scheduling.admin.schedulers.recent_runs import recent_runs
 from scheduling.admin.schedulers.retry_panel import retry_panel
+from scheduling.admin.schedulers.why_at import panel
 from scheduling.admin.ui.badges import health_badge
 from scheduling.admin.ui.links import admin_url, link, scheduler_url
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
@@ -85,6 +86,7 @@ class Overview(SchedulerColumns, Audited):
             standing=self.standing(row),
             next_runs=next_runs_panel(row, now),
             recent=recent_runs(row, viewer),
+            why_at=panel(row) if viewer.sees("schedulerexecution") else None,
             params=self.params_shown(row),
             retry=retry_panel(row),
             facts=self._facts(request, row),

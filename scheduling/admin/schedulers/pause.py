@@ -128,6 +128,7 @@ class PauseActions(Pages):
             done: dict[str, list[Scheduler]] = {}  # maps a former reason to the schedules that had this reason
             for row in chunk:
                 former, row.status, row.pause_reason = row.pause_reason, on, reason
+                row.paused_by = request.user.get_username()  # used only if this save pauses the schedule
                 try:
                     row.save(update_fields=["status", "pause_reason", "updated_at"])
                 except ValidationError as error:

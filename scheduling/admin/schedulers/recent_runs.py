@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 from typing import Any
-from zoneinfo import ZoneInfo
 
 from django.db.models import Count
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.executions.duration import slow_mark
 from scheduling.admin.stats.run_bars import bars
-from scheduling.admin.stats.runs import durations, percentile, success_rate
+from scheduling.admin.stats.runs import durations, percentile, success_rate, usual
 from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.durations import slow_words, took_words
 from scheduling.admin.ui.links import list_url
+from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
-from scheduling.core.cron import ZoneError, zone
+from scheduling.core.durations import Usual, p95
 from scheduling.models import Artefact, Scheduler
-from scheduling.models.last_runs import last_runs
+from scheduling.models.last_runs import Ran, last_runs
 
 LISTED = 10
 
@@ -26,19 +29,16 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
     if not viewer.sees("schedulerexecution"):
         return {}
     runs = last_runs([row.pk])[row.pk]
-    took, rate = durations(runs), success_rate(runs)
+    took, rate, known = durations(runs), success_rate(runs), usual(runs)
     files = _files([run.pk for run in runs[-LISTED:]])
-    try:
-        info = zone(row.zone_name)
-    except ZoneError:
-        info = ZoneInfo("UTC")
+    info = zone_of(row)
     return {
         "count": len(runs),
-        "bars": bars(runs, viewer) if runs else "",
+        "bars": bars(runs, viewer, info) if runs else "",
         "figures": [
             (_("Succeeded"), EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)}),
-            (_("Half take at most"), format_duration(percentile(took, 0.5) or 0) if took else EMPTY),
-            (_("95 of 100 take at most"), format_duration(percentile(took, 0.95) or 0) if took else EMPTY),
+            (_("Median"), format_duration(percentile(took, 0.5) or 0) if took else EMPTY),
+            *([] if (high := p95(took)) is None else [(_("p95"), format_duration(high))]),
         ],
         "lines": [
             {
@@ -47,7 +47,7 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
                 "at": time_with_relative(run.scheduled_at, viewer.now, info),
                 "output": f"{address}#output" if (address := viewer.execution(run.pk)) else "",
                 "files": files.get(run.pk, 0),
-                "took": EMPTY if run.seconds is None else format_duration(run.seconds),
+                "took": _took(run, known),
             }
             for run in reversed(runs[-LISTED:])
         ],
@@ -59,3 +59,9 @@ def _files(keys: list[int]) -> dict[int, int]:
     """How many files each execution has made."""
     rows = Artefact.objects.filter(execution__in=keys).order_by().values_list("execution").annotate(Count("pk"))
     return dict(rows)
+
+
+def _took(run: Ran, known: Usual | None) -> str:
+    """How long the run took, with a mark if this was slower than usual."""
+    words = took_words(run.state, run.started_at, run.ended_at, run.finished_at)
+    return format_html("{} {}", slow_mark(said), words) if (said := slow_words(run.seconds, known)) else words

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from datetime import tzinfo
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui import svg
-from scheduling.admin.ui.times import format_duration
+from scheduling.admin.ui.durations import took_words
+from scheduling.admin.ui.times import format_minute
 from scheduling.core.lifecycle import State
 from scheduling.models.labels import STATES
 from scheduling.models.last_runs import FAILURES, RUNS, Ran
@@ -22,10 +24,13 @@ LINKED = FAILURES | {State.CANCELLED.value, State.RETRYING.value, State.SKIPPED.
 """Only bars of runs in these states are links. In the table of schedules, the last result is a link in every state."""
 
 
-def bars(runs: Sequence[Ran], viewer: Viewer) -> SafeString:
+def bars(runs: Sequence[Ran], viewer: Viewer, zone: tzinfo | None = None) -> SafeString:
     """The runs as bars, the oldest first.
 
     A bar's height shows the duration, and its colour shows the state. A dashed bar is a skipped occurrence.
+
+    Args:
+        zone: the zone of the schedule, in which the bars give their times. Without it, they give the viewer's time.
     """
     heights = svg.bars([run.seconds or 0.0 for run in runs], HEIGHT)
     # The newest bar is always at the right edge, so that users can compare the bars of two rows of a table.
@@ -34,7 +39,7 @@ def bars(runs: Sequence[Ran], viewer: Viewer) -> SafeString:
     for number, (run, height) in enumerate(zip(runs, heights, strict=True)):
         skipped = run.state == State.SKIPPED.value
         tall = HEIGHT if skipped else height
-        words = _said(run, viewer)
+        words = _said(run, zone)
         bar = svg.rect(
             left + number * STEP + 0.5,
             round(HEIGHT - tall + 0.5, 1),
@@ -58,9 +63,11 @@ def bars(runs: Sequence[Ran], viewer: Viewer) -> SafeString:
     )
 
 
-def _said(run: Ran, viewer: Viewer) -> str:
+def _said(run: Ran, zone: tzinfo | None) -> str:
     word = STATES.get(run.state, run.state)
-    at = f"{run.scheduled_at.astimezone(viewer.zone):%Y-%m-%d %H:%M}"
+    at = format_minute(run.scheduled_at, zone)
     if run.state == State.SKIPPED.value:
         return f"{at}: {word}" + (f" ({run.missed})" if run.missed > 1 else "")
-    return f"{at}: {word}, {format_duration(run.seconds)}" if run.seconds is not None else f"{at}: {word}"
+    if run.seconds is None:
+        return f"{at}: {word}"
+    return f"{at}: {word}, {took_words(run.state, run.started_at, run.ended_at, run.finished_at)}"

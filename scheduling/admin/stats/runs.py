@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
+from datetime import datetime
 
+from scheduling.core.durations import Usual
+from scheduling.core.durations import percentile as percentile
+from scheduling.core.durations import usual as usual_of
 from scheduling.core.lifecycle import State
+from scheduling.models import SchedulerExecution
 from scheduling.models.last_runs import FAILURES, Ran
-
-
-def percentile(values: Iterable[float], share: float) -> float | None:
-    """The nearest-rank percentile, which is always one of the values; None if there are no values."""
-    ordered = sorted(values)
-    return ordered[max(0, math.ceil(share * len(ordered)) - 1)] if ordered else None
 
 
 def durations(runs: Iterable[Ran]) -> list[float]:
@@ -23,12 +21,23 @@ def durations(runs: Iterable[Ran]) -> list[float]:
     return [run.seconds for run in runs if run.state == State.SUCCEEDED.value and run.seconds is not None]
 
 
-def p95(runs: Iterable[Ran]) -> float | None:
-    """The 95th percentile of the durations of successful runs, in seconds; None if no run succeeded."""
-    return percentile(durations(runs), 0.95)
+def usual(runs: Iterable[Ran]) -> Usual | None:
+    """How long the runs usually take; None if no run succeeded."""
+    return usual_of(durations(runs))
 
 
 def success_rate(runs: Iterable[Ran]) -> float | None:
     """Successful runs as a share of the runs that succeeded or failed, from 0 to 1; None if there are no such runs."""
     ended = [run.state == State.SUCCEEDED.value for run in runs if run.state in {State.SUCCEEDED.value, *FAILURES}]
     return sum(ended) / len(ended) if ended else None
+
+
+def told_at(run: Ran | SchedulerExecution) -> datetime:
+    """The instant from which pages count "5 min ago" for the last result of a schedule.
+
+    It is the end of a run. A skipped occurrence counts from the time at which it was due, not from the time at which it
+    was recorded, because an outage or a pause is recorded hours later.
+    """
+    if run.state == State.SKIPPED.value:
+        return run.scheduled_at
+    return run.finished_at or getattr(run, "started_at", None) or run.scheduled_at

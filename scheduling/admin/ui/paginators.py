@@ -23,7 +23,7 @@ class OncePaginator(Paginator):
         otherwise the database would read the table twice: once for the count, and once for the page.
         """
         assert isinstance(self.object_list, models.QuerySet)  # noqa: S101 - callers have a queryset
-        keys = list(self.object_list.values_list("pk", flat=True)[: self.per_page + 1])
+        keys = list(_unsorted(self.object_list).values_list("pk", flat=True)[: self.per_page + 1])
         return keys if len(keys) <= self.per_page else None
 
     @cached_property
@@ -63,7 +63,17 @@ class CappedPaginator(OncePaginator):
         return self._counted > self.count_limit
 
     def _number(self, rows: models.QuerySet) -> int:
-        return rows[: self.count_limit + 1].count()
+        return _unsorted(rows)[: self.count_limit + 1].count()
+
+
+def _unsorted(rows: models.QuerySet) -> models.QuerySet:
+    """The rows without their order, unless they are ordered by primary key.
+
+    A count needs no order, and another order than that of the primary key would sort the rows. The order by primary key
+    stays, because a database may choose a slower index without it.
+    """
+    first = str(next(iter(rows.query.order_by), "pk")).lstrip("-")
+    return rows if first in ("pk", "id") else rows.order_by()
 
 
 def count_of_state(rows: models.QuerySet) -> int:

@@ -1,0 +1,113 @@
+"""The span of time that the filters of the list of executions choose, and the primary keys at its ends.
+
+`first_keys` looks up both keys at once, once for each request.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, time, timedelta
+
+from django.http import HttpRequest
+from django.utils import timezone as clock
+
+from scheduling.admin.ui.first_keys import first_keys
+from scheduling.conf import get_conf
+from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
+from scheduling.models import SchedulerExecution
+
+WITHIN, SINCE, UNTIL = "within", "from", "to"
+"""The parameters of the list's URL."""
+
+NIGHT = "night"
+NIGHT_BEGINS, NIGHT_ENDS = time(20), time(8)
+
+
+@dataclass(frozen=True)
+class Span:
+    """A span of time; None for an end that is open.
+
+    Args:
+        first: rows before this primary key were claimed before the span.
+        end: rows from this primary key on were claimed after the span.
+        last: rows from this primary key on were claimed so late after the span that they did not fall due in it. (An
+            occurrence runs late by the catch-up window at most.)
+    """
+
+    since: datetime | None
+    until: datetime | None
+    first: int | None = None
+    end: int | None = None
+    last: int | None = None
+
+
+class BadSpan(ValueError):
+    """A text in the URL is no date and time, or one that no execution can have."""
+
+
+def last_night(now: datetime) -> tuple[datetime, datetime]:
+    """The night that ended last, or the present one before it ends: from 20:00 to 08:00 on the clock of `now`."""
+    today = now.date()
+    ends = datetime.combine(today, NIGHT_ENDS, now.tzinfo)
+    return datetime.combine(today - timedelta(days=1), NIGHT_BEGINS, now.tzinfo), ends
+
+
+def instant(text: str) -> datetime | None:
+    """The instant of a text such as `2026-11-22T03:00`, on the viewer's clock; None if the text is empty.
+
+    Raises:
+        BadSpan: the text is no date and time, or lies outside the years that executions can have.
+    """
+    if not text.strip():
+        return None
+    try:
+        found = datetime.fromisoformat(text.strip()[:32])
+        if not FIRST_YEAR < found.year < LAST_YEAR:
+            raise BadSpan(text)
+        return clock.make_aware(found) if clock.is_naive(found) else found.astimezone(clock.get_current_timezone())
+    except (ValueError, OverflowError) as error:
+        raise BadSpan(text) from error
+
+
+def night_of(request: HttpRequest) -> Span:
+    """The span "last night"."""
+    return _cached(request, "night", *last_night(clock.localtime()))
+
+
+def between(request: HttpRequest) -> Span:
+    """The span of the parameters `from` and `to`.
+
+    Raises:
+        BadSpan: a parameter is no date and time.
+    """
+    return _cached(request, "between", instant(request.GET.get(SINCE, "")), instant(request.GET.get(UNTIL, "")))
+
+
+def end_key(request: HttpRequest) -> int:
+    """The primary key at the end of the chosen time; without an end, the one after the newest row."""
+    ends = []
+    if request.GET.get(WITHIN) == NIGHT:
+        ends.append(night_of(request).end)
+    with suppress(BadSpan):
+        ends.append(between(request).end)
+    known = [end for end in ends if end is not None]
+    if known:
+        return min(known)
+    return (SchedulerExecution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0) + 1
+
+
+def _cached(request: HttpRequest, name: str, since: datetime | None, until: datetime | None) -> Span:
+    spans: dict[str, Span] = request.__dict__.setdefault("_spans", {})
+    if name not in spans:
+        spans[name] = _span(since, until)
+    return spans[name]
+
+
+def _span(since: datetime | None, until: datetime | None) -> Span:
+    late = timedelta(seconds=get_conf().catch_up_seconds)
+    wanted = [*([since] if since else []), *([until, until + late] if until else [])]
+    keys = first_keys(wanted) if wanted else []
+    first = keys.pop(0) if since else None
+    end, last = keys or (None, None)
+    return Span(since, until, first, end, last)

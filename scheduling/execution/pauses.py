@@ -1,0 +1,75 @@
+"""Records what a pause left out: one skipped execution when the pause ends, as after a time without a producer.
+
+The occurrences are computed from the former plan, like missed occurrences (see `execution.planning`). If the times of a
+schedule are edited during a pause, the edit records what the former times left out until then.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from scheduling.conf import get_conf
+from scheduling.core import skip_reasons
+from scheduling.core.cron import CronError, ZoneError, parse, zone
+from scheduling.core.lifecycle import Trigger
+from scheduling.core.occurrences import cron_key, date_key, left_out
+from scheduling.core.text import clean
+from scheduling.execution.insert import execution_of, insert, skipped
+from scheduling.models import Scheduler
+from scheduling.models.plan import FIRST_INSTANT
+
+_TICK = timedelta(microseconds=1)
+
+
+def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
+    """Record the occurrences that a pause has left out up to now, as one skipped execution.
+
+    The caller is about to resume the schedule, or to change its times, and holds a lock on the row. Nothing is recorded
+    if the schedule is not paused, or if nothing fell due.
+
+    Args:
+        row: the schedule as it is stored, with its former plan.
+        after: the same schedule with its new times and status.
+
+    Returns:
+        Whether an occurrence that fell due before the pause, and that no producer has claimed, is among those recorded.
+        The caller then plans the next run anew.
+    """
+    since = row.left_out_since
+    if since is None or row.paused_at is None:
+        return False
+    unclaimed = after.status and row.next_run_at is not None and row.next_run_at <= now
+    if unclaimed and row.next_run_at is not None:
+        since = min(since, row.next_run_at - _TICK)
+    found = _found(row, after, max(since, FIRST_INSTANT), now)
+    if found is None:
+        return False
+    first, count, key, trigger = found
+    reason = clean(_reason(row, count, now), 2_000)
+    columns = skipped(now, reason, count)
+    insert([execution_of(row, now, execution_key=key, scheduled_at=first, trigger=trigger.value, **columns)])
+    return unclaimed
+
+
+def _found(
+    row: Scheduler, after: Scheduler, since: datetime, now: datetime
+) -> tuple[datetime, int, str, Trigger] | None:
+    """The first occurrence that was left out, how many there are, and the key and trigger of the first."""
+    if (date := row.planned_date_time) is not None:
+        # If the schedule keeps its date, the producer decides whether the occurrence still runs.
+        if not since < date <= now or (after.status and after.date_time == date):
+            return None
+        return date, 1, date_key(date), Trigger.DATE
+    try:
+        found = left_out(parse(row.planned_schedule or ""), row.planned_timezone or get_conf().timezone, since, now)
+    except (CronError, ZoneError):
+        return None  # plain SQL wrote the former times, and no producer could plan them
+    return None if found is None else (*found, cron_key(found[0]), Trigger.CRON)
+
+
+def _reason(row: Scheduler, count: int, now: datetime) -> str:
+    try:
+        info = zone(row.planned_timezone or get_conf().timezone)
+    except ZoneError:
+        info = zone("UTC")
+    return skip_reasons.paused(row.left_out_since or now, now, count, info, row.paused_by, row.pause_reason)
