@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import QuerySet
@@ -20,7 +20,7 @@ from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.executions import page as execution_page
 from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
-from scheduling.admin.executions.duration import with_took
+from scheduling.admin.executions.duration import limit_words, with_took
 from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, newest, search
@@ -62,6 +62,13 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, ReadOn
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ExecutionList
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Says if a filter or an order has looked at the newest rows only."""
+        response = super().changelist_view(request, extra_context)
+        if said := limit_words(request):
+            self.message_user(request, said, messages.INFO)
+        return response
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[SchedulerExecution], search_term: str
