@@ -146,16 +146,23 @@ def test_filter_and_order_look_at_the_newest_rows_only(viewer: Client, monkeypat
     for place in (place_of(viewer), place_of(viewer) + 1):  # by duration, and by attempt, which has no link
         assert len(found(viewer, o=f"-{place}")) == 3
     assert len(found(viewer, o="-0")) == 6
+    text = "Only the newest 3 executions were looked at."
+    assert text in viewer.get(LIST, {"took": "1h"}).content.decode()
+    assert text not in viewer.get(LIST).content.decode()
+    monkeypatch.setattr(duration, "NEWEST", 6)
+    assert "were looked at" not in viewer.get(LIST, {"took": "1h"}).content.decode()
 
 
 def test_the_newest_rows_are_those_of_the_chosen_time(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(duration, "NEWEST", 3)
+    monkeypatch.setattr(duration, "NEWEST_OF_SCHEDULE", 2)
     row = SchedulerFactory()
     old = [ran(row, 100, timedelta(days=3)).pk for _ in range(4)]
     for _number in range(4):
         ran(row, 100)
     until = (clock.now() - timedelta(days=2)).strftime("%Y-%m-%dT%H:%M")
     assert sorted(found(viewer, took="1m", to=until)) == old[1:]
+    assert sorted(found(viewer, took="1m", to=until, scheduler=row.pk)) == old[2:]
 
 
 def test_from_and_to(viewer: Client) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
 from django.db.models import Q, QuerySet
@@ -23,7 +23,7 @@ from scheduling.admin.common.run_search import RunSearch
 from scheduling.admin.executions import page as execution_page
 from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
-from scheduling.admin.executions.duration import with_took
+from scheduling.admin.executions.duration import limit_words, with_took
 from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
@@ -73,7 +73,11 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSea
         return Q(pk__gte=oldest), said % {"count": number_format(self.search_limit, force_grouping=True)}
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        return self.with_filters(request) or super().changelist_view(request, extra_context)
+        """Says if a filter or an order has looked at the newest rows only."""
+        response = self.with_filters(request) or super().changelist_view(request, extra_context)
+        if said := limit_words(request):
+            self.message_user(request, said, messages.INFO)
+        return response
 
     @method_decorator(require_safe)
     def change_view(

@@ -75,17 +75,30 @@ def with_took(rows: QuerySet[SchedulerExecution]) -> QuerySet[SchedulerExecution
 
 
 def newest_of(rows: QuerySet[SchedulerExecution], request: HttpRequest) -> QuerySet[SchedulerExecution]:
-    """The rows that a filter or an order by duration may read: the newest of the chosen schedule or of the chosen time.
+    """The rows that a filter or an order by duration may read: the newest of the chosen time, of the chosen schedule.
 
     The limit is a range of primary keys, so the cost does not grow with the table.
     """
-    chosen = request.GET.get("scheduler", "")
+    chosen, all_rows, limit = request.GET.get("scheduler", ""), SchedulerExecution.objects.all(), NEWEST
     if is_number(chosen):
-        own = SchedulerExecution.objects.filter(scheduler=int(chosen)).order_by("-pk").values_list("pk", flat=True)
-        edge = own[NEWEST_OF_SCHEDULE : NEWEST_OF_SCHEDULE + 1].first()
+        all_rows, limit = all_rows.filter(scheduler=int(chosen)), NEWEST_OF_SCHEDULE
+        newest = all_rows.filter(pk__lt=end_key(request)).order_by("-pk").values_list("pk", flat=True)
+        edge = newest[limit : limit + 1].first()
     else:
-        edge = end_key(request) - NEWEST - 1
-    return rows if edge is None else rows.filter(pk__gt=edge)
+        edge = end_key(request) - limit - 1
+    if edge is None or not all_rows.filter(pk__lte=edge).exists():
+        return rows
+    request.__dict__["_looked_at"] = limit
+    return rows.filter(pk__gt=edge)
+
+
+def limit_words(request: HttpRequest) -> str:
+    """The sentence that says that `newest_of` has left out older rows; empty if it has not."""
+    limit = request.__dict__.get("_looked_at")
+    if limit is None:
+        return ""
+    text = _("Only the newest %(count)s executions were looked at. Choose dates to look at older ones.")
+    return text % {"count": f"{limit:,}"}
 
 
 def usual_of(ids: Iterable[int | None], request: HttpRequest | None = None) -> dict[int, Usual]:

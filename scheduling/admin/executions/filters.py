@@ -61,6 +61,11 @@ class BetweenFilter(admin.SimpleListFilter):
     def has_output(self) -> bool:
         return True
 
+    def chip(self) -> str:
+        """The chosen span in words."""
+        since, until = (visible_text(self.used_parameters.get(name) or "…", 32) for name in (SINCE, UNTIL))
+        return f"{since} - {until}".replace("T", " ")
+
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         """Nothing matches a text that is no date and time."""
         try:
