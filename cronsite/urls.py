@@ -1,18 +1,26 @@
 """The URLs of the site. All pages belong to the admin."""
 
+from functools import cache
+from importlib.resources import files
+
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.generic import RedirectView
 
 
-def no_icon(_request: HttpRequest) -> HttpResponse:
-    """An empty answer for the favicon, which browsers request with every page. A 404 answer would fill the log."""
-    return HttpResponse(status=204)
+@cache
+def _icon() -> bytes:
+    return (files("scheduling") / "static/scheduling/favicon.ico").read_bytes()
+
+
+def icon(_request: HttpRequest) -> HttpResponse:
+    """The site's icon. Browsers ask for this address with every page."""
+    return HttpResponse(_icon(), content_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
 
 
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
-    path("favicon.ico", no_icon),
+    path("favicon.ico", icon),
     path("admin/", admin.site.urls),
 ]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.health import Health
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.targets import TARGET_KINDS
 
@@ -27,4 +28,14 @@ TRIGGERS = {
     Trigger.DATE.value: _("date"),
     Trigger.MANUAL.value: _("by hand"),
     Trigger.MESSAGE.value: _("message"),
+}
+
+HEALTH = {
+    Health.FAILING.value: _("failing"),
+    Health.SKIPPED.value: _("skipped"),
+    Health.LATE.value: _("late"),
+    Health.NEVER_RAN.value: _("never ran"),
+    Health.RUNNING.value: _("running"),
+    Health.HEALTHY.value: _("healthy"),
+    Health.PAUSED.value: _("paused"),
 }

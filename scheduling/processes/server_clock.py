@@ -100,7 +100,15 @@ class ServerClock:
         if (answer := self._ask()) is None:
             return
         theirs, self.skew = answer
-        self._compared = theirs, self._elapsed()
+        at = self._elapsed()
+        if self._compared is not None:
+            # The server read its clock before its answer arrived, so both times are late by a part of a query's
+            # duration: the greater one is nearer. If it is too great even for the whole duration, the server's clock
+            # was set back.
+            counted = self._compared[0] + timedelta(seconds=at - self._compared[1])
+            if theirs < counted <= theirs + timedelta(seconds=2 * self.skew.uncertainty):
+                theirs = counted
+        self._compared = theirs, at
         self._report()
 
     def _report(self) -> None:

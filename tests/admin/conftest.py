@@ -136,7 +136,7 @@ def visit(browser: Browser, site: str) -> Iterator[Visit]:
         page.get_by_label("Username").fill(user)
         page.get_by_label("Password").fill(PASSWORD)
         page.get_by_role("button", name="Log in").click()
-        expect(page.get_by_role("heading", name="Site administration")).to_be_visible()
+        expect(page.get_by_role("button", name="Log out")).to_be_visible()
         return page
 
     yield open_page

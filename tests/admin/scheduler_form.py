@@ -45,4 +45,9 @@ def worker(name: str = "tests.noop") -> int:
 
 def change(scheduler: Scheduler) -> str:
     """Return the address of the schedule's form."""
+    return reverse("admin:scheduling_scheduler_edit", args=[scheduler.pk])
+
+
+def overview(scheduler: Scheduler) -> str:
+    """Return the address of the schedule's page."""
     return reverse("admin:scheduling_scheduler_change", args=[scheduler.pk])

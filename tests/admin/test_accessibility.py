@@ -42,7 +42,7 @@ DJANGO_FAULTS = {
             ("scheduling_schedulerexecution_changelist", "filter_scheduler"),
             ("scheduling_failedexecution_changelist", "filter_scheduler"),
             ("scheduling_scheduler_add", "id_user"),
-            ("scheduling_scheduler_change", "id_user"),
+            ("scheduling_scheduler_edit", "id_user"),
         )
     ),
 }

@@ -76,6 +76,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     assert Scheduler.objects.get().params == {"since_days": 7}
 
     # "Run now" leads to a confirmation page first.
+    page.get_by_role("link", name="Overview").click()
     page.get_by_role("link", name="Run now").click()
     expect(page.locator(".sch-lead")).to_contain_text("will run once, now")
     page.get_by_role("button", name="Run now").click()
@@ -217,6 +218,7 @@ def test_every_page_fits_its_window(visit: Visit, scheme: str, width: int) -> No
         reverse("admin:scheduling_replay_change", args=[replay.pk]),
         reverse("admin:scheduling_scheduler_add"),
         reverse("admin:scheduling_scheduler_change", args=[scheduler.pk]),
+        reverse("admin:scheduling_scheduler_edit", args=[scheduler.pk]),
         reverse("admin:scheduling_scheduler_run", args=[scheduler.pk]),
         reverse("admin:scheduling_scheduler_delete", args=[scheduler.pk]),
         reverse("admin:scheduling_schedulerexecution_change", args=[failed.pk]),

@@ -17,7 +17,7 @@ from scheduling.handlers import registry
 from scheduling.models import Scheduler
 from tests.admin.audit import entry_line
 from tests.admin.conftest import VIEW, logged_in
-from tests.admin.scheduler_form import ADD, change, form
+from tests.admin.scheduler_form import ADD, form, overview
 from tests.apps.sample.workers import noop
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
 
@@ -48,7 +48,7 @@ def copy_address(row: Scheduler) -> str:
 
 def test_the_form_is_filled_in_and_stores_nothing_yet(editor: Client, row: Scheduler) -> None:
     before = Scheduler.objects.count()
-    assert copy_address(row) in editor.get(change(row)).content.decode()
+    assert copy_address(row) in editor.get(overview(row)).content.decode()
     response = editor.get(copy_address(row))
     page = response.content.decode()
     made = response.context["adminform"].form
@@ -92,7 +92,7 @@ def test_an_unknown_key_gives_an_empty_form(editor: Client, row: Scheduler, key:
 
 
 def test_a_copy_needs_the_permissions_to_view_and_to_add(operator: Client, row: Scheduler) -> None:
-    assert copy_address(row) not in operator.get(change(row)).content.decode()
+    assert copy_address(row) not in operator.get(overview(row)).content.decode()
     assert operator.get(copy_address(row)).status_code == 403
     blind = logged_in(UserFactory(permissions=["scheduling.add_scheduler"]))
     response = blind.get(copy_address(row))
@@ -105,7 +105,7 @@ def test_a_copy_needs_the_permissions_to_view_and_to_add(operator: Client, row: 
 
 def test_recent_runs_with_their_durations(viewer: Client) -> None:
     row = SchedulerFactory(timezone="Asia/Tokyo")
-    assert "It has not run yet." in viewer.get(change(row)).content.decode()
+    assert "It has not run yet." in viewer.get(overview(row)).content.decode()
     now = clock.now()
     for seconds in range(1, 36):
         last = SchedulerExecutionFactory(
@@ -113,7 +113,7 @@ def test_recent_runs_with_their_durations(viewer: Client) -> None:
             finished_at=now - timedelta(seconds=100),
         )  # fmt: skip
     failed = SchedulerExecutionFactory(scheduler=row, failed=True)
-    page = viewer.get(change(row)).content.decode().split('id="sch-recent"')[1]
+    page = viewer.get(overview(row)).content.decode().split('id="sch-recent"')[1]
     assert "Its last 30 runs" in page
     assert 'class="sch-svg dash-bars"' in page
     assert "Last 30 runs: 29 succeeded, 1 failed" in page
@@ -130,7 +130,7 @@ def test_queries_for_recent_runs_do_not_grow_with_the_history(viewer: Client) ->
 
     def queries() -> int:
         with CaptureQueriesContext(connection) as captured:
-            assert viewer.get(change(row)).status_code == 200
+            assert viewer.get(overview(row)).status_code == 200
         return len(captured.captured_queries)
 
     SchedulerExecutionFactory(scheduler=row, succeeded=True)
@@ -142,5 +142,5 @@ def test_queries_for_recent_runs_do_not_grow_with_the_history(viewer: Client) ->
 def test_recent_runs_need_the_permission_to_view_executions(db: None) -> None:
     row: Any = SchedulerExecutionFactory(succeeded=True).scheduler
     client = logged_in(UserFactory(permissions=["scheduling.view_scheduler"]))
-    assert "sch-recent" not in client.get(change(row)).content.decode()
-    assert "sch-recent" in logged_in(UserFactory(permissions=VIEW)).get(change(row)).content.decode()
+    assert "sch-recent" not in client.get(overview(row)).content.decode()
+    assert "sch-recent" in logged_in(UserFactory(permissions=VIEW)).get(overview(row)).content.decode()

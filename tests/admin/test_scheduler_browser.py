@@ -118,7 +118,7 @@ def test_last_preview_is_marked_stale_when_the_server_does_not_answer(visit: Vis
     UserFactory(username="ada", superuser=True)
     row = SchedulerFactory(schedule="0 8 * * *")
     page = visit("ada")
-    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
     page.route("**/preview/runs/**", lambda route: route.fulfill(status=200, body="<form>login</form>"))
     page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
     expect(page.locator(".field-next_runs .sch-live-old")).to_contain_text("At 08:00")
@@ -201,7 +201,7 @@ def test_inputs_are_locked_while_the_server_answers(visit: Visit, many: int) -> 
     UserFactory(username="ada", superuser=True)
     row = SchedulerFactory(schedule="0 8 * * *", worker_id=many, params={"needed": "x"})
     page = visit("ada")
-    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
     held: list[Route] = []
     page.route("**/scheduler/params/**", lambda route: held.append(route))
     with page.expect_request("**/scheduler/params/**"):
@@ -228,7 +228,7 @@ def test_the_form_works_without_javascript(visit: Visit, many: int, monkeypatch:
     UserFactory(username="ada", superuser=True)
     row = SchedulerFactory(schedule="0 8 * * *", worker_id=many, params={"needed": "x"})
     page = visit("ada", script=False)
-    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
     expect(page.locator(".field-next_runs .sch-words")).to_have_text("At 08:00")
     expect(page.locator(".field-next_runs thead th").nth(1)).to_have_text("UTC")
     expect(page.get_by_role("button", name="Hourly")).to_have_count(0)
@@ -342,7 +342,7 @@ def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width:
     )  # fmt: skip
     SchedulerExecutionFactory.create_batch(4, scheduler=row, failed=True)
     page = visit("ada", scheme, width)
-    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
     page.get_by_text("What may be written").click()
     page.get_by_label("Time zone:").fill("Europe/Madrid")
     expect(page.locator(".sch-clock-notes li")).to_have_count(2)

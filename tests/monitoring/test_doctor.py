@@ -34,7 +34,7 @@ from tests.factories import (
 )
 from tests.support import Commands
 
-AREAS = ("settings", "database", "broker", "schedules", "processes", "runs")
+AREAS = ("settings", "database", "broker", "schedules", "processes", "runs", "inbox")
 
 
 def doctor(*arguments: str) -> tuple[int, dict[str, list[dict[str, str]]]]:
@@ -220,7 +220,14 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
     code, found = doctor()
     assert code == 1
     assert found["settings"][0]["seen"].startswith("CRON_MAX_RETRIES is 99")
-    assert [finding["area"] for finding in found["skipped"]] == ["broker", "schedules", "processes", "runs", "rows"]
+    assert [finding["area"] for finding in found["skipped"]] == [
+        "broker",
+        "schedules",
+        "processes",
+        "runs",
+        "inbox",
+        "rows",
+    ]
 
 
 # --- broker -------------------------------------------------------------------------------------

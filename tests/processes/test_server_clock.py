@@ -93,3 +93,26 @@ def test_the_servers_time_is_read_in_utc() -> None:
     assert abs(server.now() - clock.now()) < timedelta(minutes=1)
     assert server.trusted
     assert (server._compared is None) is (connection.vendor == "sqlite")
+
+
+@pytest.mark.parametrize(
+    ("reading", "uncertainty", "wanted"),
+    [
+        (9.7, 0.2, 10.0),  # the answer took 0.4 s: the counted time is possible, and nearer
+        (10.3, 0.2, 10.3),  # the reading is greater: the first answer took longer
+        (9.7, 0.1, 9.7),  # not even the whole duration explains the difference: the server's clock was set back
+        (-50.0, 1.0, -50.0),
+    ],
+)
+def test_of_two_late_times_the_greater_is_kept(reading: float, uncertainty: float, wanted: float) -> None:
+    elapsed, answers = 0.0, iter([(0.0, 0.01), (reading, uncertainty)])
+
+    def ask() -> tuple[datetime, Skew]:
+        seconds, half = next(answers)
+        return NOON + SECOND * seconds, Skew(0.0, half)
+
+    host = ServerClock(lambda: NOON, ask, lambda: elapsed)
+    host.compare()
+    elapsed = 10.0
+    host.compare()
+    assert host.now() == NOON + SECOND * wanted

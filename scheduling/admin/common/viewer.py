@@ -53,6 +53,11 @@ class Viewer:
         """Whether the user may use the link "Cancel"."""
         return self.may("cancel_execution") and self.sees("schedulerexecution")
 
+    @property
+    def may_republish(self) -> bool:
+        """Whether the user may republish failures of the inbox."""
+        return self.may("republish_failedexecution") and self.sees("failedexecution")
+
     def list_of(self, model: str, **filters: object) -> str:
         """The URL of a model's list with these filters."""
         return list_url(model, **filters) if self.sees(model) else ""

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from typing import Any
+from urllib.parse import urlencode
 
+from scheduling.admin.common.next_page import NEXT
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui.badges import icon
+from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.core.lifecycle import State
 from scheduling.monitoring.findings.areas import problems
-from scheduling.monitoring.findings.finding import Finding, Level
+from scheduling.monitoring.findings.finding import Finding, Level, Named
 from scheduling.processes.set_aside import ERROR_CLASS
 
-ICONS = {"queued": "clock", "claimed": "clock", "failing": "cross"}
+ICONS = {"queued": "clock", "claimed": "clock", "failing": "cross", "inbox": "cross", "paused": "pause"}
 """Maps a check to the icon of its findings. The findings of all other checks get the warning sign."""
 
 LISTS: dict[str, tuple[str, dict[str, str]]] = {
@@ -24,6 +27,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "leases": ("schedulerexecution", {"state": State.RUNNING.value}),
     "refused execution": ("schedulerexecution", {}),
     "unusable": ("failedexecution", {"error_class": ERROR_CLASS}),
+    "inbox": ("failedexecution", {}),
 }
 """Maps a check to the model and filters of a list. The findings of the check link to this list.
 
@@ -42,7 +46,22 @@ def _shown(finding: Finding, viewer: Viewer) -> dict[str, Any]:
     """The template's values for one finding. Schedules and executions link to their pages, other rows to a list."""
     model, filters = LISTS.get(finding.check, ("scheduler", {}))
     address = viewer.list_of(model, **filters)
-    page = viewer.scheduler if model == "scheduler" else viewer.execution
-    rows = [((page(row.pk) if row.pk else "") or address, row.name, row.about) for row in finding.rows]
+    rows = [_row(row, model, address, viewer) for row in finding.rows]
+    if finding.check == "inbox" and not address:
+        rows = []  # the names are errors, and this user may not see the inbox
     mark = icon(ICONS.get(finding.check, "warn"))
     return {"finding": finding, "tone": TONES[finding.level], "mark": mark, "rows": rows, "address": address}
+
+
+def _row(row: Named, model: str, address: str, viewer: Viewer) -> dict[str, Any]:
+    """The template's values for a named row. A cause in the inbox has the address of its button "Republish", too."""
+    if model != "failedexecution" or not row.key:
+        page = viewer.scheduler if model == "scheduler" else viewer.execution
+        return {"address": (page(row.pk) if row.pk else "") or address, "row": row}
+    found: dict[str, Any] = {"address": viewer.list_of(model, fingerprint=row.key), "row": row}
+    if viewer.may_republish and row.pk:
+        # One failure has a page of its own, which leads back to the dashboard. Several are republished by the list.
+        single = admin_url("scheduling_failedexecution_republish", row.pk)
+        found["republish"] = f"{single}?{urlencode({NEXT: list_url('dashboard')})}" if row.count == 1 else ""
+        found["republish_all"] = list_url(model, fingerprint=row.key) if row.count > 1 else ""
+    return found

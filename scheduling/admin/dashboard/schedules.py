@@ -16,13 +16,14 @@ from scheduling.admin.common.confirm import new_key
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import durations, percentile, success_rate
-from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.badges import health_badge, state_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.schedules import in_words
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
+from scheduling.models.health import ORDER, health_of, with_health
 from scheduling.models.last_runs import Ran, last_runs
 from scheduling.models.scheduler import TARGETS
 
@@ -34,7 +35,7 @@ schedule does not count as a user's own schedule."""
 
 def schedules(viewer: Viewer) -> dict[str, Any]:
     """The template context: one page of the table of schedules."""
-    rows = Scheduler.objects.order_by("-status", "pk").prefetch_related(*TARGETS)
+    rows = with_health(Scheduler.objects.all(), viewer.now).order_by(*ORDER).prefetch_related(*TARGETS)
     page = Paginator(rows, PER_PAGE).get_page(viewer.page)
     found = list(page.object_list)
     runs = last_runs([row.pk for row in found])
@@ -64,6 +65,7 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "because": visible_text(row.paused_because, 160),
         "pause": admin_url("scheduling_scheduler_pause", row.pk) if viewer.may_pause else "",
         "resume": admin_url("scheduling_scheduler_resume", row.pk) if viewer.may_pause else "",
+        "health": health_badge(health_of(row)),
         "bars": bars(runs, viewer),
         "rate": EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
         "rate_bad": rate is not None and rate < 0.9,

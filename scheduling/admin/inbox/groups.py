@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
 from typing import ClassVar
@@ -21,6 +21,7 @@ from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
+from scheduling.inbox.causes import COLUMNS, Cause, causes_of
 from scheduling.models import SchedulerExecution
 
 TARGETS = 3
@@ -48,17 +49,6 @@ class Groups:
     """
 
 
-@dataclass
-class Cause:
-    """The failures with one fingerprint: how many failures each target has, and when the executions ended."""
-
-    fingerprint: str
-    latest: int
-    """The primary key of the newest failure."""
-    targets: Counter[tuple[str, str]] = field(default_factory=Counter)
-    ends: list[datetime] = field(default_factory=list)
-
-
 def target_words(type_: str, name: str) -> str:
     """A target in words: `reports.sales (report)`. A message that cannot be read has no target."""
     return f"{visible_text(name or EMPTY, 80)} ({type_})" if type_ else _("messages that cannot be read")
@@ -68,15 +58,9 @@ def groups_of(changelist: ChangeList, now: datetime) -> Groups:
     """The error groups of the failures that match the list's filters and search. This takes two queries."""
     newest = Groups.newest_counted
     failures = changelist.queryset.prefetch_related(None).defer(None).order_by("-pk")
-    rows = list(failures.values_list("fingerprint", "pk", "finished_at", "type", "target_name")[: newest + 1])
-    causes: dict[str, Cause] = {}
-    for fingerprint, pk, finished_at, type_, name in rows[:newest]:
-        cause = causes.setdefault(fingerprint, Cause(fingerprint, pk))
-        cause.targets[type_, name] += 1
-        if finished_at is not None:
-            cause.ends.append(finished_at)
-    ordered = sorted(causes.values(), key=lambda cause: (-cause.targets.total(), -cause.latest))
-    found = ordered[: Groups.shown_groups]
+    rows = list(failures.values_list(*COLUMNS)[: newest + 1])
+    causes = causes_of(rows[:newest])
+    found = causes[: Groups.shown_groups]
     samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
     capped = len(rows) > newest  # not all failures were counted
     return Groups(
@@ -93,7 +77,7 @@ def _group(
     names = [f"{target_words(*target)}: {count}" for target, count in targets]
     return SimpleNamespace(
         fingerprint=cause.fingerprint,
-        count=cause.targets.total(),
+        count=cause.count,
         capped=capped,
         # The sample may have been deleted after the first query.
         name=visible_text(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,

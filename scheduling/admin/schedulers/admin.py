@@ -8,23 +8,19 @@ from django.contrib import admin
 from django.contrib.auth import get_user_model
 from django.forms import ModelForm
 from django.http import HttpRequest, HttpResponse
-from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.audit import form_edits, message
-from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.filters import SchedulerTypeFilter
 from scheduling.admin.common.names import SCHEDULE_COLUMNS
-from scheduling.admin.common.viewer import Viewer
-from scheduling.admin.schedulers.columns import SchedulerColumns, last_executions
-from scheduling.admin.schedulers.duplicate import ARGUMENT, Duplicate
+from scheduling.admin.schedulers.duplicate import Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
+from scheduling.admin.schedulers.health_filter import HealthFilter
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
-from scheduling.admin.schedulers.overdue import overdue
+from scheduling.admin.schedulers.overview import Overview
 from scheduling.admin.schedulers.pause import PauseActions
 from scheduling.admin.schedulers.preview import Preview, live_panel
-from scheduling.admin.schedulers.recent_runs import recent_runs
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.admin.ui.autocomplete import Autocomplete
@@ -39,11 +35,11 @@ from scheduling.models.scheduler import TARGETS
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns, Audited):
+class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, Overview):
     """The form of a schedule, and the list of schedules with the actions "switch on", "switch off" and "run now"."""
 
     form = SchedulerForm
-    list_filter = ("status", SchedulerTypeFilter, "group")
+    list_filter = (HealthFilter, "status", SchedulerTypeFilter, "group")
     search_fields = SCHEDULE_COLUMNS
     search_help_text = gettext_lazy("Search description, expression, target")
     actions = ("switch_on", "switch_off", "run_selected")
@@ -155,31 +151,12 @@ class SchedulerAdmin(Preview, Duplicate, RunNow, PauseActions, SchedulerColumns,
             return message(f"added as a copy of schedule {form.source.pk}", edits)
         return super().construct_change_message(request, form, formsets, add)
 
-    def change_view(
-        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
-    ) -> HttpResponse:
-        context = {
-            "may_run": self.has_run_permission(request),
-            "may_pause": self.has_pause_permission(request),
-            "may_add": self.has_add_permission(request),
-            "copy_argument": ARGUMENT,
-            "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
-            **(extra_context or {}),
-        }
-        return super().change_view(request, object_id, form_url, context)
-
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Adds the stored schedule's state above the form, and the recent runs below the form.
-
-        The state and the recent runs ignore unsaved values.
-        """
-        if not context.get("original"):
+        """Adds the tabs, and the stored schedule's error. The error ignores unsaved values."""
+        if context.get("original"):
+            context |= self.tabs(request, context["original"])
+            stored = Scheduler.objects.filter(pk=context["original"].pk).only("plan_error").first()
+            context["plan_error"] = visible_text(stored.plan_error, 500) if stored is not None else ""
+        else:
             context["copied"] = visible_text(source, 120) if (source := self.source_of(request)) is not None else ""
-        stored = Scheduler.objects.filter(pk=context["original"].pk).first() if context.get("original") else None
-        if stored is not None:
-            context["overdue"] = overdue(stored, clock.now())
-            stored.last_execution = last_executions([stored.pk]).get(stored.pk)  # type: ignore[attr-defined]
-            context["recent"] = recent_runs(stored, Viewer.of(request))
-            context["plan_error"] = visible_text(stored.plan_error, 500)
-            context["standing"], context["standing_on"] = self.standing(stored), stored.status
         return super().render_change_form(request, context, *args, **kwargs)

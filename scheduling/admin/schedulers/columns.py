@@ -6,7 +6,7 @@ from datetime import UTC, datetime, tzinfo
 from typing import Any
 
 from django.contrib import admin
-from django.contrib.admin.views.main import ChangeList
+from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone as clock
@@ -15,7 +15,9 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.ui.badges import active_badge, badge, registered_badge, state_badge
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.stats.run_bars import bars
+from scheduling.admin.ui.badges import badge, health_badge, registered_badge, state_badge
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.schedules import in_words, plan_error_badge
 from scheduling.admin.ui.times import EMPTY, relative_time, time_tag
@@ -23,6 +25,8 @@ from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.health import ORDER, health_of, with_health
+from scheduling.models.last_runs import last_runs
 from scheduling.models.scheduler import TARGETS
 
 
@@ -40,17 +44,28 @@ def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
     return {row.scheduler_id: row for row in rows.filter(pk__in=[pk for pk in found if pk])}  # type: ignore[misc]
 
 
+def breakable(zone_name: str) -> SafeString:
+    """The name of a zone. In a narrow column, the browser may break it after a slash."""
+    return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in visible_text(zone_name).split("/")))
+
+
 class SchedulerList(ChangeList):
-    """Sets `last_execution` and `looked_at` on each row of the page."""
+    """Sets `last_execution`, `bars` and `looked_at` on each row of the page."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet) -> list[Any]:
+        """The most urgent health first, then by name, unless the user sorts by columns."""
+        return super().get_ordering(request, queryset) if ORDER_VAR in self.params else [*ORDER]
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
         rows = list(self.result_list)
         latest = last_executions([row.pk for row in rows])
-        now = clock.now()
+        viewer = Viewer.of(request)
+        runs = last_runs([row.pk for row in rows]) if viewer.sees("schedulerexecution") else {}
         for row in rows:
             row.last_execution = latest.get(row.pk)
-            row.looked_at = now
+            row.bars = bars(runs[row.pk], viewer) if runs.get(row.pk) else ""
+            row.looked_at = viewer.now
         self.result_list = rows
 
 
@@ -58,7 +73,7 @@ class SchedulerColumns(admin.ModelAdmin):
     """Columns of the list, and the summary line of a schedule's own page."""
 
     list_display = (
-        "name", "target_column", "schedule_column", "zone_column", "next_column", "last_column", "active",
+        "name", "health", "target_column", "schedule_column", "next_column", "last_column",
     )  # fmt: skip
     list_display_links = ("name",)
     list_select_related = ()
@@ -72,7 +87,18 @@ class SchedulerColumns(admin.ModelAdmin):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scheduler]:
         """Fetches the targets in separate queries. With a join, the database would sort the whole table."""
-        return super().get_queryset(request).prefetch_related(*TARGETS)
+        return with_health(super().get_queryset(request), clock.now()).prefetch_related(*TARGETS)
+
+    @admin.display(description=gettext_lazy("Health"), ordering="health_rank")
+    def health(self, row: Scheduler) -> str:
+        """The health, the reason of a pause, and the last runs as bars."""
+        why = visible_text(row.paused_because, 120)
+        return format_html(
+            '{}{}<span class="sch-below sch-row-bars">{}</span>',
+            health_badge(health_of(row)),
+            format_html('<span class="sch-quiet sch-below sch-message">{}</span>', why) if why else "",
+            getattr(row, "bars", ""),
+        )
 
     @admin.display(description=gettext_lazy("Description"), ordering="description")
     def name(self, row: Scheduler) -> str:
@@ -99,16 +125,13 @@ class SchedulerColumns(admin.ModelAdmin):
         if row.date_time is not None:
             return words
         return format_html(
-            '<span lang="en" title="{}">{}</span><code class="sch-below sch-cron-text">{}</code>',
+            '<span lang="en" title="{}">{}</span><code class="sch-below sch-cron-text">{}</code>'
+            '<span class="sch-quiet sch-below">{}</span>',
             row.schedule,
             words,
             visible_text(row.schedule, 80),
+            breakable(row.zone_name),
         )
-
-    @admin.display(description=gettext_lazy("Zone"), ordering="timezone")
-    def zone_column(self, row: Scheduler) -> str:
-        # In a narrow column, the browser may break the name after a slash.
-        return format_html_join(mark_safe("/<wbr>"), "{}", ((part,) for part in visible_text(row.zone_name).split("/")))
 
     @admin.display(description=gettext_lazy("Next run"), ordering="next_run_at")
     def next_column(self, row: Scheduler) -> str:
@@ -144,17 +167,15 @@ class SchedulerColumns(admin.ModelAdmin):
             relative_time(at, getattr(row, "looked_at", None)),
         )
 
-    @admin.display(description=gettext_lazy("Active"), ordering="status")
-    def active(self, row: Scheduler) -> str:
-        if not row.paused_because:
-            return active_badge(row.status)
-        why = visible_text(row.paused_because, 120)
-        return format_html('{}<span class="sch-quiet sch-below sch-message">{}</span>', active_badge(row.status), why)
-
     def standing(self, row: Scheduler) -> SafeString:
-        """The summary line of a schedule's own page. It has the status, the next run and the last result."""
+        """The summary line of a schedule: its times, the reason of a pause, the next run and the last result."""
+        try:
+            words = in_words(row)
+        except (CronError, ZoneError):
+            words = visible_text(row.schedule, 80)
+        zone_name = "" if row.date_time is not None else f"({visible_text(row.zone_name, 64)})"
         parts = [
-            ("", active_badge(row.status)),
+            (words, zone_name),
             *([(_("Reason for the pause:"), visible_text(row.paused_because))] if row.paused_because else []),
             (_("Next run:"), _("none") if row.next_run_at is None else self._inline(row, row.next_run_at)),
             (_("Last result:"), self.last_column(row)),

@@ -9,10 +9,12 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers import UnknownHandler, find
 from scheduling.models import Attempt, Process
+from scheduling.models.labels import HEALTH as HEALTH_LABELS
 from scheduling.models.labels import STATES as LABELS
 
 # SVG paths in an area of 12 x 12 units. Font characters are not used as icons, because a font may lack a character or
@@ -55,6 +57,17 @@ OUTCOMES: dict[str, tuple[str, str]] = {
 }
 """The icon and the tone of each outcome. The badge's word is the outcome's label in the Django model."""
 
+HEALTH: dict[Health, tuple[str, str]] = {
+    Health.FAILING: ("cross", "bad"),
+    Health.SKIPPED: ("skip", "warn"),
+    Health.LATE: ("clock", "warn"),
+    Health.NEVER_RAN: ("dot", "wait"),
+    Health.RUNNING: ("play", "busy"),
+    Health.HEALTHY: ("check", "good"),
+    Health.PAUSED: ("pause", "off"),
+}
+"""The icon and the tone of each health of a schedule."""
+
 UNKNOWN = ("dot", "off")
 """The icon and the tone of a value that this version of the code does not know."""
 
@@ -80,6 +93,11 @@ def state_badge(state: str, title: object = "") -> SafeString:
 def outcome_badge(outcome: str) -> SafeString:
     """The outcome of an attempt."""
     return badge(dict(Attempt.Outcome.choices).get(outcome, outcome), *OUTCOMES.get(outcome, UNKNOWN))
+
+
+def health_badge(health: Health, title: object = "") -> SafeString:
+    """The health of a schedule."""
+    return badge(HEALTH_LABELS[health], *HEALTH[health], title)
 
 
 def active_badge(active: bool) -> SafeString:

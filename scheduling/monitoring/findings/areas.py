@@ -6,13 +6,14 @@ from collections.abc import Callable, Iterator
 from datetime import datetime
 from itertools import chain
 
-from scheduling.monitoring.findings import bad_rows, processes, runs, schedules
+from scheduling.monitoring.findings import bad_rows, inbox, processes, runs, schedules
 from scheduling.monitoring.findings.finding import Finding, Level, severity
 
 AREAS: dict[str, Callable[[datetime], Iterator[Finding]]] = {
     "schedules": schedules.examine,
     "processes": processes.examine,
     "runs": runs.examine,
+    "inbox": inbox.examine,
     "rows": bad_rows.examine,
 }
 

@@ -33,11 +33,15 @@ class Named:
         name: the row's name.
         about: what is wrong with the row, in a few words.
         pk: the row's primary key if the row has a page of its own, otherwise None.
+        key: the value by which a list is filtered to show this row, if `name` is not the name of one row.
+        count: how many rows have this key.
     """
 
     name: str
     about: str
     pk: int | None = None
+    key: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True)

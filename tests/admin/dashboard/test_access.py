@@ -36,7 +36,7 @@ def test_an_unknown_part_is_not_found(viewer: Client) -> None:
 
 
 def test_the_sidebar_links_to_the_dashboard_only_with_permission(viewer: Client, no_rights: Client) -> None:
-    assert f'href="{PAGE}"' in viewer.get("/admin/").content.decode()
+    assert f'href="{PAGE}"' in viewer.get("/admin/scheduling/").content.decode()
     assert f'href="{PAGE}"' not in no_rights.get("/admin/").content.decode()
 
 

@@ -25,7 +25,7 @@ NO_CONSUMER = "No consumer is alive: what is claimed waits."
 def problems(context: Context) -> dict[str, list[str]]:
     """Map each finding that the part shows to the names of the affected rows."""
     return {
-        problem["finding"].seen: [name for _address, name, _about in problem["rows"]]
+        problem["finding"].seen: [line["row"].name for line in problem["rows"]]
         for problem in context("attention")["problems"]
     }
 
@@ -77,7 +77,7 @@ def test_a_schedule_that_cannot_be_planned_says_why(context: Context, at_work: N
     row = SchedulerFactory()
     Scheduler.objects.filter(pk=row.pk).update(plan_error="Hour: '25' is outside 0-23.", next_run_at=None)
     assert problems(context) == {"Active schedules that cannot be planned: 1.": [row.description]}
-    assert context("attention")["problems"][0]["rows"][0][2] == "Hour: '25' is outside 0-23."
+    assert context("attention")["problems"][0]["rows"][0]["row"].about == "Hour: '25' is outside 0-23."
 
 
 def test_an_active_schedule_without_a_next_run(context: Context, at_work: None) -> None:
@@ -94,7 +94,8 @@ def test_a_schedule_is_failing_after_three_failures_in_a_row(
     traits = {"s": "succeeded", "f": "failed", "r": "running"}
     for outcome in outcomes:
         SchedulerExecutionFactory(scheduler=row, **{traits[outcome]: True})
-    assert problems(context) == ({"Schedules that fail again and again: 1.": [row.description]} if said else {})
+    found = {seen: names for seen, names in problems(context).items() if not seen.startswith("Failures in the inbox")}
+    assert found == ({"Schedules that fail again and again: 1.": [row.description]} if said else {})
 
 
 @pytest.mark.parametrize("columns", [{"worker": "gone.worker"}, {"report": "gone.report"}])

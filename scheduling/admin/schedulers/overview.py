@@ -1,0 +1,130 @@
+"""The page of a schedule: its state, next runs, last runs and parameters. Its form is a page of its own, `edit`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.urls import NoReverseMatch
+from django.utils import timezone as clock
+from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
+
+from scheduling.admin.common.audited import Audited
+from scheduling.admin.common.pages import Page
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.schedulers.columns import SchedulerColumns, last_executions
+from scheduling.admin.schedulers.duplicate import ARGUMENT
+from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
+from scheduling.admin.schedulers.overdue import overdue
+from scheduling.admin.schedulers.recent_runs import recent_runs
+from scheduling.admin.schedulers.retry_panel import retry_panel
+from scheduling.admin.ui.badges import health_badge
+from scheduling.admin.ui.links import admin_url, link, scheduler_url
+from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler
+from scheduling.models.health import health_of, with_health
+
+
+class Overview(SchedulerColumns, Audited):
+    """The page that all links to a schedule lead to, and the address of the form."""
+
+    pages: tuple[Page, ...] = (Page("edit", "", "<path:object_id>/edit/"),)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        """Shows the overview. A POST and a window that another page has opened get the form."""
+        opened = IS_POPUP_VAR in request.GET or TO_FIELD_VAR in request.GET
+        if request.method not in ("GET", "HEAD") or opened:
+            return self._form(request, object_id, form_url, extra_context)
+        return self.with_row(request, object_id, self._overview)
+
+    def edit_view(self, request: HttpRequest, row: Scheduler) -> HttpResponse:
+        """The form. Users who may not change the schedule see its values."""
+        return self._form(request, str(row.pk))
+
+    def _form(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> HttpResponse:
+        return super().change_view(request, object_id, form_url, {"tab": "edit", **(extra_context or {})})
+
+    def response_post_save_add(self, request: HttpRequest, obj: Any) -> HttpResponseRedirect:
+        """After a save, the overview shows the next runs and the button "Run now"."""
+        return HttpResponseRedirect(scheduler_url(obj.pk))
+
+    response_post_save_change = response_post_save_add
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+        return super().response_add(request, obj, post_url_continue or admin_url("scheduling_scheduler_edit", obj.pk))
+
+    def tabs(self, request: HttpRequest, row: Scheduler) -> dict[str, Any]:
+        """The template context of the tabs, which the overview and the form share."""
+        return {
+            "may_change": self.has_change_permission(request, row),
+            "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
+        }
+
+    def _overview(self, request: HttpRequest, row: Scheduler) -> HttpResponse:
+        now, viewer = clock.now(), Viewer.of(request)
+        row.last_execution = last_executions([row.pk]).get(row.pk)  # type: ignore[attr-defined]
+        ranked = with_health(Scheduler.objects.filter(pk=row.pk).only("pk"), now).first()
+        name = visible_text(row, 120)
+        return self.page_response(
+            request,
+            "admin/scheduling/scheduler/overview.html",
+            media=self.media,
+            title=name,
+            original=row,
+            tab="overview",
+            health=health_badge(health_of(ranked)) if ranked is not None else "",
+            plan_error=visible_text(row.plan_error, 500),
+            overdue=overdue(row, now),
+            standing=self.standing(row),
+            next_runs=next_runs_panel(row, now),
+            recent=recent_runs(row, viewer),
+            params=self.params_shown(row),
+            retry=retry_panel(row),
+            facts=self._facts(request, row),
+            may_run=self.has_run_permission(request),  # type: ignore[attr-defined]
+            may_pause=self.has_pause_permission(request),  # type: ignore[attr-defined]
+            may_add=self.has_add_permission(request),
+            may_delete=self.has_delete_permission(request, row),
+            copy_argument=ARGUMENT,
+            **self.tabs(request, row),
+        )
+
+    def _facts(self, request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
+        """What the form says about the schedule beside its times and parameters."""
+        found: list[tuple[str, Any]] = [(_("Target"), self._target(request, row))]
+        if row.stay_alive:
+            found.append((_("Queue"), _("standalone")))
+        if row.time_limit is not None:
+            limit = format_duration(row.time_limit) if row.time_limit else _("none")
+            found.append((_("Time limit"), limit))
+        if row.language:
+            found.append((_("Language"), visible_text(row.language)))
+        if row.user is not None:
+            found.append((_("User"), visible_text(row.user, 150)))
+        if row.group is not None:
+            found.append((_("Group"), visible_text(row.group, 150)))
+        now = clock.now()
+        found.append((_("Added"), time_with_relative(row.created_at, now)))
+        found.append((_("Changed"), time_with_relative(row.updated_at, now)))
+        return found
+
+    @staticmethod
+    def _target(request: HttpRequest, row: Scheduler) -> SafeString | str:
+        """The target, as a link if this user may see its page."""
+        target = row.target
+        if target is None:
+            return EMPTY
+        name, opts = visible_text(target, 120), target._meta
+        if not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+            return name
+        try:
+            return link(admin_url(f"{opts.app_label}_{opts.model_name}_change", target.pk), name)
+        except NoReverseMatch:
+            return name
