@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from django.contrib.admin import ListFilter, SimpleListFilter
+from django.contrib.admin import ListFilter
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
 from django.utils.text import capfirst
 
@@ -110,7 +110,5 @@ def _words(spec: ListFilter, choices: list[Any]) -> str:
     selected = [str(choice["display"]) for choice in choices[1:] if choice.get("selected")]
     if selected:
         return visible_text(", ".join(selected), 60)
-    if isinstance(spec, SimpleListFilter):
-        return visible_text(spec.value(), 60) or "-"
     values = [value for each in spec.used_parameters.values() for value in (each if isinstance(each, list) else [each])]
-    return visible_text(", ".join(map(str, values)), 60) or "-"
+    return visible_text(", ".join(str(value) for value in values if value), 60) or "-"

@@ -51,7 +51,8 @@ class SpanFilter(admin.SimpleListFilter):
     """The base of filters by time: the last hour, day, week or month."""
 
     qualifier = "age"
-    """The name of the filter in a search, such as `age:24h`. A filter without this attribute has no such name."""
+    """The name of the filter in a search, such as `age:24h`. A filter with `values` has its parameter's name if it has
+    no other. Another filter without this attribute has no such name."""
 
     spans = {
         "1h": (_("last hour"), timedelta(hours=1)),

@@ -155,8 +155,8 @@ class RunSearch(Pages):
                 field = self.model._meta.get_field(str(each[0]))
                 name, parameter, choices = field.name, field.name, getattr(field, "flatchoices", ())
             elif isinstance(each, type) and issubclass(each, admin.SimpleListFilter):
-                name = getattr(each, "qualifier", "")
                 parameter = str(each.parameter_name)
+                name = getattr(each, "qualifier", "") or (parameter if getattr(each, "values", ()) else "")
                 choices = each(request, {}, self.model, self).lookup_choices if name else ()
             else:
                 continue
