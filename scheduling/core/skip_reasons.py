@@ -10,6 +10,10 @@ NO_PRODUCER = "no producer was running"
 """The argument `why` of `missed` if the latest occurrence runs and the earlier occurrences do not run."""
 
 
+PAUSED = "Paused"
+"""The first word of `paused`. Occurrences that a pause has left out were meant to be left out."""
+
+
 def too_late(catch_up: timedelta) -> str:
     """The argument `why` of `missed` if even the latest occurrence is too old to run."""
     return f"no producer ran within the catch-up window of {_duration(catch_up)}"
@@ -42,7 +46,7 @@ def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str =
         why: the reason that this user gave; empty if there is none.
     """
     start, end = since.astimezone(info), until.astimezone(info)
-    who = f"Paused by {by}" if by else "Paused"
+    who = f"{PAUSED} by {by}" if by else PAUSED
     because = f": {why.rstrip(' .;:')}" if why.rstrip(" .;:") else ""
     to = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M}"
     left = "1 occurrence" if count == 1 else f"{count} occurrences"

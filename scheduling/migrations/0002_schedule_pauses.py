@@ -18,7 +18,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='scheduler',
             name='paused_at',
-            field=models.DateTimeField(blank=True, editable=False, null=True, verbose_name='paused since'),
+            field=models.DateTimeField(blank=True, db_index=True, editable=False, null=True, verbose_name='paused since'),
         ),
         migrations.AddField(
             model_name='scheduler',

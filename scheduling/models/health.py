@@ -9,12 +9,16 @@ from django.db.models.functions import Coalesce, Least
 
 from scheduling.core.health import RESULTS, Health
 from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.skip_reasons import PAUSED
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
 from scheduling.models.plan import OVERDUE_AFTER, PlanState
 from scheduling.models.scheduler import Scheduler
 
 _GOES_ON = [state.value for state in CANCELLABLE]
+
+LEFT_OUT_BY_PAUSE = Q(state=State.SKIPPED.value, reason__startswith=PAUSED)
+"""Executions that record what a pause has left out. They say nothing about the health of a schedule."""
 
 ORDER = ("health_rank", "description", "pk")
 """The order of lists of schedules: the most urgent health first, then by name."""
@@ -29,7 +33,7 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
 
     A one-time schedule switches itself off after its run. Its health is then its result, and not "paused".
     """
-    own = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk")
+    own = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
     newest = own.filter(state__in=[*RESULTS, *_GOES_ON])
     is_paused = Q(status=False) & (Q(date_time__isnull=True) | ~Exists(newest))
     is_late = Q(status=True, next_run_at__lt=now - OVERDUE_AFTER)

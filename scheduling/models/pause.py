@@ -17,7 +17,7 @@ class PausableModel(models.Model):
     `execution.pauses` counts the occurrences that a pause leaves out, and records them when the pause ends.
     """
 
-    paused_at = models.DateTimeField(_("paused since"), null=True, blank=True, editable=False)
+    paused_at = models.DateTimeField(_("paused since"), null=True, blank=True, editable=False, db_index=True)
     paused_by = models.CharField(_("paused by"), max_length=150, blank=True, default="", db_default="", editable=False)
     """The name of the user who paused the row; empty if code or plain SQL paused it."""
     pause_recorded_to = models.DateTimeField(null=True, blank=True, editable=False)

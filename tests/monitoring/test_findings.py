@@ -101,5 +101,5 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(
     for _ in range(10):
         ProcessFactory(silent=True)
         SchedulerFactory(worker=WorkerFactory())
-    with django_assert_max_num_queries(40):
+    with django_assert_max_num_queries(45):
         problems(clock.now())

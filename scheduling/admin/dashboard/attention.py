@@ -14,7 +14,15 @@ from scheduling.monitoring.findings.areas import problems
 from scheduling.monitoring.findings.finding import Finding, Level, Named
 from scheduling.processes.set_aside import ERROR_CLASS
 
-ICONS = {"queued": "clock", "claimed": "clock", "failing": "cross", "inbox": "cross", "paused": "pause"}
+ICONS = {
+    "queued": "clock",
+    "claimed": "clock",
+    "failing": "cross",
+    "inbox": "cross",
+    "paused": "pause",
+    "skipped": "skip",
+    "slow": "clock",
+}
 """Maps a check to the icon of its findings. The findings of all other checks get the warning sign."""
 
 LISTS: dict[str, tuple[str, dict[str, str]]] = {
@@ -28,6 +36,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "refused execution": ("schedulerexecution", {}),
     "unusable": ("failedexecution", {"error_class": ERROR_CLASS}),
     "inbox": ("failedexecution", {}),
+    "slow": ("schedulerexecution", {"state": State.RUNNING.value}),
 }
 """Maps a check to the model and filters of a list. The findings of the check link to this list.
 

@@ -8,11 +8,16 @@ from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.durations import usual
 from scheduling.core.lifecycle import State
+from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
-from scheduling.models.counts import count
-from scheduling.monitoring.findings.finding import Finding, fail, ok, span, warn
+from scheduling.models.counts import Count, count
+from scheduling.models.last_runs import last_runs
+from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, span, warn
 
+LOOKED_AT = 50
+"""How many running executions are compared with the usual duration of their schedules."""
 QUEUED_LONG = timedelta(minutes=5)
 STUCK_LONG = timedelta(minutes=2)
 
@@ -22,6 +27,7 @@ def examine(now: datetime) -> Iterator[Finding]:
     # Each queue has its own query, because the index is (state, queue, wake_at).
     queued = [finding for queue in SchedulerExecution.Queue for finding in _queued(queue, now)]
     yield from queued or [ok("queued", "Nothing waits.")]
+    yield from _slow(now)
     claimed = warn(
         "claimed",
         _("Runs claimed and not confirmed by the broker: %(count)s."),
@@ -35,6 +41,28 @@ def examine(now: datetime) -> Iterator[Finding]:
     for state, finding in ((State.CLAIMED, claimed), (State.RUNNING, lost)):
         if stuck := count(SchedulerExecution.objects.overdue(state, now - STUCK_LONG)):
             yield replace(finding, seen=finding.seen % {"count": stuck})
+
+
+def _slow(now: datetime) -> Iterator[Finding]:
+    rows = SchedulerExecution.objects.in_state(State.RUNNING).exclude(scheduler=None).exclude(started_at=None)
+    running = list(rows.order_by("pk").values_list("pk", "scheduler", "started_at", "target_name")[:LOOKED_AT])
+    runs = last_runs({scheduler for _pk, scheduler, *_rest in running}, ends=False)
+    found = []
+    for pk, scheduler, started_at, name in running:
+        known = usual([run.seconds for run in runs[scheduler] if run.seconds and run.state == State.SUCCEEDED.value])
+        seconds = (now - (started_at or now)).total_seconds()
+        if known is not None and known.times(seconds):
+            facts = {"time": span(seconds), "usual": span(known.median)}
+            about = _("%(time)s, usually %(usual)s") % facts
+            found.append(Named(visible_text(name, 80), about, pk))
+    if found:
+        slow = warn(
+            "slow",
+            _("Runs that take much longer than usual: %(count)s.") % {"count": len(found)},
+            _("Read their output. Cancel them if they hang."),
+        )
+        more = len(found) - NAMED_ROWS
+        yield replace(slow, rows=found[:NAMED_ROWS], more=Count(max(more, 0)))
 
 
 def _queued(queue: SchedulerExecution.Queue, now: datetime) -> Iterator[Finding]:

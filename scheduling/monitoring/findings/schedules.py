@@ -9,9 +9,11 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.health import LEFT_OUT_BY_PAUSE, health_of, with_health
 from scheduling.models.last_runs import failures_in_a_row, last_runs
 from scheduling.models.plan import PlanState
 from scheduling.models.scheduler import TARGETS
@@ -25,7 +27,11 @@ STREAK_RUNS = 10
 """How many of a schedule's last runs are read to count the failures in a row."""
 
 LOOKED_AT = 1_000
-"""How many of the newest failures are read to find schedules that fail repeatedly."""
+"""How many of the newest failures and skipped executions are read to find their schedules."""
+LISTED = 50
+"""How many of these schedules are looked at."""
+
+PAUSED_LONG = timedelta(days=1)
 
 
 def examine(now: datetime) -> Iterator[Finding]:
@@ -34,6 +40,8 @@ def examine(now: datetime) -> Iterator[Finding]:
     yield from _plans()
     yield from _overdue(now)
     yield from _failing()
+    yield from _skipped(now)
+    yield from _paused(now)
 
 
 def _code() -> Iterator[Finding]:
@@ -87,7 +95,7 @@ def _overdue(now: datetime) -> Iterator[Finding]:
 def _failing() -> Iterator[Finding]:
     newest = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk").values_list("scheduler", flat=True)
     tally = Counter(pk for pk in newest[:LOOKED_AT] if pk is not None)
-    often = [pk for pk, failures in tally.most_common(50) if failures >= IN_A_ROW]
+    often = [pk for pk, failures in tally.most_common(LISTED) if failures >= IN_A_ROW]
     streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, STREAK_RUNS).items()}
     seen = _("Schedules that fail again and again: %(count)s.")
     finding = warn("failing", seen, _("Look at the error, mend it, republish."))
@@ -98,6 +106,34 @@ def _failing() -> Iterator[Finding]:
 
     rows = Scheduler.objects.filter(pk__in=[pk for pk in often if streaks[pk] >= IN_A_ROW])
     yield from _named(finding, rows.order_by("pk"), streak)
+
+
+def _skipped(now: datetime) -> Iterator[Finding]:
+    skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
+    newest = dict.fromkeys(pk for pk in skips.values_list("scheduler", flat=True)[:LOOKED_AT] if pk is not None)
+    rows = with_health(Scheduler.objects.filter(pk__in=list(newest)[:LISTED]), now).filter(status=True)
+    found = [row.pk for row in rows if health_of(row) is Health.SKIPPED]
+    finding = warn(
+        "skipped",
+        _("Schedules whose last occurrence did not run: %(count)s."),
+        _("Read why on the page of the schedule. Run it now if its work is still needed."),
+    )
+    yield from _named(finding, Scheduler.objects.filter(pk__in=found).order_by("pk"), lambda row: row.schedule)
+
+
+def _paused(now: datetime) -> Iterator[Finding]:
+    def about(row: Scheduler) -> str:
+        time = span((now - (row.paused_at or now)).total_seconds())
+        who = _("%(time)s, by %(name)s") % {"time": time, "name": row.paused_by} if row.paused_by else time
+        return f"{who}: {row.pause_reason}" if row.pause_reason else who
+
+    rows = Scheduler.objects.filter(status=False, paused_at__lt=now - PAUSED_LONG).order_by("-paused_at", "pk")
+    finding = warn(
+        "paused",
+        _("Schedules paused for more than a day: %(count)s."),
+        _("Resume them, or delete them if they are not needed any more."),
+    )
+    yield from _named(finding, rows, about)
 
 
 def _named(
