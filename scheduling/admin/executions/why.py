@@ -10,7 +10,8 @@ from scheduling.admin.executions.surroundings import Surroundings
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_instant, relative_time
 from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
-from scheduling.models import SchedulerExecution
+from scheduling.models import Process, SchedulerExecution
+from scheduling.monitoring.findings.old_code import old_code_words
 
 
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
@@ -20,6 +21,8 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
         sentences.append(_("%(who)s asked to cancel it; its consumer is ending it.") % who)
+    if about.outdated is not None:
+        sentences += old_code(row, about.outdated, now)
     sentences += _unconfirmed(row, now, about)
     if about.producers == 0:
         sentences.append(_("No producer is alive to move it on: start one with manage.py run_scheduler."))
@@ -28,6 +31,21 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
         text = _("No consumer of the queue “%(queue)s” is alive: start one with manage.py %(command)s.")
         sentences.append(text % {"queue": row.get_queue_display(), "command": command})
     return sentences
+
+
+def old_code(row: SchedulerExecution, process: Process, now: datetime) -> list[str]:
+    """Whether the last attempt ran old code, and whether the next one would."""
+    words = {"consumer": process.container_id, "code": old_code_words(process, now)}
+    if not words["code"]:
+        return []
+    if row.started_at is not None and process.code_changed_at is not None and row.started_at >= process.code_changed_at:
+        ran = _("Attempt %(attempt)s ran old code, so the traceback may show lines that did not run.")
+        found = [ran % {"attempt": row.attempt}]
+    else:
+        found = []
+    if process.is_alive(now):
+        found.append(_("The consumer %(consumer)s %(code)s.") % words)
+    return found
 
 
 def _unconfirmed(row: SchedulerExecution, now: datetime, about: Surroundings) -> list[str]:

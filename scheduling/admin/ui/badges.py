@@ -9,6 +9,7 @@ from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
 from django.utils.translation import pgettext_lazy
 
+from scheduling.admin.ui.times import format_duration
 from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
@@ -110,7 +111,9 @@ def process_badge(process: Process, now: datetime) -> SafeString:
     if process.is_alive(now):
         return badge(_("alive"), "check", "good")
     if process.is_silent(now):
-        return badge(_("silent"), "warn", "bad", _("No heartbeat for more than a minute."))
+        age = format_duration((now - process.heartbeat_at).total_seconds())
+        told = _("Two heartbeats did not come: the process was killed, or it cannot reach the database.")
+        return badge(_("silent for %(time)s") % {"time": age}, "warn", "bad", told)
     return badge(_("stopped"), "stop", "off")
 
 

@@ -20,6 +20,7 @@ from scheduling.management.child import ChildSpec
 from scheduling.management.first_start import Account, ensure_admin, ensure_data_dir, ensure_secret_key
 from scheduling.management.foreman import Foreman
 from scheduling.management.log_prefix import Prefixer, wants_colour
+from scheduling.management.restart import OPTION
 from scheduling.management.welcome import Welcome
 
 INTERRUPTED = 130
@@ -117,10 +118,11 @@ class Command(BaseCommand):
         return port
 
     def _run(self, argv: list[str], port: int, account: Account, options: dict[str, Any]) -> int:
+        slots = f"--concurrency={options['concurrency']}"
         commands = {
-            "web": ["run_web", f"--host={options['host']}", f"--port={port}"],
-            **_numbered("producer", options["producers"], ["run_scheduler"]),
-            **_numbered("consumer", options["consumers"], ["run_worker", f"--concurrency={options['concurrency']}"]),
+            "web": ["run_web", f"--host={options['host']}", f"--port={port}", OPTION],
+            **_numbered("producer", options["producers"], ["run_scheduler", OPTION]),
+            **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION]),
         }
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
         out = Prefixer(self.stdout, commands, own="up", colour=colour)

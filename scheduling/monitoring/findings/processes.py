@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.models import Process, Scheduler, SchedulerExecution
+from scheduling.monitoring.findings import old_code
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
 
 REMEMBERED = timedelta(days=1)
@@ -46,11 +47,11 @@ def examine(now: datetime) -> Iterator[Finding]:
         yield fail("standalone", seen, _("Start: manage.py run_worker --standalone"))
     silent = warn(
         "silent",
-        _("Processes that stopped without saying so: %(count)s."),
+        _("Processes that lost contact: %(count)s."),
         _("Killed, out of memory, or cut off from the database: read its last lines. What it ran was recovered."),
     )
     yield from named(silent, fell_silent(now), lambda process: _silent(process, now))
-
+    yield from old_code.examine(now)
     yield from _clocks(now)
 
 

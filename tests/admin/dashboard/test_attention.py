@@ -48,7 +48,7 @@ def test_a_stopped_process_does_not_count_as_alive_nor_as_silent(context: Contex
 
 def test_a_silent_process_is_named_for_a_day(context: Context, at_work: None) -> None:
     silent = ProcessFactory(silent=True)
-    assert problems(context) == {"Processes that stopped without saying so: 1.": [f"consumer {silent.container_id}"]}
+    assert problems(context) == {"Processes that lost contact: 1.": [f"consumer {silent.container_id}"]}
     Process.objects.filter(pk=silent.pk).update(heartbeat_at=clock.now() - timedelta(days=2))
     assert problems(context) == {}
 
