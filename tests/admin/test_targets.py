@@ -39,7 +39,7 @@ def test_the_list_says_which_code_is_registered(viewer: Client) -> None:
 
 def test_the_form_shows_the_codes_description_and_parameters(editor: Client) -> None:
     page = editor.get(change(Worker.objects.get(name="tests.typed"))).content.decode()
-    for text in ("registered", "Needs params that fit.", "<code>since_days</code>", "integer, from 1, to 90"):
+    for text in ("registered", "Needs params that fit.", "<code>since_days</code>", "whole number, 1 to 90"):
         assert text in page, text
     absent = editor.get(change(WorkerFactory(name="tests.absent"))).content.decode()
     assert "until code of this name is deployed" in absent

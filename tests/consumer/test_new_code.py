@@ -15,7 +15,7 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.admin.executions.surroundings import surroundings_of
-from scheduling.admin.executions.why import why
+from scheduling.admin.executions.why import old_code
 from scheduling.handlers.registry import NoParams, _handlers, worker
 from scheduling.models import Process, SchedulerExecution
 from scheduling.monitoring.doctor.liveness import of_process
@@ -104,10 +104,10 @@ def test_a_consumer_tells_that_its_code_is_old(commands: Commands, project: Path
     second = run_once()
     wait_for(lambda: settled(second), "the old code has failed again")
     assert second.state == "failed"
-    said = " ".join(why(second, clock.now(), surroundings_of(second, clock.now())))
+    said = " ".join(old_code(second, clock.now(), surroundings_of(second, clock.now())))
     assert "Attempt 1 ran old code, so the traceback may show lines that did not run." in said
     assert "restart it" in said
-    said = " ".join(why(first, clock.now(), surroundings_of(first, clock.now())))
+    said = " ".join(old_code(first, clock.now(), surroundings_of(first, clock.now())))
     assert "ran old code" not in said
     assert "restart it" in said
     probe = of_process("consumer", now, seconds=60)

@@ -158,7 +158,12 @@ def lost_lease() -> None:
     [
         (missing_code, "code", "fail", r"not registered here: 1\. Schedule \d+ \(worker not\.registered\.here\)\."),
         (missing_code_unused, "unused", "warn", r"used by no active schedule: worker not\.registered\.here"),
-        (broken_plan, "plans", "fail", r"cannot be planned: 1\. Schedule \d+ \(Minute: 99 is above 59\.\)"),
+        (
+            broken_plan,
+            "plans",
+            "fail",
+            r"will not run until they are fixed: 1\. Schedule \d+ \(Minute: 99 is above 59\.\)",
+        ),
         (without_next_run, "next run", "warn", r"without a next run: 1\. Schedule \d+ \(.+\)\."),
         (
             overdue(2),
@@ -171,9 +176,9 @@ def lost_lease() -> None:
             standalone_wanted,
             "standalone",
             "fail",
-            r"standalone consumer is alive\. Active schedules that need one: 1\.",
+            r"standalone consumer is alive\. Schedules marked standalone will not run: 1\.",
         ),
-        (failing, "failing", "warn", r"fail again and again: 1\. Schedule \d+ \(3 in a row\)\."),
+        (failing, "failing", "warn", r"fail repeatedly, the last 3 or more runs: 1\. Schedule \d+ \(3 in a row\)\."),
         (silent, "silent", "warn", r"that lost contact: 1\. consumer host-\S+ \(last heartbeat 10 min ago\)\."),
         (unconfirmed, "claimed", "warn", r"Runs claimed and not confirmed by the broker: 1\."),
         (lost_lease, "leases", "fail", r"Runs whose process is gone, not recovered yet: 1\."),

@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.runs import percentile
-from scheduling.admin.ui.badges import icon
+from scheduling.admin.ui.badges import icon, silence
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution, Process, SchedulerExecution
@@ -65,7 +65,7 @@ def _processes(viewer: Viewer, kind: Process.Kind, name: str) -> dict[str, Any]:
     silent = len(silences)
     note = _("%(count)d alive") % {"count": alive} if alive else _("none alive")
     if silent:  # the shortest silence, because it is news; an older one is known
-        age = format_duration((viewer.now - silences[0]).total_seconds())
+        age = silence(silences[0], viewer.now)
         note += ", " + _("%(count)d silent for %(time)s") % {"count": silent, "time": age}
     filters = {"kind": kind.value, "presence": "silent"} if silent and alive else {"kind": kind.value}
     tone = "bad" if not alive else "warn" if silent else "good"

@@ -43,7 +43,7 @@ class ProcessAdmin(ReadOnly):
     search_fields = ("container_id", "host")
     list_per_page = 100
     # The living first. A table of processes is small, because the retention removes old ones.
-    ordering = (F("stopped_at").desc(nulls_first=True), "-id")
+    ordering = (F("stopped_at").desc(nulls_first=True), "-id")  # type: ignore[assignment]  # the base has one name
     readonly_fields = ("presence", "doing", "code", "started", "beat", "stopped", "state")
     no_rows = _("A process is one start of run_scheduler or run_worker. None is on record yet: start both commands.")
 
@@ -76,10 +76,10 @@ class ProcessAdmin(ReadOnly):
         """What the last heartbeat reported. A stopped process does nothing any more."""
         return doing(row, clock.now()) or EMPTY
 
-    @admin.display(description=_("Code"))
+    @admin.display(description=_("Code of"))
     def code(self, row: Process) -> str:
-        """The time of the newest change in the loaded files."""
-        return old_code_words(row, clock.now()) or time_with_relative(row.code_at)
+        """The time of the newest change in the loaded files. `presence` says whether a file has changed since."""
+        return time_with_relative(row.code_at)
 
     @admin.display(description=_("Started"), ordering="started_at")
     def started(self, row: Process) -> str:

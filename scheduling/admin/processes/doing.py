@@ -37,7 +37,7 @@ def _producer(info: dict[str, Any], now: datetime) -> list[str]:
 def _consumer(row: Process, info: dict[str, Any]) -> list[str]:
     running, runs = _number(info.get("running")), _number(info.get("runs"))
     found = []
-    if running is not None:
+    if running is not None and row.stopped_at is None:
         text = ngettext("%(count)d of %(slots)d slot busy", "%(count)d of %(slots)d slots busy", row.concurrency)
         found.append(text % {"count": running, "slots": row.concurrency})
     if runs is not None:
