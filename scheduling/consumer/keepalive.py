@@ -7,6 +7,7 @@ from scheduling.consumer.slots import Slots
 from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
 from scheduling.processes import heartbeat
+from scheduling.processes.loaded_code import LoadedCode
 from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.upkeep import Upkeep
 
@@ -16,10 +17,12 @@ class KeepAlive:
 
     Args:
         lease_seconds: how long a renewed lease lasts.
+        code: what this consumer and its forkserver have loaded.
     """
 
-    def __init__(self, slots: Slots, lease_seconds: int, queue: str, clock: ServerClock) -> None:
+    def __init__(self, slots: Slots, lease_seconds: int, queue: str, clock: ServerClock, code: LoadedCode) -> None:
         self._slots, self._lease_seconds, self._queue, self._clock = slots, lease_seconds, queue, clock
+        self._code = code
         self._upkeep = Upkeep(clock)
         self._arrived = False
         self.next_clock = 0.0
@@ -40,5 +43,7 @@ class KeepAlive:
             heartbeat.arrive(Process.Kind.CONSUMER, now, slots.count)
             self._arrived = True
         leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
-        heartbeat.beat(now, self._clock.skew, running=len(slots.running), runs=runs, queue=self._queue)
+        self._code.look(monotonic)
+        doing = {"running": len(slots.running), "runs": runs, "queue": self._queue}
+        heartbeat.beat(now, self._clock.skew, self._code, **doing)
         self.next_clock = monotonic + heartbeat.heartbeat_seconds(self._lease_seconds)

@@ -27,11 +27,14 @@ from scheduling.consumer.shutdown import Drain
 from scheduling.consumer.slots import Slots
 from scheduling.core.outcome import Cancelled
 from scheduling.execution.foreign import is_foreign
+from scheduling.handlers.registry import handler_modules
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
 from scheduling.processes import heartbeat
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
+from scheduling.processes.loaded_code import LoadedCode
+from scheduling.processes.renewal import Renewal
 from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
 
@@ -63,6 +66,7 @@ class Supervisor:
         concurrency: the maximum number of runs at once.
         queue: `main` or `standalone`.
         max_runs: after this many runs, the supervisor stops (for tests and benchmarks); None means no limit.
+        follow_code: whether the supervisor stops when a file of its code has changed, so that a new process loads it.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class Supervisor:
         concurrency: int = 1,
         queue: str = "main",
         max_runs: int | None = None,
+        follow_code: bool = False,
         clock: ServerClock | None = None,
     ) -> None:
         self.broker, self.conf, self.stop = broker, conf, stop
@@ -89,7 +94,10 @@ class Supervisor:
         self._failures = 0
         self._prefetch = 0
         self._poll_seconds = POLL_SECONDS
-        self._keepalive = KeepAlive(self._slots, conf.lease_seconds, queue, self._clock)
+        # Made before the forkserver starts. So a file that changes while the forkserver loads it counts as changed.
+        self._code = LoadedCode(handler_modules())
+        self.renewal = Renewal(self._code, stop) if follow_code else None
+        self._keepalive = KeepAlive(self._slots, conf.lease_seconds, queue, self._clock, self._code)
         self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
@@ -110,7 +118,7 @@ class Supervisor:
             with suppress(BrokerError):
                 self.broker.close()
             with suppress(DatabaseError):
-                heartbeat.leave(self.now())
+                heartbeat.leave(self.now(), self._code)
             self._selector.close()
         log.info("Shutdown complete", extra={"consumer": container_id()})
 
@@ -138,6 +146,8 @@ class Supervisor:
         for key, _ in self._selector.select(self._select_timeout(time.monotonic())):
             key.data()
         monotonic = time.monotonic()
+        if self.renewal:
+            self.renewal.apply(monotonic)
         self._drain.apply(monotonic)
         self._subscribe()
         self._slots.maintain(monotonic, self.draining)

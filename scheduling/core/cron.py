@@ -213,4 +213,4 @@ def _wall(instant: datetime, info: ZoneInfo) -> datetime:
 
 
 def _exhausted(cron: Cron, info: ZoneInfo) -> CronError:
-    return CronError(f"'{cron.expression}' does not fire any more in {info.key} within {_YEARS_AHEAD} years.")
+    return CronError(f"'{cron.expression}' never fires again in {info.key} within {_YEARS_AHEAD} years.")

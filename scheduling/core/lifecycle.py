@@ -80,9 +80,18 @@ is longer than RETRY_GRACE, because a confirmed message probably waits behind ot
 a copy."""
 
 
-_SILENT_SECONDS = 60.0
+LONGEST_HEARTBEAT_SECONDS = 15.0
+"""The longest time between two heartbeats, however long a lease is. So a dead process is soon seen."""
+
+MISSED_HEARTBEATS = 2.5
+"""A process is silent when two heartbeats did not come. A heartbeat may be late by half of the time between two."""
+
+
+def heartbeat_seconds(lease_seconds: float) -> float:
+    """Seconds between two heartbeats: at most a third of a lease, so that a lease survives one missed heartbeat."""
+    return min(lease_seconds / 3, LONGEST_HEARTBEAT_SECONDS)
 
 
 def silent_after(lease_seconds: float) -> timedelta:
-    """How old the heartbeat of an alive process may be: 60 s, or `lease_seconds` if that is longer."""
-    return timedelta(seconds=max(_SILENT_SECONDS, lease_seconds))
+    """How old the heartbeat of an alive process may be: 12.5 s with the default lease of 15 s, at most 37.5 s."""
+    return timedelta(seconds=MISSED_HEARTBEATS * heartbeat_seconds(lease_seconds))

@@ -123,10 +123,10 @@ def decide(
         case Succeeded() | Cancelled() | Interrupted():
             raise ValueError(f"{type(outcome).__name__} is not a failure")
         case Failed(retryable=False):
-            return GiveUp("The error says that a retry cannot help.")
+            return GiveUp("The error says that a retry would not help.")
     if retries >= policy.max_retries:
         used = f"All {policy.max_retries} retries are used."
-        return GiveUp(used if policy.max_retries else "It is set to no retries.")
+        return GiveUp(used if policy.max_retries else "Retries are off.")
     number = retries + 1
     if isinstance(outcome, Crashed) and outcome.lost:
         # The execution has already waited until the lease ran out, so a further delay would only slow the recovery. The

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
 
-SWITCHED_OFF = "It was switched off after it had fallen due and before a producer claimed it."
+SWITCHED_OFF = "The schedule was paused after the run fell due and before a producer claimed it."
 
 NO_PRODUCER = "no producer was running"
 """The argument `why` of `missed` if the latest occurrence runs and the earlier occurrences do not run."""

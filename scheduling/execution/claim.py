@@ -204,7 +204,7 @@ def _move_on(planned: Sequence[tuple[_Row, Plan]]) -> None:
     for instant, ids in moved.items():
         Scheduler.objects.filter(pk__in=ids).update(next_run_at=instant)
     if finished:
-        # A one-time schedule is switched off after its occurrence.
+        # A one-time schedule is paused after its occurrence.
         Scheduler.objects.filter(pk__in=finished).update(next_run_at=None, status=False, planned_status=False)
 
 

@@ -168,3 +168,8 @@ def handlers(type_: str | None = None) -> Iterator[Handler]:
     for key in sorted(_handlers):
         if type_ is None or key[0] == type_:
             yield _handlers[key]
+
+
+def handler_modules() -> list[str]:
+    """The names of the modules that define the registered code, without repeats."""
+    return sorted({getattr(handler.call, "__module__", "") or "" for handler in handlers()})

@@ -124,7 +124,7 @@ def discard(
         ValueError: no reason is given.
     """
     if not reason.strip():
-        raise ValueError("Say why it is discarded: the next person will ask.")
+        raise ValueError("Enter a reason. It is saved with each run.")
     now = now or clock.now()
     text = f"Discarded by {by}: {reason.strip()}"[:2000]
     stored, columns = SchedulerExecution.objects, {"reason": text, "finished_at": now}

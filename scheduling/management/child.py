@@ -14,6 +14,8 @@ from dataclasses import dataclass
 
 from scheduling.management.orphan_reaper import kill_session
 
+BRIEF_SECONDS = 5.0
+
 
 @dataclass(frozen=True)
 class ChildSpec:
@@ -136,6 +138,17 @@ class Child:
         self.pause = backoff.after(self.pause, now - self._born)
         self.due = now + self.pause
         return self.pause
+
+    def plan_at_once(self, backoff: Backoff) -> None:
+        """Start the command again at once, because its code has changed.
+
+        A command that ran for less than BRIEF_SECONDS is started after a pause instead. Its files may change at every
+        start, and it must not start again and again without end.
+        """
+        if time.monotonic() - self._born < BRIEF_SECONDS:
+            self.plan(backoff)
+        else:
+            self.pause, self.due = 0.0, time.monotonic()
 
     def _present(self) -> subprocess.Popen[bytes]:
         if self._process is None:

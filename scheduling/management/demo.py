@@ -31,7 +31,7 @@ def choose(demo: bool, again: list[str] | None) -> None:
         os.execv(again[0], again)  # noqa: S606 (the same program, with CRON_DEMO in its environment)
 
 
-def switch_off() -> int:
+def pause_schedules() -> int:
     """Pause the demo's schedules, because they would fail without the demo's code. Returns how many were paused."""
     demos = Q(worker__name__startswith=PREFIX) | Q(report__isnull=False, description__startswith="Demo: ")
     schedulers = list(Scheduler.objects.filter(demos, status=True))

@@ -13,6 +13,7 @@ from typing import TypeAlias
 from scheduling.management.child import Backoff, Child, ChildSpec, describe
 from scheduling.management.log_prefix import Prefixer
 from scheduling.management.orphan_reaper import OrphanReaper, kill_session
+from scheduling.processes.loaded_code import EXIT_NEW_CODE
 from scheduling.processes.shutdown import ShutdownRequest
 
 Watch: TypeAlias = Callable[[], bool]
@@ -148,9 +149,16 @@ class Foreman:
         with suppress(KeyError):
             self._selector.unregister(child)
         returncode = child.bury()
-        if not self._asked:
+        if not self._asked and returncode == EXIT_NEW_CODE:
+            child.plan_at_once(self._backoff)
+            self._out.say(f"The code of {child.name} has changed; starting it again with the new code.")
+        elif not self._asked:
             self._again_later(child, f"{child.name} {describe(returncode)}")
-        elif returncode in (0, -signal.SIGTERM):  # SIGTERM ends a child that has not set its signal handler yet
+        elif returncode in (
+            0,
+            EXIT_NEW_CODE,
+            -signal.SIGTERM,
+        ):  # SIGTERM ends a child that has not set its signal handler yet
             self._out.say(f"{child.name} stopped.")
         else:
             self._out.say(f"{child.name} {describe(returncode)}.")

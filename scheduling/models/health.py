@@ -31,7 +31,7 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
     the cost depends on the number of schedules, not on the number of executions. The rank is the least of three ranks,
     because in a chain of conditions the database would run a subquery once for each condition that uses it.
 
-    A one-time schedule switches itself off after its run. Its health is then its result, and not "paused".
+    A one-time schedule is paused after its run. Its health is then its result, and not "paused".
     """
     own = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
     newest = own.filter(state__in=[*RESULTS, *_GOES_ON])

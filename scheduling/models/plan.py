@@ -66,7 +66,7 @@ class PlannedModel(PausableModel):
         help_text=_("A cron expression: minute, hour, day of month, month, weekday."),
     )
     date_time = models.DateTimeField(
-        _("date and time"), null=True, blank=True, help_text=_("Runs once at this instant, then switches itself off.")
+        _("date and time"), null=True, blank=True, help_text=_("Runs once at this instant, and is then paused.")
     )
     timezone = models.CharField(
         _("time zone"),

@@ -20,7 +20,7 @@ MOST_SECONDS = 1e12
 
 
 def oldest_beat(now: datetime) -> datetime:
-    """The time of the oldest heartbeat with which a process still counts as alive."""
+    """The time of the oldest heartbeat with which a process still counts as alive: two may be missed, no more."""
     return now - silent_after(get_conf().lease_seconds)
 
 
@@ -46,6 +46,9 @@ class Process(models.Model):
 
     `container_id` has the form host-pid-random and is unique for each start of a process. Host name and pid alone are
     not unique, because a restarted process can get the same values again.
+
+    `code_at` is the time of the newest change in the files that the process has loaded. `code_changed_at` is the time
+    of a later change: the process runs old code. It is NULL while the files are as the process has loaded them.
     """
 
     class Kind(models.TextChoices):
@@ -61,6 +64,8 @@ class Process(models.Model):
     heartbeat_at = models.DateTimeField(_("last heartbeat"), db_index=True)
     stopped_at = models.DateTimeField(_("stopped"), null=True, blank=True)
     info = models.JSONField(_("state"), default=dict, blank=True)
+    code_at = models.DateTimeField(_("code loaded"), null=True, blank=True)
+    code_changed_at = models.DateTimeField(_("code changed"), null=True, blank=True)
 
     objects: ClassVar[models.Manager[Process]] = ProcessQuerySet.as_manager()
 

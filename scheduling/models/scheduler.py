@@ -63,7 +63,7 @@ class Scheduler(PlannedModel):
     pause_reason = models.CharField(
         _("reason for the pause"),
         max_length=500,
-        help_text=_("Shown where the schedule is shown to be off; forgotten when it is switched on."),
+        help_text=_("Shown beside the paused schedule. Removed when it is resumed."),
         **OPTIONAL_TEXT,
     )
     stay_alive = models.BooleanField(
@@ -116,7 +116,7 @@ class Scheduler(PlannedModel):
         indexes = [models.Index(fields=["plan_state", "id"], name="scheduling_sched_plan")]
         permissions = [
             ("run_scheduler", "Can run a schedule now"),
-            ("pause_scheduler", "Can switch a schedule on and off"),
+            ("pause_scheduler", "Can pause and resume a schedule"),
         ]
 
     def __str__(self) -> str:

@@ -9,17 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.core.clock_skew import Skew
+from scheduling.core.lifecycle import heartbeat_seconds
 from scheduling.models import Process
 from scheduling.models.process import CLOCK_AHEAD
 from scheduling.processes.identity import container_id
+from scheduling.processes.loaded_code import LoadedCode
 
-LONGEST_SECONDS = 15.0
-"""The longest time between two heartbeats. This time is short, because a process counts as silent after 60 s."""
-
-
-def heartbeat_seconds(lease_seconds: float) -> float:
-    """Seconds between two heartbeats: at most a third of a lease, so that a lease survives one missed heartbeat."""
-    return min(lease_seconds / 3, LONGEST_SECONDS)
+__all__ = ["arrive", "beat", "heartbeat_seconds", "leave"]
 
 
 def arrive(kind: Process.Kind, now: datetime, concurrency: int = 0) -> None:
@@ -38,16 +34,21 @@ def arrive(kind: Process.Kind, now: datetime, concurrency: int = 0) -> None:
     )
 
 
-def beat(now: datetime, skew: Skew, **info: Any) -> None:
+def beat(now: datetime, skew: Skew, code: LoadedCode, **info: Any) -> None:
     """Renew this process's heartbeat.
 
     Args:
         skew: how far this host's clock is from the database's.
+        code: what this process has loaded. Its last look at the files is recorded.
     """
     info[CLOCK_AHEAD] = round(math.copysign(skew.certain, skew.seconds), 3)
-    Process.objects.filter(container_id=container_id()).update(heartbeat_at=now, info=info)
+    Process.objects.filter(container_id=container_id()).update(heartbeat_at=now, info=info, **_code(code))
 
 
-def leave(now: datetime) -> None:
+def leave(now: datetime, code: LoadedCode) -> None:
     """Record that this process has stopped properly."""
-    Process.objects.filter(container_id=container_id()).update(stopped_at=now, heartbeat_at=now)
+    Process.objects.filter(container_id=container_id()).update(stopped_at=now, heartbeat_at=now, **_code(code))
+
+
+def _code(code: LoadedCode) -> dict[str, datetime | None]:
+    return {"code_at": code.loaded_at, "code_changed_at": code.changed_at}

@@ -13,6 +13,7 @@ from scheduling.conf import get_conf
 from scheduling.execution.claim import claim_due, next_due
 from scheduling.execution.mending import Mending
 from scheduling.execution.publish import publish
+from scheduling.handlers.registry import handler_modules
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.handlers.targets import sync_targets
 from scheduling.inbox.sync import sync
@@ -21,6 +22,8 @@ from scheduling.models import Process
 from scheduling.processes import heartbeat
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
+from scheduling.processes.loaded_code import LoadedCode
+from scheduling.processes.renewal import Renewal
 from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
 from scheduling.processes.upkeep import Upkeep
@@ -42,10 +45,18 @@ QUIET = timedelta(seconds=3)
 
 
 class Producer:
-    """Claims and publishes due occurrences until the process is asked to stop. Several producers can run at once."""
+    """Claims and publishes due occurrences until the process is asked to stop. Several producers can run at once.
 
-    def __init__(self, broker: Broker, stop: ShutdownRequest, clock: ServerClock | None = None) -> None:
+    Args:
+        follow_code: whether the producer stops when a file of its code has changed, so that a new process loads it.
+    """
+
+    def __init__(
+        self, broker: Broker, stop: ShutdownRequest, clock: ServerClock | None = None, *, follow_code: bool = False
+    ) -> None:
         self.broker, self.stop = broker, stop
+        self._code = LoadedCode(handler_modules())
+        self.renewal = Renewal(self._code, stop) if follow_code else None
         self._clock = clock or ServerClock()
         self.now = self._clock.now
         self._configs, self._upkeep = RunConfigs(), Upkeep(self._clock)
@@ -71,10 +82,12 @@ class Producer:
                 self._failures = 0
             except Exception as error:  # an error in one execution or schedule must not end the producer
                 delay = self._back_off(error)
+            if self.renewal:
+                self.renewal.apply(time.monotonic())
             if self.stop.wait(delay):
                 break
         with suppress(DatabaseError):
-            heartbeat.leave(self.now())
+            heartbeat.leave(self.now(), self._code)
         with suppress(BrokerError):
             self.broker.close()
         log.info("Shutdown complete", extra={"producer": container_id()})
@@ -82,8 +95,7 @@ class Producer:
     def turn(self) -> float:
         """Do everything that is due. Returns the seconds to wait before the next turn."""
         monotonic = time.monotonic()
-        if monotonic >= self._beat_at:
-            self._beat(monotonic)
+        self._beat_if_due(monotonic)
         return self._work(monotonic) if self._clock.trusted else PLAN_POLL_SECONDS
 
     def _work(self, monotonic: float) -> float:
@@ -91,7 +103,7 @@ class Producer:
         now = self.now()
         if due is not None and due <= now:
             while self.dispatch() and not self.stop.asked:
-                pass
+                self._beat_if_due(time.monotonic())  # many occurrences at once take longer than two heartbeats
         if monotonic >= self._sweep_at:
             self._sweep_at = monotonic + SWEEP_SECONDS
             sweep(self.broker, self.now(), self._configs, self._lost)
@@ -109,11 +121,14 @@ class Producer:
             self._mend_at = monotonic + MEND_SECONDS
             self._mending.turn(self.now())
 
-    def _beat(self, monotonic: float) -> None:
+    def _beat_if_due(self, monotonic: float) -> None:
+        if monotonic < self._beat_at:
+            return
         self._upkeep.turn()
         self._beat_at = monotonic + heartbeat.heartbeat_seconds(get_conf().lease_seconds)
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
-        heartbeat.beat(self.now(), self._clock.skew, claimed=self._claimed, last_dispatch=last)
+        self._code.look(monotonic)
+        heartbeat.beat(self.now(), self._clock.skew, self._code, claimed=self._claimed, last_dispatch=last)
 
     def _sync_failed_queue(self, monotonic: float, *, quiet: bool) -> None:
         """Sync with the failed queue. If an occurrence is due soon, a later turn syncs, at most SYNC_SECONDS later."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,6 +19,7 @@ OWN = ("scheduling", "cron_reports")
 
 VALUES: dict[tuple[str, str], Sequence[str]] = {
     ("scheduling_dashboard_part", "name"): tuple(PARTS),
+    ("scheduling_dashboard_hour", "seconds"): (str((int(time.time()) // 3600 + 2) * 3600),),
     ("scheduling_scheduler_preview", "part"): tuple(FIELDS),
     ("view_on_site", "content_type_id"): ("1",),
     ("view_on_site", "object_id"): ("1",),

@@ -80,7 +80,7 @@ def test_the_execution_is_republished_with_the_edited_params(operator: Client, r
     assert stored.scheduler is not None
     assert stored.scheduler.params == {"amount": 1}
     assert entry_line(LogEntry.objects.get()) == "republish; params.amount: 1 -> 2"
-    assert said(confirm(operator, row, asked)) == ["It is not in the inbox any more."]
+    assert said(confirm(operator, row, asked)) == ["Already handled by someone else."]
     assert LogEntry.objects.count() == 1
 
 
@@ -147,7 +147,7 @@ def test_an_unreadable_or_missing_execution_cannot_be_edited(operator: Client, r
         "Its message cannot be read, so it has no parameters."
     ]
     row.pk = 99_999
-    assert "It is not in the inbox any more." in said(operator.get(edit_address(row), follow=True))
+    assert "Already handled by someone else." in said(operator.get(edit_address(row), follow=True))
 
 
 def test_parameters_are_for_one_execution_only(row: Any) -> None:

@@ -160,7 +160,7 @@ def test_search_ignores_case_and_marks_the_found_text(two_attempts: SchedulerExe
     only = viewer.get(page_of(two_attempts), {"q": "said warn", "attempt": "2"}).content.decode()
     assert only.count("<mark>Said WARN</mark>") == 1
     none = viewer.get(page_of(two_attempts), {"q": ".*"}).content.decode()
-    assert "No line is like that." in none
+    assert "No line matches." in none
     assert 'value=".*"' in none
 
 
@@ -169,7 +169,7 @@ def test_a_search_has_a_limit_and_the_page_says_so(
 ) -> None:
     monkeypatch.setattr(OutputLimits, "page_search_characters", 300)
     page = viewer.get(page_of(two_attempts), {"q": "Said DEBUG 1"}).content.decode()
-    assert "were looked through: choose an attempt, or download all." in page
+    assert "were searched. Choose an attempt, or download all." in page
     assert "<mark>" not in page
 
 
@@ -205,12 +205,12 @@ def test_a_run_is_followed_to_its_end(viewer: Client) -> None:
     found = answer(viewer, row, after="0.0.0", version="old")
     assert "first" in found["groups"][0][1]
     assert (found["cursor"], found["over"], found["more"], found["said"]) == ("1.1.0", False, False, "running")
-    assert "Attempt 1 runs in host-1-aaaa" in found["state"]
+    assert "on host-1-aaaa, attempt 1." in found["state"][0]
     AttemptFactory(execution=row, number=1, outcome="succeeded")
     SchedulerExecution.objects.filter(pk=row.pk).update(state="succeeded", finished_at=clock.now(), wake_at=None)
     found = answer(viewer, row, after=found["cursor"], version=found["version"])
     assert (found["groups"], found["over"], found["said"]) == ([], True, "succeeded")
-    assert "Attempt 1 succeeded in" in found["state"]
+    assert "Attempt 1 succeeded in" in found["state"][0]
     again = answer(viewer, row, after=found["cursor"], version=found["version"])
     assert (again["state"], again["over"]) == (None, True)
     assert viewer.get(page_of(row)).context["over"] is True

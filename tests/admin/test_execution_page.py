@@ -125,7 +125,7 @@ def test_the_timeline_shows_only_the_last_twenty_attempts(viewer: Client) -> Non
     for number in range(1, 31):
         AttemptFactory(execution=row, number=number)
     page = viewer.get(page_of(row)).content.decode()
-    assert "10 earlier attempts stand only in the table below" in page
+    assert "10 earlier attempts are only in the table below" in page
     assert "attempt 10 started" not in page
     assert "attempt 11 started" in page
 
@@ -137,18 +137,18 @@ def test_failures_with_the_same_error_are_counted_for_a_day(viewer: Client, monk
     now = clock.now()
     row = SchedulerExecutionFactory(failed=True)
     AttemptFactory(execution=row, number=1)
-    assert "No other failed like this in the last 24 h." in viewer.get(page_of(row)).content.decode()
+    assert "No similar failure in 24 h." in viewer.get(page_of(row)).content.decode()
     SchedulerExecutionFactory.create_batch(3, failed=True)
     SchedulerExecutionFactory(failed=True, error_message="quite another problem")
     SchedulerExecutionFactory(failed=True, finished_at=now - timedelta(hours=25))
     SchedulerExecutionFactory(discarded=True, fingerprint=row.fingerprint)
     page = viewer.get(page_of(row)).content.decode()
-    link = re.search(r'href="([^"]+)"[^>]*>3 others alike in 24 h</a>', page)
+    link = re.search(r'href="([^"]+)"[^>]*>3 similar in 24 h</a>', page)
     assert link
     rows = viewer.get(link[1]).context["cl"].result_list
     assert {listed.fingerprint for listed in rows} == {row.fingerprint}
     monkeypatch.setattr(Similar, "failures_compared", 4)
-    assert re.search(r">\d\+ others alike in 24 h</a>", viewer.get(page_of(row)).content.decode())
+    assert re.search(r">\d\+ similar in 24 h</a>", viewer.get(page_of(row)).content.decode())
 
 
 def test_a_cancelled_attempt_is_not_shown_as_an_error(viewer: Client) -> None:
@@ -171,11 +171,11 @@ def test_the_page_shows_how_the_params_differ_from_the_schedule(viewer: Client) 
     assert [(change.name, change.old, change.new) for change in response.context["difference"]] == [
         ("b", "[3]", "[2]"), ("gone", "true", None), ("kept", None, '"x"'),
     ]  # fmt: skip
-    assert "Its schedule has others by now" in response.content.decode()
+    assert "Differs from the schedule's current parameters" in response.content.decode()
     assert "See the schedule</a>" in response.content.decode()
     assert "Change them" not in response.content.decode()
     Scheduler.objects.filter(pk=scheduler.pk).update(params=row.params)
-    assert "The same as those of its schedule now." in viewer.get(page_of(row)).content.decode()
+    assert "The same as the schedule's current parameters." in viewer.get(page_of(row)).content.decode()
     for params in ([1], "text"):
         Scheduler.objects.filter(pk=scheduler.pk).update(params=params)
         assert viewer.get(page_of(row)).context["difference"] is None
@@ -185,7 +185,10 @@ def test_the_page_shows_how_the_params_differ_from_the_schedule(viewer: Client) 
 # --- the message ------------------------------------------------------------------------------------
 
 
-def test_the_message_of_a_retry_contains_the_last_error(viewer: Client, retried: SchedulerExecution) -> None:
+def test_the_message_of_a_retry_contains_the_last_error(
+    viewer: Client, retried: SchedulerExecution, settings: Any
+) -> None:
+    settings.BROKER_URL = "amqp://nowhere"
     panel = viewer.get(page_of(retried)).context["message"]
     assert "It asks for attempt 3." in panel["about"]
     for text in ("&quot;attempt&quot;: 3", f"&quot;execution_id&quot;: {retried.pk}", "&quot;params_scheduler&quot;"):
@@ -194,11 +197,19 @@ def test_the_message_of_a_retry_contains_the_last_error(viewer: Client, retried:
         assert text in panel["headers"], text
 
 
-def test_the_message_of_a_failure_has_the_failed_queue_fields(viewer: Client) -> None:
+def test_the_message_of_a_failure_has_the_failed_queue_fields(viewer: Client, settings: Any) -> None:
+    settings.BROKER_URL = "amqp://nowhere"
     row = SchedulerExecutionFactory(failed=True)
     panel = viewer.get(page_of(row)).context["message"]
     assert "&quot;failed_reason&quot;: &quot;ValueError: the invoice has no total&quot;" in panel["body"]
     assert "&quot;attempt&quot;: 4" in panel["body"]
+
+
+def test_the_message_is_folded_and_absent_if_the_table_is_the_transport(viewer: Client, settings: Any) -> None:
+    row = SchedulerExecutionFactory(failed=True)
+    assert 'id="message"' not in viewer.get(page_of(row)).content.decode()
+    settings.BROKER_URL = "amqp://nowhere"
+    assert '<details class="sch-details sch-folded" id="message">' in viewer.get(page_of(row)).content.decode()
 
 
 def test_an_execution_without_a_message_shows_none(viewer: Client) -> None:
@@ -291,7 +302,7 @@ def test_edit_and_run_again_says_when_nothing_changes(operator: Client, typed: S
 
 def test_an_execution_without_schedule_cannot_be_edited_and_rerun(operator: Client) -> None:
     row = SchedulerExecutionFactory(scheduler=None, succeeded=True)
-    assert "Its schedule is deleted" in operator.get(page_of(row, "edit_rerun"), follow=True).content.decode()
+    assert "The schedule is deleted" in operator.get(page_of(row, "edit_rerun"), follow=True).content.decode()
     operator.post(page_of(row, "edit_rerun"), {"params": "{}", "post": "yes"})
     assert SchedulerExecution.objects.count() == 1
 
@@ -305,7 +316,7 @@ def test_edit_and_run_again_needs_the_permission(
     assert "Edit and run again" not in viewer.get(page_of(typed)).content.decode()
     assert "Edit and run again" in operator.get(page_of(typed)).content.decode()
     missing = operator.get(page_of(typed, "edit_rerun").replace(str(typed.pk), "999999"), follow=True)
-    assert "exist" in said(missing)[0]
+    assert "It may be deleted" in said(missing)[0]
 
 
 def test_an_edit_keeps_hidden_secrets(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -349,6 +360,6 @@ def test_edit_and_run_again_by_fields(operator: Client, typed: SchedulerExecutio
 
 def test_the_cancel_page_says_that_a_running_execution_is_killed(operator: Client) -> None:
     running: Any = SchedulerExecutionFactory(running=True)
-    assert "killed with all that it started 5 s later" in operator.get(page_of(running, "cancel")).content.decode()
+    assert "asked to stop (TERM), and killed after 5 s" in operator.get(page_of(running, "cancel")).content.decode()
     waiting: Any = SchedulerExecutionFactory()
     assert "killed" not in operator.get(page_of(waiting, "cancel")).content.decode()

@@ -186,8 +186,8 @@ def test_the_page_shows_all_facts_of_a_failure(viewer: Client) -> None:
     OutputFactory(execution=row, attempt=2, text="2026-03-10T12:00:01.000Z WARN second\nnot stamped\n")
     page = viewer.get(page_of(row)).content.decode()
     for text in (
-        "Attempt 4 did not succeed: ValueError: the invoice has no total. All 3 retries are used.",
-        "It waits in the failed inbox",
+        "Attempt 4 failed: ValueError: the invoice has no total. All 3 retries are used.",
+        "It stays in the failed inbox",
         "by hand (maria)",
         "signal SIGKILL",
         "exit code 3",
@@ -205,7 +205,7 @@ def test_the_page_shows_all_facts_of_a_failure(viewer: Client) -> None:
     assert "second" not in only
     assert "Error of attempt 1" in only
     assert viewer.get(f"{page_of(row)}?attempt=<b>").status_code == 200
-    assert "Nothing was printed." in viewer.get(f"{page_of(row)}?attempt=77").content.decode()
+    assert "No output." in viewer.get(f"{page_of(row)}?attempt=77").content.decode()
 
 
 def test_the_running_attempt_stands_first(viewer: Client) -> None:
@@ -215,15 +215,14 @@ def test_the_running_attempt_stands_first(viewer: Client) -> None:
     first, second = response.context["attempts"]
     assert (first["number"], first["consumer"], first["pid"], first["error"]) == (2, "box-7-ffff", 4242, "3/10")
     assert (second["number"], "timed out" in second["chip"]) == (1, True)
-    assert "Attempt 2 runs in box-7-ffff; its lease ends in " in response.content.decode()
+    assert "on box-7-ffff, attempt 2." in response.content.decode()
 
 
 def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
     row = SchedulerExecutionFactory()
     page = viewer.get(page_of(row)).content.decode()
-    assert "It waits in the queue “main” for a free consumer since" in page
+    assert "Waiting in the queue “main” for a free consumer since" in page
     assert "No consumer of the queue “main” is alive: start one with manage.py run_worker." in page
-    assert "It has not started yet." in page
     ProcessFactory(silent=True)
     ProcessFactory(stopped=True)
     ProcessFactory(producer=True)
@@ -240,24 +239,24 @@ def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
 @pytest.mark.parametrize(
     ("columns", "sentence"),
     [
-        ({"claimed": True}, "It is claimed by host-0-producer and waits for the broker to confirm it."),
+        ({"claimed": True}, "Claimed by host-0-producer. It waits for the broker to confirm it."),
         (
             {"retrying": True},
-            "Attempt 1 did not succeed: ConnectionError: no route to host. Retry 1 of 3. It is due in ",
+            "Attempt 1 failed: ConnectionError: no route to host. Retry 1 of 3. The next attempt is due in ",
         ),
         ({"failed": True, "attempt": 0}, '"sch-lead">ValueError: the invoice has no total. All 3 retries are used.'),
-        ({"failed": True, "error_class": "", "error_message": ""}, "Attempt 4 did not succeed. All 3 retries"),
+        ({"failed": True, "error_class": "", "error_message": ""}, "Attempt 4 failed. All 3 retries"),
         (
             {"claimed": True, "wake_at": "future", "reason": "Republished by ada."},
-            "It waits for its time, and is due in ",
+            "Waiting for its time: due in ",
         ),
         ({"succeeded": True}, "Attempt 1 succeeded in 10 s."),
         ({"skipped": True}, "Missed 3 occurrences: no producer was running."),
         ({"cancelled": True}, "Cancelled by another user."),
         ({"discarded": True}, "Discarded by another user: it is known."),
         ({"skipped": True, "reason": ""}, "No reason was recorded."),
-        ({"running": True, "cancel_requested_by": "maria"}, "maria asked to cancel it; its consumer is ending it."),
-        ({"running": True, "wake_at": "past"}, "its lease ended 1 min 40 s ago, and a producer will end it."),
+        ({"running": True, "cancel_requested_by": "maria"}, "maria is cancelling it."),
+        ({"running": True, "wake_at": "past"}, "lost contact in attempt 1. A producer will end the attempt."),
     ],
 )
 @time_machine.travel(clock.now(), tick=False)
@@ -352,7 +351,7 @@ def test_the_page_accepts_no_post_and_unknown_keys_give_a_message(editor: Client
     for name in ("change", "cancel", "rerun", "output"):
         for key in ("999999", "abc", "9" * 30):
             address = reverse(f"admin:scheduling_schedulerexecution_{name}", args=[key])
-            assert "exist" in said(editor.get(address, follow=True))[0]
+            assert "It may be deleted" in said(editor.get(address, follow=True))[0]
 
 
 def test_the_page_makes_a_limited_number_of_queries(viewer: Client, django_assert_max_num_queries: Any) -> None:
@@ -360,7 +359,7 @@ def test_the_page_makes_a_limited_number_of_queries(viewer: Client, django_asser
     for number in range(1, 15):
         AttemptFactory(execution=row, number=number)
         OutputFactory(execution=row, attempt=number)
-    with django_assert_max_num_queries(18):
+    with django_assert_max_num_queries(19):
         viewer.get(page_of(row))
 
 
@@ -373,7 +372,7 @@ def test_the_page_shows_the_last_lines_and_the_download_has_all_lines(viewer: Cl
         lines = "".join(f"2026-03-10T12:00:00.000Z OUT line {chunk * 600 + n}.\n" for n in range(600))
         OutputFactory(execution=row, attempt=1, sequence=chunk, text=lines)
     page = viewer.get(page_of(row)).content.decode()
-    assert "Only the last 2000 lines are shown here" in page
+    assert "Only the last 2000 lines are shown." in page
     assert "line 999." not in page
     assert "line 1000." in page
     assert "line 2999." in page
@@ -410,16 +409,16 @@ def test_only_a_newline_ends_a_line_of_output(db: None) -> None:
 @pytest.mark.parametrize(
     ("columns", "state", "word"),
     [
-        ({}, "cancelled", "It is cancelled, and does not run."),
-        ({"retrying": True}, "cancelled", "It is cancelled, and does not run."),
-        ({"running": True}, "running", "Its consumer was asked to end it"),
-        ({"succeeded": True}, "succeeded", "It was over already"),
+        ({}, "cancelled", "Cancelled. It will not run."),
+        ({"retrying": True}, "cancelled", "Cancelled. It will not run."),
+        ({"running": True}, "running", "Cancelling. It is killed if it does not stop in 5 s."),
+        ({"succeeded": True}, "succeeded", "It had already ended"),
     ],
 )
 def test_cancel(operator: Client, columns: dict[str, Any], state: str, word: str) -> None:
     row = SchedulerExecutionFactory(**columns)
     page = operator.get(page_of(row, "cancel")).content.decode()
-    assert ("there is nothing to cancel" in page) == (state == "succeeded")
+    assert ("There is nothing to cancel" in page) == (state == "succeeded")
     row.refresh_from_db()
     assert (row.state, row.cancel_requested_by) == (next(iter(columns), "queued"), "")
     response = operator.post(page_of(row, "cancel"), follow=True)
@@ -451,11 +450,11 @@ def test_run_again_uses_the_params_of_the_execution(operator: Client) -> None:
 
 def test_run_again_is_refused_without_schedule_or_with_invalid_params(operator: Client) -> None:
     gone = SchedulerExecutionFactory(scheduler=None, succeeded=True)
-    assert "Its schedule is deleted" in operator.get(page_of(gone, "rerun")).content.decode()
+    assert "The schedule is deleted" in operator.get(page_of(gone, "rerun")).content.decode()
     assert "/rerun/" not in operator.get(page_of(gone)).content.decode()
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
     wrong = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 999})
-    assert "do not fit its code any more: since_days: " in operator.get(page_of(wrong, "rerun")).content.decode()
+    assert "no longer fit the code: since_days: " in operator.get(page_of(wrong, "rerun")).content.decode()
     for row in (gone, wrong):
         operator.post(page_of(row, "rerun"), {"key": str(uuid.uuid4())})
     assert SchedulerExecution.objects.count() == 2
@@ -464,7 +463,7 @@ def test_run_again_is_refused_without_schedule_or_with_invalid_params(operator: 
 def test_run_again_says_that_the_schedule_has_another_target(operator: Client) -> None:
     row = SchedulerExecutionFactory(succeeded=True)
     Scheduler.objects.filter(pk=row.scheduler.pk).update(worker=WorkerFactory(name="tests.fail"))
-    assert "has another target by now: tests.fail" in operator.get(page_of(row, "rerun")).content.decode()
+    assert "now has another target: tests.fail" in operator.get(page_of(row, "rerun")).content.decode()
 
 
 def test_an_attempt_with_an_unknown_outcome_is_shown(viewer: Client) -> None:

@@ -87,7 +87,7 @@ def test_oldest_failure_of_a_large_inbox_is_an_estimate(
 
 
 def test_an_empty_inbox_says_so(viewer: Client) -> None:
-    assert "Nothing waits here" in viewer.get(LIST).content.decode()
+    assert "Inbox empty." in viewer.get(LIST).content.decode()
 
 
 def test_filters_and_search(viewer: Client) -> None:
@@ -152,7 +152,7 @@ def test_republish_asks_for_confirmation_and_then_republishes(operator: Client) 
     first, second, other = FailedExecutionFactory.create_batch(3)
     page = ask(operator, "republish_selected", [first, second])
     text = page.content.decode()
-    assert "2 failed executions will run again, with their retries at zero." in text
+    assert "2 failed runs will be queued again; the retry count starts over." in text
     assert "tests.noop (worker)" in text
     assert "the invoice has no total" in text
     assert states(first, second, other) == ["failed"] * 3
@@ -176,7 +176,7 @@ def test_a_second_click_does_nothing(operator: Client) -> None:
     assert said(confirm(operator, page)) == ["0 were republished. Already handled: 1."]
     assert LogEntry.objects.count() == 1
     late = ask(operator, "republish_selected", [row])
-    assert said(late) == ["None of the chosen executions is in the inbox any more."]
+    assert said(late) == ["All of the chosen runs were already handled by someone else."]
 
 
 def test_rows_handled_by_another_user_are_counted(operator: Client) -> None:
@@ -199,8 +199,8 @@ def test_republish_of_all_matching_rows_runs_the_filter_again(
     shown = SchedulerExecution.objects.get(pk=ids[-1])
     page = ask(operator, "republish_selected", [shown], address, across=True)
     text = page.content.decode()
-    assert "1200 failed executions will run again" in text
-    assert "everything that matches the filter" in text
+    assert "1200 failed runs will be queued again" in text
+    assert "All failures that match your filters" in text
     assert text.count("_selected_action") == 1
     assert len(page.content) < 30_000
     late = FailedExecutionFactory(error_class="KeyError", finished_at=clock.now() + timedelta(seconds=1))
@@ -220,7 +220,7 @@ def test_a_request_stops_at_its_time_limit(operator: Client, monkeypatch: pytest
     monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = FailedExecutionFactory.create_batch(5)
     response = confirm(operator, ask(operator, "republish_selected", rows))
-    assert said(response) == ["2 were republished. Left over: 3, as one request has only so much time. Do it again."]
+    assert said(response) == ["2 were republished. 3 remain. Do the same again to continue."]
 
 
 def test_an_unreadable_message_stays_in_the_inbox(operator: Client) -> None:
@@ -231,7 +231,7 @@ def test_an_unreadable_message_stays_in_the_inbox(operator: Client) -> None:
     page = ask(operator, "republish_selected", [unreadable, fine])
     assert "messages that cannot be read" in page.content.decode()
     assert said(confirm(operator, page)) == [
-        "1 was republished. Not possible: 1, whose message cannot be read. Discard them."
+        "1 was republished. Not possible: 1 with an unreadable message. Discard them."
     ]
     assert states(unreadable, fine) == ["failed", "queued"]
     detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[unreadable.pk]))
@@ -256,7 +256,7 @@ def test_republish_can_be_spread_over_minutes(operator: Client, monkeypatch: pyt
     page = ask(operator, "republish_selected", rows)
     for wrong in ("-1", "x", "1.5", "1441", "99999999"):
         again = confirm(operator, page, minutes=wrong)
-        assert "Give minutes as a whole number from 0 to 1440." in again.content.decode(), wrong
+        assert "Enter a whole number of minutes from 0 to 1440." in again.content.decode(), wrong
     assert states(*rows) == ["failed"] * 5
     assert said(confirm(operator, page, minutes="10")) == ["5 were republished."]
     wakes = list(SchedulerExecution.objects.filter(state="queued").order_by("pk").values_list("wake_at", flat=True))
@@ -265,7 +265,7 @@ def test_republish_can_be_spread_over_minutes(operator: Client, monkeypatch: pyt
     assert 0 <= (wakes[0] - before).total_seconds() < 10
     assert {entry.change_message for entry in LogEntry.objects.all()} == {"republish, spread over 10 minutes"}
     detail = operator.get(reverse("admin:scheduling_schedulerexecution_change", args=[rows[-1].pk])).content.decode()
-    assert "It waits for its time" in detail
+    assert "Waiting for its time" in detail
 
 
 # --- discard ----------------------------------------------------------------------------------------
@@ -276,7 +276,7 @@ def test_discard_needs_a_reason(operator: Client) -> None:
     page = ask(operator, "discard_selected", [row])
     for reason in ("", "   \n"):
         again = confirm(operator, page, reason=reason)
-        assert "Say why: without a reason nothing is discarded." in again.content.decode()
+        assert "Enter a reason. Without a reason, nothing is discarded." in again.content.decode()
     assert states(row) == ["failed"]
     assert not LogEntry.objects.exists()
     response = confirm(operator, again, reason="known, <b>fixed</b> in release 7")
@@ -324,7 +324,7 @@ def test_every_error_is_linked_to_its_field(operator: Client) -> None:
     page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)
     soup = BeautifulSoup(confirm(operator, page, typed="7", minutes="1441").content, "html.parser")
     assert [note.text for note in soup.find_all(class_="errornote")] == [
-        "Give minutes as a whole number from 0 to 1440.", "Type 101 to confirm.",
+        "Enter a whole number of minutes from 0 to 1440.", "Type 101 to confirm.",
     ]  # fmt: skip
     for name in ("minutes", "typed"):
         field = soup.find(id=f"id_{name}")
@@ -352,7 +352,7 @@ def test_a_changed_filter_asks_again_and_keeps_the_typed_values(operator: Client
     again = confirm(operator, page, elsewhere, typed="101", minutes="30", canary="on")
     soup = BeautifulSoup(again.content, "html.parser")
     (note,) = soup.find_all(class_="errornote")
-    assert note.text.startswith("The filter is not the one that you saw.")
+    assert note.text.startswith("The filter has changed since you saw the list.")
     assert soup.find(id="id_minutes")["value"] == "30"
     assert soup.find(id="id_canary").has_attr("checked")
     assert not soup.find(id="id_typed").get("value")
@@ -383,10 +383,10 @@ def test_new_matching_rows_are_reported_and_confirmed_again(operator: Client) ->
     page = ask(operator, "republish_selected", [row], address, across=True)
     SchedulerExecution.objects.filter(pk=other.pk).update(finished_at=old)  # the filter now matches `other`
     again = confirm(operator, page, address)
-    assert "2 match now, and you saw 1. Look again." in again.content.decode()
+    assert "2 match now; you saw 1. Please check again." in again.content.decode()
     assert states(row, other) == ["failed", "failed"]
     elsewhere = confirm(operator, again, LIST)
-    assert "The filter is not the one that you saw." in elsewhere.content.decode()
+    assert "The filter has changed since you saw the list." in elsewhere.content.decode()
     assert states(row, other) == ["failed", "failed"]
     assert said(confirm(operator, again, address)) == ["2 were republished."]
 

@@ -107,7 +107,7 @@ def test_republishing_a_group_changes_only_this_group(operator: Client) -> None:
     other = FailedExecutionFactory(fingerprint=B)
     group = groups(operator)[0]
     page = press(operator, "republish_selected", group)
-    assert "2 failed executions will run again" in page.content.decode()
+    assert "2 failed runs will be queued again" in page.content.decode()
     assert states(first, second, other) == ["failed"] * 3
     assert said(confirm(operator, page, LIST + group.act)) == ["2 were republished."]
     assert states(first, second, other) == ["queued", "queued", "failed"]
@@ -152,7 +152,7 @@ def test_only_the_newest_rows_are_counted_and_the_page_says_so(
     assert (only.fingerprint, only.count) == (A, 3)
     text = page.content.decode()
     assert ">3+</a>" in text
-    assert "Counted among the newest 3" in text
+    assert "Counted in the newest 3" in text
     FailedExecutionFactory(fingerprint=B)
     first, second = groups(operator)
     assert (first.count, second.count) == (2, 1)

@@ -60,7 +60,7 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")
     page.goto(page_of(row))
-    expect(page.locator("[data-follow-empty]")).to_have_text("Nothing was printed yet.")
+    expect(page.locator("[data-follow-empty]")).to_have_text("No output yet.")
     page.evaluate("window.unreloaded = true")
     store_output(row, "first words", HOSTILE)
     expect(page.locator(".sch-log")).to_contain_text("first words")
@@ -71,7 +71,7 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     expect(page.locator(".sch-progress")).to_have_text("Progress: 3/10")
 
     # The second attempt adds a heading to the output and an option to the list of attempts.
-    AttemptFactory(execution=row, number=1, error_class="OSError", traceback="Traceback: it broke")
+    AttemptFactory(execution=row, number=1, error_class="OSError", traceback="Traceback: it broke" + 20 * "\n…")
     SchedulerExecution.objects.filter(pk=row.pk).update(attempt=2)
     store_output(row, "once more", attempt=2)
     expect(page.locator(".sch-log .sch-group")).to_have_text(["Attempt 1", "Attempt 2"])
@@ -83,8 +83,9 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     SchedulerExecution.objects.filter(pk=row.pk).update(state="succeeded", finished_at=clock.now(), wake_at=None)
     expect(page.locator(".sch-log")).to_contain_text("last words")
     expect(page.locator(".sch-head .sch-chip")).to_have_text("succeeded")
-    expect(page.locator("[data-follow-status]")).to_have_text("It is over.")
+    expect(page.locator("[data-follow-status]")).to_have_text("Finished.")
     expect(page.locator("[data-follow-live]")).to_have_text("succeeded")
+    expect(page.locator("[data-follow-url]")).to_have_attribute("data-over", "true")
     expect(page.locator("#traceback")).to_have_attribute("open", "")  # the user has opened the traceback above
     assert page.locator(".sch-log .sch-line").count() == 4
     assert page.evaluate("window.unreloaded") is True
@@ -179,7 +180,7 @@ def test_without_scripts_the_page_says_how_to_see_more(open_page: Visit, browser
     expect(page.locator("[data-follow-toggle]")).to_be_hidden()
     page.get_by_label("Search").fill("nothing like it")
     page.get_by_role("button", name="Show", exact=True).click()
-    expect(page.get_by_text("No line is like that.")).to_be_visible()
+    expect(page.get_by_text("No line matches.")).to_be_visible()
     context.close()
 
 
@@ -205,7 +206,7 @@ def test_a_real_run_is_followed_and_cancelled_from_its_page(open_page: Visit, co
     page.get_by_role("button", name="Cancel the run").click()
     expect(page.locator(".sch-head .sch-chip")).to_have_text("cancelled")
     expect(page.locator(".sch-lead")).to_have_text("Cancelled by olga.")
-    expect(page.locator("[data-follow-status]")).to_have_text("It is over.")
+    expect(page.locator("[data-follow-status]")).to_have_text("Finished.")
     wait_for(lambda: SchedulerExecution.objects.get(pk=row.pk).state == "cancelled", "cancelled")
 
 
@@ -234,7 +235,7 @@ def test_a_full_page_fits_its_window(open_page: Visit, scheme: str, width: int) 
     page = open_page("olga", scheme, width)
     page.goto(page_of(row))
     assert overflow(page) <= 0
-    page.locator("#message-body summary").click()
+    page.locator("#timeline").scroll_into_view_if_needed()
     assert overflow(page) <= 0
     picture(page, f"execution-{scheme}-{width}")
     page.goto(page_of(row, "edit_rerun"))

@@ -12,7 +12,7 @@ from django.urls import path, reverse
 
 from scheduling.admin.common.pages import READ, Page, Pages
 from scheduling.admin.schedulers.admin import SchedulerAdmin
-from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.links import execution_url, list_url
 from scheduling.models import Scheduler
 from tests.admin.conftest import VIEW, logged_in
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory
@@ -76,7 +76,7 @@ def test_permission_is_checked_before_the_row_is_looked_up(model: str, page: str
     assert [client.post(address).status_code for client in refused] == [403, 403]
     response = allowed.post(address)
     assert response.status_code == 302
-    there = execution_url(987654) if model == "failedexecution" else reverse("admin:index")
+    there = execution_url(987654) if model == "failedexecution" else list_url(model)
     assert response["Location"] == there
 
 

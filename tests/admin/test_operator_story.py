@@ -103,7 +103,7 @@ def test_operator_finds_mends_and_republishes_a_nightly_failure(
     expect(page.locator(".sch-head .sch-chip")).to_have_text("succeeded")
     expect(page.locator(".sch-lead")).to_contain_text("Attempt 4 succeeded")
     expect(page.get_by_role("table", name=re.compile("Done by hand"))).to_contain_text(f'"{wrong}" -> "{right}"')
-    expect(page.locator("[data-follow-empty]")).to_have_text("Nothing was printed.")
+    expect(page.locator("[data-follow-empty]")).to_have_text("No output.")
     picture(page, "story-succeeded")
     assert (right / f"{row.pk}.txt").read_text().split()[::3] == ["start", "end"]
 

@@ -63,7 +63,7 @@ def test_each_field_has_its_input(handler: Handler) -> None:
         "How far &lt;b&gt;back&lt;/b&gt;.", "Days back (<code>days</code>)",
         '<label for="id_params.field.needed" class="required">',
         '<option value="&quot;us&quot;">us</option>', '<option value="2">2</option>', "default: eu", 'maxlength="20"',
-        'type="date"', 'type="time"', "list of text; as JSON", "integer, from 1, to 90",
+        'type="date"', 'type="time"', "list of text; as JSON", "whole number, 1 to 90",
     ):  # fmt: skip
         assert text in html, text
     assert "style=" not in html
@@ -319,7 +319,7 @@ def test_a_refused_form_shows_stored_values_that_are_invalid(handler: Handler) -
 def test_a_value_that_its_input_cannot_hold_is_shown_as_json(handler: Handler, value: dict[str, Any]) -> None:
     form = ParamsForm(handler, {"needed": "x", **value})
     assert form.inputs is None
-    assert "so all of it is shown as JSON" in str(form)
+    assert "so all parameters are shown as JSON" in str(form)
     assert "<details" not in str(form)
     assert "params.for" not in str(form)
     taken = ParamsForm(handler, form.stored, data=posted(form) | {"params": '{"needed": "y"}'})
@@ -376,7 +376,7 @@ def test_invalid_stored_params_are_shown_and_can_be_corrected(handler: Handler) 
     for spoilt in ("nonsense", None, [1]):
         refused = ParamsForm(handler, ["no", "object"], inherited=spoilt, data=data)
         assert not refused.is_valid()
-        assert refused.errors == {"": "The target's own parameters are not a JSON object; mend them first."}
+        assert refused.errors == {"": "The target's own parameters are not a JSON object. Fix them first."}
 
 
 def test_hostile_text_is_escaped(handler: Handler) -> None:

@@ -227,13 +227,13 @@ def test_the_table_of_a_model() -> None:
     html = params_table(Everything)
     for text in (
         "one of &quot;eu&quot;, &quot;us&quot;",
-        "integer, from 1, to 90",
+        "whole number, 1 to 90",
         "How far &lt;back&gt;.",
         "list of text",
-        "object of integer or null",
+        "object of whole number or null",
         "<em>required</em>",
         "other-name",
-        "<em>made anew</em>",
+        "<em>a new value each time</em>",
         "{&quot;deep&quot;: 1}",
     ):
         assert text in html, text

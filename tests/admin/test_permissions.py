@@ -75,7 +75,7 @@ def posts(rows: dict[str, Any]) -> dict[str, tuple[str, dict[str, Any]]]:
     return {
         "run_scheduler": (address("scheduler", "run", rows["scheduler"]), {}),
         "run_scheduler, in the list": act("scheduler", "run_selected", schedule),
-        "pause_scheduler": act("scheduler", "switch_off", schedule),
+        "pause_scheduler": act("scheduler", "pause_selected", schedule),
         "pause_scheduler, resumed": (address("scheduler", "resume", rows["scheduler"]), {}),
         "pause_scheduler, on its page": (address("scheduler", "pause", rows["scheduler"]), {"reason": "known"}),
         "cancel_execution": (address("schedulerexecution", "cancel", execution), {}),

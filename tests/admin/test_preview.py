@@ -75,7 +75,7 @@ def test_words_runs_a_day_and_ten_runs(editor: Client) -> None:
         ("0 0 31 2 *", ["sch-note-bad", "would never fire"]),
         ("61 8 * * *", ["sch-note-bad", "Minute: &#x27;61&#x27; is outside 0-59."]),
         ("0 8 * *", ["not 4; seconds and years are not supported."]),
-        ("", ["They are shown once there is a schedule."]),
+        ("", ["Enter a schedule to see its next runs."]),
     ],
 )
 def test_the_preview_shows_warnings_and_errors(editor: Client, schedule: str, sentences: list[str]) -> None:
@@ -98,7 +98,7 @@ def test_one_date_and_time(editor: Client) -> None:
 
 
 def test_the_preview_of_a_paused_schedule_says_so(editor: Client) -> None:
-    assert "these would be its runs" in ask(editor, schedule="0 8 * * *", status="")
+    assert "these would be its next runs" in ask(editor, schedule="0 8 * * *", status="")
 
 
 @pytest.mark.parametrize(

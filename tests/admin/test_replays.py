@@ -57,7 +57,7 @@ def test_the_canary_goes_first_and_the_others_follow(operator: Client) -> None:
     assert states(*rows) == ["queued", "failed", "failed"]
     text = response.content.decode()
     assert "canary runs" in text
-    assert "2 others wait for its success." in text
+    assert "2 others wait for the canary." in text
     assert "data-poll-url" in text
     made = Replay.objects.get()
     assert (made.requested_by, made.selection) == ("operator", "chosen one by one")
@@ -107,7 +107,7 @@ def test_the_page_says_how_many_rows_did_not_fit_into_one_request(
     monkeypatch.setattr(RequestLimits, "seconds", -1.0)
     rows = FailedExecutionFactory.create_batch(5)
     (sentence,) = said(begin(operator, rows))
-    assert sentence.endswith("Not among them: 3, which had left the inbox or did not fit into one request.")
+    assert sentence.endswith("Left out: 3, which were already handled or did not fit into one request.")
     assert Replay.objects.get().total == 2
 
 
@@ -116,7 +116,7 @@ def test_replay_requires_typed_count_and_valid_minutes(operator: Client) -> None
     first = SchedulerExecution(pk=ids[0])
     assert "Type 101 to confirm." in begin(operator, [first], across=True, minutes="5").content.decode()
     page = begin(operator, [first], across=True, typed="101", minutes="x")
-    assert "Give minutes as a whole number" in page.content.decode()
+    assert "Enter a whole number of minutes" in page.content.decode()
     assert (
         BeautifulSoup(page.content, "html.parser")
         .find("input", id="id_canary", attrs={"name": "canary"})
@@ -136,7 +136,7 @@ def test_a_second_click_starts_nothing(operator: Client) -> None:
     rows = FailedExecutionFactory.create_batch(4)
     page = ask(operator, "republish_selected", rows)
     confirm(operator, page, canary="1")
-    assert said(confirm(operator, page, canary="1")) == ["It was asked already: a second click does nothing."]
+    assert said(confirm(operator, page, canary="1")) == ["Already started. The second click did nothing."]
     assert states(*rows) == ["queued", "failed", "failed", "failed"]
     assert Replay.objects.count() == 1
 
@@ -148,7 +148,7 @@ def test_two_simultaneous_clicks_start_one_replay() -> None:
     clients = [logged_in(user) for _ in range(3)]
     answers = at_once([lambda client=client: confirm(client, page, canary="1").content.decode() for client in clients])
     assert sorted("goes first" in answer for answer in answers) == [False, False, True]
-    assert sum("It was asked already" in answer for answer in answers) == 2
+    assert sum("Already started." in answer for answer in answers) == 2
     assert states(*rows) == ["queued", "failed", "failed", "failed"]
 
 

@@ -115,7 +115,7 @@ def test_a_qualifier_that_cannot_be_used_is_said(viewer: Client) -> None:
     assert page.context["cl"].result_count == 0
     assert notes(page) == [
         "“colour:red”: no filter has this name. There are id:, schedule:, error:, target:, key:, state:, age:, type:, "
-        "trigger:. To search for the text, quote it."
+        "trigger:, duration:. To search for the text, quote it."
     ]
     assert len(found(viewer, EXECUTIONS, '"colour:red"')) == 1
     page = search(viewer, EXECUTIONS, "state:fialed ValueError")
@@ -137,7 +137,7 @@ def test_no_action_applies_to_more_rows_than_the_search_names(operator: Client) 
     # The address is typed by hand. The list itself would have redirected to the filter.
     page = ask(operator, "republish_selected", [row], f"{INBOX}?q=type%3Areport", across=True)
     assert SchedulerExecution.objects.get(pk=row.pk).state == "failed"
-    assert said(page) == ["None of the chosen executions is in the inbox any more."]
+    assert said(page) == ["All of the chosen runs were already handled by someone else."]
     page = ask(operator, "republish_selected", [row], f"{INBOX}?q=error%3AValue", across=True)
     assert said(confirm(operator, page, f"{INBOX}?q=error%3AValue")) == ["1 was republished."]
 

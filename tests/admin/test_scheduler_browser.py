@@ -44,7 +44,7 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     page = visit("ada", zone="Asia/Tokyo")
     page.goto(ADD)
     panel = page.locator(".field-next_runs")
-    expect(panel).to_contain_text("They are shown once there is a schedule.")
+    expect(panel).to_contain_text("Enter a schedule to see its next runs.")
     page.get_by_label("Time zone:").fill("Europe/Madrid")
     page.get_by_label("Schedule:", exact=True).press_sequentially("0 8 * * 1-5")
     expect(panel.locator(".sch-words")).to_have_text("At 08:00, Monday through Friday")
@@ -62,7 +62,7 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     page.get_by_label("Schedule:", exact=True).fill("* * * * *")
     expect(panel.locator(".sch-note-warn")).to_contain_text("It runs each minute.")
     page.get_by_label("Active").uncheck()
-    expect(panel).to_contain_text("these would be its runs")
+    expect(panel).to_contain_text("these would be its next runs")
 
     # A preset fills in the field, and the panel is updated.
     page.get_by_role("button", name="Hourly").click()
@@ -264,7 +264,7 @@ def test_parameters_for_one_run(visit: Visit, many: int) -> None:
     page.get_by_label("needed").fill("once")
     assert not SchedulerExecution.objects.exists()
     page.get_by_role("button", name="Run now").click()
-    expect(page.get_by_role("heading", name=re.compile("Execution"))).to_be_visible()
+    expect(page.locator("h1")).to_contain_text(re.compile(r"no\. \d+"))
     assert SchedulerExecution.objects.get().params == {"needed": "once", "token": "s3cret"}
     row.refresh_from_db()
     assert row.params == {"needed": "x", "token": "s3cret"}

@@ -122,7 +122,7 @@ def test_params_are_checked_against_the_handlers_model(editor: Client) -> None:
 def test_target_with_invalid_params_is_an_error_and_no_crash(editor: Client) -> None:
     Worker.objects.filter(name="tests.typed").update(params=["no", "object"])
     response = editor.post(ADD, form(worker=worker("tests.typed")))
-    assert "not a JSON object; mend them first" in errors(response)["params"][0]
+    assert "not a JSON object. Fix them first" in errors(response)["params"][0]
 
 
 def test_code_that_is_not_registered_here_is_no_error(editor: Client) -> None:
@@ -203,12 +203,12 @@ def test_the_preview_may_have_fewer_than_ten_runs() -> None:
 
 
 def test_paused_schedule_shows_hypothetical_runs(editor: Client) -> None:
-    assert "these would be its runs" in editor.get(change(SchedulerFactory(off=True))).content.decode()
+    assert "these would be its next runs" in editor.get(change(SchedulerFactory(off=True))).content.decode()
 
 
 def test_the_form_of_a_new_schedule_has_no_preview_yet(editor: Client) -> None:
     page = editor.get(ADD).content.decode()
-    assert "They are shown once there is a schedule." in page
+    assert "Enter a schedule to see its next runs." in page
     assert '<datalist id="id_timezone_list">' in page
     assert '<option value="Europe/Madrid">' in page
 
@@ -232,7 +232,7 @@ def test_an_invalid_stored_schedule_is_shown_with_its_error(editor: Client) -> N
         schedule="99 * * * *", timezone="Mars/Olympus", plan_error="Minute: '99' <b>is</b> outside 0-59."
     )
     page = editor.get(change(row)).content.decode()
-    assert "It cannot be planned, and does not run:" in page
+    assert "It cannot be planned and will not run:" in page
     assert "&lt;b&gt;is&lt;/b&gt;" in page
     assert editor.get(reverse("admin:scheduling_scheduler_changelist")).status_code == 200
     assert errors(editor.post(change(row), form(worker=worker(), schedule="99 * * * *")))["schedule"]
@@ -286,7 +286,7 @@ def test_deleting_keeps_the_history_and_says_so(editor: Client) -> None:
     execution.refresh_from_db()
     assert execution.scheduler_id is None
     page = editor.get(reverse("admin:scheduling_schedulerexecution_change", args=[execution.pk]))
-    assert "its schedule is deleted" in page.content.decode()
+    assert "the schedule is deleted" in page.content.decode()
 
 
 def shown(client: Client, row: Scheduler) -> dict[str, Any]:

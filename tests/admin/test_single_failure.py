@@ -70,7 +70,7 @@ def test_a_second_click_republishes_nothing(operator: Client) -> None:
     assert operator.post(button, post).status_code == 302
     response = operator.post(button, post, follow=True)
     assert response.redirect_chain[-1][0] == EACH
-    assert "It is not in the inbox any more." in said(response)
+    assert "Already handled by someone else." in said(response)
     assert LogEntry.objects.count() == 1
 
 
@@ -87,7 +87,7 @@ def test_a_discard_needs_a_reason(operator: Client) -> None:
     row = FailedExecutionFactory()
     button = links(operator)["Discard"]
     refused = press(operator, button)
-    assert "Say why: without a reason nothing is discarded." in refused.content.decode()
+    assert "Enter a reason. Without a reason, nothing is discarded." in refused.content.decode()
     assert states(row) == ["failed"]
     response = press(operator, button, reason="known <b>defect</b>")
     assert response.redirect_chain == [(EACH, 302)]

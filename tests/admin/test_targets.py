@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone as clock
 
-from scheduling.models import Reminder, Worker
+from scheduling.models import Process, Reminder, Worker
 from tests.admin.audit import entry_line
 from tests.factories import ProcessFactory, SchedulerFactory, WorkerFactory
 
@@ -36,7 +39,7 @@ def test_the_list_says_which_code_is_registered(viewer: Client) -> None:
 
 def test_the_form_shows_the_codes_description_and_parameters(editor: Client) -> None:
     page = editor.get(change(Worker.objects.get(name="tests.typed"))).content.decode()
-    for text in ("registered", "Needs params that fit.", "<code>since_days</code>", "integer, from 1, to 90"):
+    for text in ("registered", "Needs params that fit.", "<code>since_days</code>", "whole number, 1 to 90"):
         assert text in page, text
     absent = editor.get(change(WorkerFactory(name="tests.absent"))).content.decode()
     assert "until code of this name is deployed" in absent
@@ -101,12 +104,13 @@ def test_the_recipients_of_a_reminder_are_email_addresses(editor: Client) -> Non
 
 def test_processes_are_alive_silent_or_stopped(viewer: Client) -> None:
     rows = {
-        "alive": ProcessFactory(info={"queue": "main", "runs": 7}),
+        "alive": ProcessFactory(info={"queue": "main", "runs": 7, "running": 1}, concurrency=4),
         "silent": ProcessFactory(silent=True),
         "stopped": ProcessFactory(stopped=True, producer=True),
     }
     page = viewer.get(PROCESSES).content.decode()
-    assert "queue main, runs 7" in page
+    assert "1 of 4 slots busy, 7 runs started, queue “main”" in page
+    assert "silent for 10 min" in page
     for presence, row in rows.items():
         listed = viewer.get(f"{PROCESSES}?presence={presence}")
         assert [process.pk for process in listed.context["cl"].result_list] == [row.pk]
@@ -123,3 +127,37 @@ def test_a_process_with_invalid_info_is_shown(viewer: Client) -> None:
         page = viewer.get(address).content.decode()
         assert "<script>&quot;" not in page
         assert "&lt;b&gt;" in page
+
+
+def test_a_producer_says_in_words_what_it_does(viewer: Client) -> None:
+    last = (clock.now() - timedelta(seconds=6)).isoformat()
+    row = ProcessFactory(producer=True, info={"claimed": 14, "last_dispatch": last})
+    page = viewer.get(PROCESSES).content.decode()
+    assert re.search(r"claimed 14, last one \d+ s ago", page)
+    assert last not in page
+    assert "Concurrency" not in page
+    assert "Concurrency" not in viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])).content.decode()
+
+
+@pytest.mark.parametrize(
+    "info", [{"claimed": -1, "last_dispatch": "9999-99-99"}, {"claimed": 1e300}, {"claimed": None}]
+)
+def test_a_producer_with_odd_info_is_shown(viewer: Client, info: object) -> None:
+    ProcessFactory(producer=True, info=info)
+    assert "claimed" not in viewer.get(PROCESSES).content.decode().partition("result_list")[2]
+
+
+def test_living_processes_stand_before_stopped_ones(viewer: Client) -> None:
+    old, stopped, new = ProcessFactory(), ProcessFactory(stopped=True), ProcessFactory()
+    assert [row.pk for row in viewer.get(PROCESSES).context["cl"].result_list] == [new.pk, old.pk, stopped.pk]
+
+
+def test_a_process_with_old_code_says_so(viewer: Client) -> None:
+    now = clock.now()
+    row = ProcessFactory(code_at=now - timedelta(minutes=12), code_changed_at=now - timedelta(minutes=1))
+    words = re.compile(r"runs the code of \d\d:\d\d UTC, changed \d\d:\d\d UTC: restart it")
+    for address in (PROCESSES, reverse("admin:scheduling_process_change", args=[row.pk])):
+        assert words.search(viewer.get(address).content.decode())
+    Process.objects.update(code_changed_at=None)
+    for address in (PROCESSES, reverse("admin:scheduling_process_change", args=[row.pk])):
+        assert "restart it" not in viewer.get(address).content.decode()

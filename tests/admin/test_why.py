@@ -115,7 +115,7 @@ def test_paused(operator: Client) -> None:
     claim_due(clock.now() + timedelta(days=2), embedded=True)
     assert not SchedulerExecution.objects.exists()
     said = text_of(operator, schedule_page(row))
-    assert "It is switched off: these would be its runs if it were on." in said
+    assert "It is paused: these would be its next runs." in said
     assert "Next run: none" in said
 
 
@@ -127,7 +127,7 @@ def test_paused_after_it_had_fallen_due(operator: Client) -> None:
     skipped = SchedulerExecution.objects.get()
     assert skipped.state == "skipped"
     assert explanation(operator, skipped) == (
-        "It was switched off after it had fallen due and before a producer claimed it."
+        "The schedule was paused after the run fell due and before a producer claimed it."
     )
 
 
@@ -168,14 +168,12 @@ def unpublished(commands: Commands, settings: Any, closed_broker: str) -> Any:
 
 
 def test_the_broker_is_down(unpublished: SchedulerExecution, operator: Client, later: Any, closed_broker: str) -> None:
-    assert explanation(operator, unpublished).startswith(
-        f"It is claimed by {unpublished.container_id} and waits for the"
-    )
+    assert explanation(operator, unpublished).startswith(f"Claimed by {unpublished.container_id}. It waits for the")
     later(seconds=11)
     said = explanation(operator, unpublished)
     assert "The broker cannot be used: " in said
     assert closed_broker.split("@")[1].rstrip("/") in said
-    assert "It is published by itself once the broker is back." in said
+    assert "The run is published when the broker is back." in said
     assert "hush" not in said
     assert "No producer is alive" not in said
     assert "No consumer of the queue “main” is alive" in said
@@ -188,8 +186,8 @@ def test_claimed_by_a_process_that_died(
     commands.stop(producer, signal.SIGKILL)
     later(minutes=5)
     said = explanation(operator, unpublished)
-    assert f"The producer {unpublished.container_id} died before that: its last sign was " in said
-    assert "No producer is alive to move it on: start one with manage.py run_scheduler." in said
+    assert f"Its producer {unpublished.container_id} lost contact " in said
+    assert "No producer is alive to continue it: start one with manage.py run_scheduler." in said
 
 
 def test_claimed_by_a_process_that_was_stopped(
@@ -199,7 +197,7 @@ def test_claimed_by_a_process_that_was_stopped(
     commands.stop(producer)
     later(seconds=30)
     said = explanation(operator, unpublished)
-    assert f"The producer {unpublished.container_id} was stopped before that; another one publishes it." in said
+    assert f"Its producer {unpublished.container_id} was stopped before the broker confirmed" in said
 
 
 # --- an attempt failed, or an operator cancelled the execution --------------------------------------
@@ -208,8 +206,8 @@ def test_claimed_by_a_process_that_was_stopped(
 def test_waiting_for_its_retry(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.fail", retry_delay_ms=60_000), "retrying")
     assert re.fullmatch(
-        r"Attempt 1 did not succeed: RuntimeError: cannot reach the service, attempt 1\. "
-        r"Retry 1 of 2\. It is due in (1 min|\d+ s)\.",
+        r"Attempt 1 failed: RuntimeError: cannot reach the service, attempt 1\. "
+        r"Retry 1 of 2\. The next attempt is due in (1 min|\d+ s)\.",
         explanation(operator, row),
     ), explanation(operator, row)
     assert "waits 1 min before the next attempt until in " in text_of(operator, page_of(row))
@@ -218,7 +216,7 @@ def test_waiting_for_its_retry(consumer: Any, operator: Client) -> None:
 def test_timed_out(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.hang"), "failed")
     assert explanation(operator, row).startswith(
-        "Attempt 1 did not succeed: TimedOut: It ran longer than its time limit of 1 s and was ended."
+        "Attempt 1 failed: TimedOut: It ran longer than its time limit of 1 s and was ended."
     )
     assert "signal SIGKILL" in text_of(operator, page_of(row))  # the handler ignored SIGTERM
 
@@ -226,7 +224,7 @@ def test_timed_out(consumer: Any, operator: Client) -> None:
 def test_killed(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.die", max_retries=0), "failed")
     assert explanation(operator, row).startswith(
-        "Attempt 1 did not succeed: Crashed: The child process was ended by signal 9 (KILL; often the kernel, out of"
+        "Attempt 1 failed: Crashed: The child process was ended by signal 9 (KILL; often the kernel, out of"
     )
 
 
@@ -235,11 +233,11 @@ def test_killed_with_its_consumer(consumer: Any, commands: Commands, operator: C
     commands.stop(consumer, signal.SIGKILL)
     now = later(seconds=60)
     said = explanation(operator, row)
-    assert re.match(rf"Attempt 1 ran in {row.consumer}; its lease ended .* ago, and a producer will end it\.", said)
-    assert "No producer is alive to move it on" in said
+    assert said.startswith(f"The consumer {row.consumer} lost contact in attempt 1. A producer will end the attempt.")
+    assert "No producer is alive to continue it" in said
     sweep(DatabaseBroker(), now)
     assert explanation(operator, until(row, "failed")).startswith(
-        "Attempt 1 did not succeed: Crashed: Its consumer stopped renewing the lease: the process or its machine died"
+        "Attempt 1 failed: Crashed: Its consumer stopped renewing the lease: the process or its machine died"
     )
 
 
@@ -253,8 +251,7 @@ def test_cancelled_while_it_ran(consumer: Any, operator: Client) -> None:
 def test_cancelled_while_it_waited(operator: Client) -> None:
     row = run_now(SchedulerFactory(rare=True), DatabaseBroker())
     operator.post(page_of(row, "cancel"))
-    assert explanation(operator, until(row, "cancelled")) == "Cancelled by operator."
-    assert "It never started." in text_of(operator, page_of(row))
+    assert explanation(operator, until(row, "cancelled")) == "Cancelled by operator. It never started."
 
 
 def test_its_handler_is_missing(consumer: Any, operator: Client) -> None:
@@ -269,7 +266,7 @@ def test_its_parameters_are_invalid(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.typed", params={"since_days": 900}), "failed")
     said = explanation(operator, row)
     assert "since_days: Input should be less than or equal to 90" in said
-    assert "The error says that a retry cannot help." in said
+    assert "The error says that a retry would not help." in said
 
 
 # --- an operator discarded the execution ------------------------------------------------------------
@@ -277,7 +274,7 @@ def test_its_parameters_are_invalid(consumer: Any, operator: Client) -> None:
 
 def test_discarded(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.never_again"), "failed")
-    assert "NonRetryableError: the account is closed. The error says that a retry cannot help." in explanation(
+    assert "NonRetryableError: the account is closed. The error says that a retry would not help." in explanation(
         operator, row
     )
     operator.post(

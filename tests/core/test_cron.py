@@ -185,7 +185,7 @@ def test_a_schedule_whose_times_are_always_skipped_is_an_error() -> None:
     cron, after = parse("* 2 8 3 */7"), utc("2026-01-01")
     first_day.cache_clear()
 
-    with pytest.raises(CronError, match=r"'\* 2 8 3 \*/7' does not fire any more in America/New_York"):
+    with pytest.raises(CronError, match=r"'\* 2 8 3 \*/7' never fires again in America/New_York"):
         next_after(cron, NEW_YORK, after)
 
     assert last_between(cron, NEW_YORK, after, utc("2036-01-01")) is None
@@ -201,7 +201,7 @@ def test_a_search_after_the_year_9999_is_an_error() -> None:
 
     for expression in ("* * * * *", "0 0 * * *", "0 0 1 1 *", "0 0 L * 1"):
         for tz in ("UTC", NEW_YORK, "Asia/Tokyo"):
-            with pytest.raises(CronError, match="does not fire any more"):
+            with pytest.raises(CronError, match="never fires again"):
                 next_after(parse(expression), tz, end)
 
 

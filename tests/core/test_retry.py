@@ -59,7 +59,7 @@ def test_values_out_of_bounds_are_refused_with_an_error_code(field: str, value: 
         (0, FAILED, Retry(1, 30_000)),
         (2, FAILED, Retry(3, 120_000)),
         (3, FAILED, GiveUp("All 3 retries are used.")),
-        (0, Failed("X", "", retryable=False), GiveUp("The error says that a retry cannot help.")),
+        (0, Failed("X", "", retryable=False), GiveUp("The error says that a retry would not help.")),
         (0, Failed("X", "", retry_after_ms=1_500), Retry(1, 1_500)),
         (0, Failed("X", "", retry_after_ms=10**12), Retry(1, 3_600_000)),
         (3, Failed("X", "", retry_after_ms=1_500), GiveUp("All 3 retries are used.")),

@@ -86,7 +86,7 @@ def test_a_one_time_schedule_runs_once_and_switches_itself_off() -> None:
     assert SchedulerExecution.objects.get().trigger == "date"
 
 
-def test_a_due_occurrence_is_skipped_when_the_schedule_is_switched_off(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_due_occurrence_is_skipped_when_the_schedule_is_paused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clock, "now", lambda: NOON + timedelta(seconds=1))
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
     row.status = False
@@ -94,7 +94,7 @@ def test_a_due_occurrence_is_skipped_when_the_schedule_is_switched_off(monkeypat
     claim_due(NOON + timedelta(seconds=1), embedded=True)
     execution = SchedulerExecution.objects.get()
     assert (execution.state, execution.execution_key) == ("skipped", "cron-2026-3-10-12-0")
-    assert "switched off" in execution.reason
+    assert "was paused" in execution.reason
     row.refresh_from_db()
     assert row.next_run_at is None
 

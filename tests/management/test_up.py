@@ -102,13 +102,13 @@ def test_the_first_start_and_the_second(tmp_path: Path, free_port: int) -> None:
         assert running.ended() == 0
 
 
-def test_without_the_demo_its_schedules_are_switched_off(tmp_path: Path, free_port: int) -> None:
+def test_without_the_demo_its_schedules_are_paused(tmp_path: Path, free_port: int) -> None:
     with up(tmp_path, "--port", str(free_port)) as running:
         running.wait_for("Ctrl-C stops everything")
         running.send(signal.SIGINT)
         running.ended()
     with up(tmp_path, "--port", str(free_port), "--no-demo", "--consumers=2", "--producers=2") as running:
-        running.wait_for(r"^Switched [45] demo schedules off\.$")
+        running.wait_for(r"^Paused [45] demo schedules\.$")
         running.wait_for(r"Starting web, producer\.1, producer\.2, consumer\.1, consumer\.2\.$")
         running.wait_for("Ctrl-C stops everything")
         with closing(sqlite3.connect(tmp_path / "db.sqlite3")) as database:

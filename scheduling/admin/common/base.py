@@ -27,6 +27,13 @@ class SafePages(Pages):
     """
 
     object_history_template = "admin/scheduling/object_history.html"
+    no_rows: Any = ""
+    """What the list says while there is nothing to list: what the rows are for, in a line."""
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Says in the heading what is listed. Django's heading asks to select a row."""
+        title = capfirst(self.opts.verbose_name_plural)
+        return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Refuses to filter a list by parameters.
@@ -40,6 +47,10 @@ class SafePages(Pages):
         """Replaces control characters in the row's texts just before rendering. The form keeps the original values."""
         response = super().render_change_form(request, context, *args, **kwargs)
         row = context["adminform"].form.instance
+        if row.pk is not None and "title" in context:
+            # Django's headings are "Change schedule", or "View schedule" for a user who may not change it.
+            kind = {"kind": capfirst(self.opts.verbose_name), "name": visible_text(row, 120)}
+            context |= {"title": _("%(kind)s %(name)s") % kind, "subtitle": None}
         for field in row._meta.concrete_fields:
             if isinstance(field, (models.CharField, models.TextField)) and not field.choices:
                 value = getattr(row, field.attname)

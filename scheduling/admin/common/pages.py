@@ -7,7 +7,7 @@ from functools import wraps
 from typing import Any, NamedTuple, TypeVar
 
 from django import forms
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
@@ -15,13 +15,15 @@ from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import URLPattern, path
+from django.utils.translation import gettext as _
 
 from scheduling.admin.common import refused_values
 from scheduling.admin.common.filter_bar import FilterBar
 from scheduling.admin.common.unusable import explained
-from scheduling.admin.ui.links import addresses_on
+from scheduling.admin.ui.links import addresses_on, admin_url
 from scheduling.admin.ui.media import MEDIA
 from scheduling.admin.ui.text import searched
+from scheduling.core.text import visible_text
 
 R = TypeVar("R", bound=HttpResponseBase)
 View = Callable[..., HttpResponseBase]
@@ -119,8 +121,15 @@ class Pages(admin.ModelAdmin):
         return view(request, row, *args) if row is not None else self.not_found(request, object_id)
 
     def not_found(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
-        """Redirects, and shows Django's message that no row has this key."""
-        return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)  # type: ignore[attr-defined,no-any-return]
+        """Redirects to the list, and shows a message that no row has this key."""
+        return self._get_obj_does_not_exist_redirect(request, self.opts, object_id)
+
+    def _get_obj_does_not_exist_redirect(self, request: HttpRequest, opts: Any, object_id: str) -> HttpResponseRedirect:
+        """Django's own pages call this method, too. They would lead to the admin's index."""
+        kind = {"kind": opts.verbose_name, "key": visible_text(unquote(object_id), 60)}
+        self.message_user(request, _("There is no %(kind)s “%(key)s”. It may be deleted.") % kind, messages.WARNING)
+        name = f"{opts.app_label}_{opts.model_name}_changelist"
+        return HttpResponseRedirect(admin_url(name if self.has_view_or_change_permission(request) else "index"))
 
     def page_response(self, request: HttpRequest, template: str, **context: Any) -> TemplateResponse:
         """A page with the site's header and navigation. `context` must contain a title."""

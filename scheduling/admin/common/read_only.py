@@ -5,8 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
-from django.http import HttpRequest, HttpResponse
-from django.utils.text import capfirst
+from django.http import HttpRequest
 
 from scheduling.admin.common.base import SafePages
 
@@ -20,12 +19,6 @@ class ReadOnly(SafePages):
     # In a table with millions of rows, the facets and the total count beside a filtered list would be slow.
     show_full_result_count = False
     show_facets = admin.ShowFacets.NEVER
-
-    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
-        """Replaces Django's title, which asks to select a row."""
-        return super().changelist_view(
-            request, {"title": capfirst(self.opts.verbose_name_plural), **(extra_context or {})}
-        )
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         return False

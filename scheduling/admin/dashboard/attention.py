@@ -30,6 +30,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "consumers": ("process", {}),
     "standalone": ("process", {}),
     "silent": ("process", {"presence": "silent"}),
+    "old code": ("process", {}),
     "queued": ("schedulerexecution", {"state": State.QUEUED.value}),
     "claimed": ("schedulerexecution", {"state": State.CLAIMED.value}),
     "leases": ("schedulerexecution", {"state": State.RUNNING.value}),

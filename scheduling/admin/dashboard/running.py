@@ -10,6 +10,7 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.runs import usual
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.links import admin_url
+from scheduling.admin.ui.targets import loaded_target, target_title
 from scheduling.admin.ui.times import EMPTY, format_duration
 from scheduling.core.durations import Usual
 from scheduling.core.lifecycle import State
@@ -49,7 +50,8 @@ def _line(row: SchedulerExecution, known: Usual | None, viewer: Viewer) -> dict[
         **times,
         "pk": row.pk,
         "seconds": seconds,
-        "target": visible_text(row.target_name or row.type, 80),
+        "target": target_title(row.type, row.target_name, loaded_target(row)),
+        "raw_name": visible_text(row.target_name, 200),
         "schedule": visible_text(row.scheduler, 80) if row.scheduler is not None else "",
         "address": viewer.execution(row.pk),
         "attempt": row.attempt,

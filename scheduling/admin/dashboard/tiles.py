@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.runs import percentile
-from scheduling.admin.ui.badges import icon
+from scheduling.admin.ui.badges import icon, silence
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution, Process, SchedulerExecution
@@ -18,6 +18,7 @@ from scheduling.monitoring.findings.processes import fell_silent
 
 LAG_SAMPLE = 1_000
 LAG_SPAN = timedelta(hours=1)
+MOST_SILENT = 1_000
 
 
 def tiles(viewer: Viewer) -> dict[str, Any]:
@@ -60,10 +61,12 @@ def _oldest_failed(now: datetime) -> str:
 
 def _processes(viewer: Viewer, kind: Process.Kind, name: str) -> dict[str, Any]:
     alive = Process.objects.alive(viewer.now, kind).count()
-    silent = fell_silent(viewer.now).filter(kind=kind).count()
-    note = _("alive") if alive else _("none alive")
-    if silent:
-        note += ", " + _("%(count)d silent") % {"count": silent}
+    silences = list(fell_silent(viewer.now).filter(kind=kind).values_list("heartbeat_at", flat=True)[:MOST_SILENT])
+    silent = len(silences)
+    note = _("%(count)d alive") % {"count": alive} if alive else _("none alive")
+    if silent:  # the shortest silence, because it is news; an older one is known
+        age = silence(silences[0], viewer.now)
+        note += ", " + _("%(count)d silent for %(time)s") % {"count": silent, "time": age}
     filters = {"kind": kind.value, "presence": "silent"} if silent and alive else {"kind": kind.value}
     tone = "bad" if not alive else "warn" if silent else "good"
     return _tile(name, alive, "check" if tone == "good" else "warn", tone, viewer.list_of("process", **filters), note)

@@ -25,6 +25,7 @@ from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
 from scheduling.admin.executions.duration import limit_words, with_took
 from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
+from scheduling.admin.executions.naming import execution_title
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
 from scheduling.admin.ui.paginators import CappedPaginator
@@ -49,6 +50,7 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSea
     """
     search_help_text = gettext_lazy("Search errors, jobs, id")
     paginator = CappedPaginator
+    no_rows = gettext_lazy("An execution is one run of a schedule. The first one appears when a schedule is due.")
 
     @property
     def media(self) -> Any:
@@ -90,7 +92,7 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSea
         now = clock.now()
         context = {
             "media": PAGE_MEDIA,
-            "title": _("Execution %(id)s") % {"id": row.pk},
+            "title": execution_title(row, now),
             "original": row,
             "preserved_filters": self.get_preserved_filters(request),
             **execution_page.context(request, row, now),

@@ -33,23 +33,21 @@ class ExecutionActions(Rerun):
         if request.method == "POST":
             said = cancel(row.pk, request.user.get_username())
             text, level = {
-                "cancelled": (_("It is cancelled, and does not run."), messages.SUCCESS),
-                "asked": (_("Its consumer was asked to end it: a few seconds, then it is killed."), messages.SUCCESS),
-            }.get(said, (_("It was over already; nothing was cancelled."), messages.WARNING))
+                "cancelled": (_("Cancelled. It will not run."), messages.SUCCESS),
+                "asked": (_("Cancelling. It is killed if it does not stop in 5 s."), messages.SUCCESS),
+            }.get(said, (_("It had already ended. Nothing was cancelled."), messages.WARNING))
             if said in {"cancelled", "asked"}:
                 record(request, [row], f"cancel: {said}")
             self.message_user(request, text, level)
             return HttpResponseRedirect(execution_url(row.pk))
         over, warnings = row.state not in CANCELLABLE, []
         if over:
-            warnings = [_("It is over already: there is nothing to cancel.")]
+            warnings = [_("It has already ended. There is nothing to cancel.")]
         elif row.state == State.RUNNING.value:
-            warnings = [
-                _("It runs: its process is asked to end (TERM), and killed with all that it started 5 s later.")
-            ]
+            warnings = [_("It is running: its process is asked to stop (TERM), and killed after 5 s.")]
         return Confirmation(
             title=_("Cancel"),
-            lead=_("The execution will not go on, and no retry follows. What it has done so far stays done."),
+            lead=_("The run ends, and no retry follows. What it has done so far is not undone."),
             submit=_("Cancel the run"),
             keep=_("Keep running"),
             facts=facts_of(row),

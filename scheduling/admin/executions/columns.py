@@ -11,6 +11,7 @@ from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import scheduler_url
 from scheduling.admin.ui.schedules import zone_of
+from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
@@ -30,7 +31,7 @@ class ExecutionColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Target and schedule"))
     def target_column(self, row: SchedulerExecution) -> str:
-        name = visible_text(row.target_name or row.type or EMPTY, 80)
+        name = execution_target(row)
         if row.scheduler is None:
             return name
         address = scheduler_url(row.scheduler_id)

@@ -91,6 +91,7 @@ class DurationFilter(ColumnFilter):
     """Runs that took or have run for long. Only the newest rows are looked at: see `newest_of`."""
 
     title, parameter_name = _("duration"), "took"
+    qualifier = "duration"
     slow = "slow"
     seconds = {"1m": 60.0, "10m": 600.0, "1h": 3600.0}
     values = (

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_url, link
+from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.times import EMPTY
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
@@ -30,6 +31,6 @@ def facts_of(row: SchedulerExecution) -> list[tuple[str, Any]]:
     return [
         (_("Execution"), link(execution_url(row.pk), row.pk)),
         (_("State"), state_badge(row.state)),
-        (_("Target"), visible_text(row.target_name or row.type)),
+        (_("Target"), execution_target(row)),
         (_("Schedule"), visible_text(row.scheduler, 120) if row.scheduler is not None else EMPTY),
     ]

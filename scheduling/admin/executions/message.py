@@ -50,6 +50,9 @@ def message_panel(
 
 
 def _panel(about: list[str], body: dict[str, Any], headers: dict[str, Any]) -> dict[str, Any]:
-    if get_conf().broker_url.startswith("database:"):
-        about += [_("With the database as transport the row itself is the message; to a broker it would be this one.")]
     return {"about": about, "body": json_block(body), "headers": json_block(headers)}
+
+
+def embedded() -> bool:
+    """Whether the executions table is the transport. No message exists then."""
+    return get_conf().broker_url.startswith("database:")

@@ -71,7 +71,8 @@ class ExecutionOutput(Pages):
         - `version`: the present version of the state part
         - `attempts`: the number of attempts
         - `said`: the state's label
-        - `state`: the state part as HTML; null if the client's version is not out of date
+        - `state`: the two parts that show the state, as HTML, above and below the output; null if the client's version
+          is not out of date
         """
         now = clock.now()
         rows = SchedulerExecution.objects.filter(pk=int(key) if is_number(key) else -1)
@@ -96,9 +97,10 @@ class ExecutionOutput(Pages):
             headers={"Cache-Control": "no-store"},
         )
 
-    def _state_html(self, request: HttpRequest, key: str, now: datetime) -> str | None:
+    def _state_html(self, request: HttpRequest, key: str, now: datetime) -> list[str] | None:
         row = self.get_object(request, key)
         if row is None:
             return None
         context = {"opts": self.opts, **execution_page.state_context(request, row, now)}
-        return render_to_string("admin/scheduling/schedulerexecution/state.html", context, request)
+        folder = "admin/scheduling/schedulerexecution"
+        return [render_to_string(f"{folder}/{part}.html", context, request) for part in ("state", "rest")]

@@ -17,7 +17,7 @@ from scheduling.admin.executions.duration import duration_facts
 from scheduling.admin.executions.history import audit_entries
 from scheduling.admin.executions.lineage import Lineage, lineage
 from scheduling.admin.executions.lookup import trigger_words
-from scheduling.admin.executions.message import message_panel
+from scheduling.admin.executions.message import embedded, message_panel
 from scheduling.admin.executions.output import OutputLimits, tail
 from scheduling.admin.executions.output_lines import CHOICES, Wanted
 from scheduling.admin.executions.similar import similar
@@ -25,12 +25,13 @@ from scheduling.admin.executions.surroundings import surroundings_of
 from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
 from scheduling.admin.executions.times import times_of_schedule
 from scheduling.admin.executions.tools import tools
-from scheduling.admin.executions.why import why
+from scheduling.admin.executions.why import old_code, why
 from scheduling.admin.params.diff import Change, changes
 from scheduling.admin.params.json_field import json_block
 from scheduling.admin.params.model import masked
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url, execution_link, link
+from scheduling.admin.ui.targets import loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
 from scheduling.core.lifecycle import CANCELLABLE, State
 from scheduling.core.text import visible_text
@@ -41,16 +42,19 @@ from scheduling.models import Attempt, SchedulerExecution
 EDIT = ("scheduling.republish_failedexecution", "scheduling.view_failedexecution")
 ERROR_LIMIT = 5_000
 TRACEBACK_LIMIT = 70_000
+LAST_LINES = 6
+"""So many lines of a long traceback are shown at once: the last two calls and the error."""
+SHORT_TRACEBACK = 12
 RERUNS = 5
 """The page links to at most this many reruns. If an execution has more reruns, the page links to the oldest ones."""
 
 
 def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[str, Any]]:
-    """The facts that the timeline does not show, as pairs of label and value."""
+    """The facts below the output that the timeline does not show, as pairs of label and value."""
     values: list[tuple[str, Any]] = [
         (_("Scheduled for"), time_with_relative(row.scheduled_at, now)),
         (_("Finished"), time_with_relative(row.finished_at, now)),
-        (_("From due to end"), duration_between(row.scheduled_at, row.finished_at)),
+        (_("Total time"), duration_between(row.scheduled_at, row.finished_at)),
         (_("Trigger"), trigger_words(row)),
         (_("Queue"), row.get_queue_display()),
         (_("Execution key"), format_html("<code>{}</code>", visible_text(row.execution_key))),
@@ -69,7 +73,8 @@ def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | N
     """The error of the chosen attempt, with class, message and traceback; None if there is no error.
 
     If no attempt is chosen, the result is the error of the last attempt that has an error. A cancel is not shown
-    as an error, because the page's first sentence says who cancelled.
+    as an error, because the page's first sentence says who cancelled. The last lines of the traceback are shown at
+    once. `lines` is the number of all lines; 0 if these are all.
     """
     attempts = Attempt.objects.filter(execution=row.pk).exclude(error_class="").order_by("-number")
     attempts = attempts.exclude(outcome=Attempt.Outcome.CANCELLED)
@@ -79,18 +84,30 @@ def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | N
             return None
         # An execution whose message cannot be read has an error, but no attempt.
         found = Attempt(number=0, error_class=row.error_class, error_message=row.error_message)
+    traceback = visible_text(found.traceback, TRACEBACK_LIMIT).rstrip()
+    lines = traceback.splitlines()
+    short = len(lines) <= SHORT_TRACEBACK
     return {
         "number": found.number,
         "name": visible_text(found.error_class),
         "message": visible_text(found.error_message, ERROR_LIMIT),
-        "traceback": visible_text(found.traceback, TRACEBACK_LIMIT),
+        "traceback": traceback,
+        "last": traceback if short else "\n".join(_last_lines(lines)),
+        "lines": 0 if short else len(lines),
         "fingerprint": row.fingerprint,
     }
 
 
+def _last_lines(lines: list[str]) -> list[str]:
+    """The last lines of a traceback, from the beginning of a call on."""
+    calls = [number for number, line in enumerate(lines) if line.startswith("  File ")]
+    first = next((number for number in calls if number >= len(lines) - LAST_LINES), len(lines) - LAST_LINES)
+    return lines[first:]
+
+
 def target_link(row: SchedulerExecution, request: HttpRequest) -> SafeString | str:
-    """The target's name, as a link if the target has a page that this user may see."""
-    name = visible_text(row.target_name or row.type or _("unreadable message"))
+    """The target's title, as a link if the target has a page that this user may see."""
+    name = target_tag(row.type, row.target_name or row.type or _("unreadable message"), loaded_target(row))
     try:
         opts = target_model(row.type)._meta
     except LookupError:
@@ -130,11 +147,14 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
 
 @times_of_schedule
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
-    """The template context for the part of the page that changes while the execution goes on."""
+    """The template context for the two parts of the page that change while the execution goes on.
+
+    `state.html` stands above the output, and `rest.html` below it.
+    """
     attempt = Wanted.of(request.GET).attempt
     ended = ended_attempts(row)
     steps, bar = timeline(row, ended[::-1], now)
-    found = lineage(row)
+    found, about = lineage(row), surroundings_of(row, now)
     return {
         "row": row,
         "over": row.state not in CANCELLABLE,
@@ -142,14 +162,16 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "target": target_link(row, request),
         "scheduler_name": visible_text(row.scheduler, 120) if row.scheduler is not None else "",
         "may_view_scheduler": request.user.has_perm("scheduling.view_scheduler"),
-        "why": [visible_text(sentence, 2_000) for sentence in why(row, now, surroundings_of(row, now))],
+        "why": [visible_text(sentence, 2_000) for sentence in why(row, now, about)],
+        "old_code": [visible_text(sentence, 500) for sentence in old_code(row, now, about)],
         "progress": visible_text(row.progress),
         "facts": [*facts(row, found, now), *duration_facts(row, ended, now)],
         "lineage": found,
         "steps": steps,
         "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),
         "bar": bar,
-        "attempts": attempt_rows(row, ended, now),
+        # The sentence and the timeline tell of a single attempt already.
+        "attempts": attempt_rows(row, ended, now) if row.attempt > 1 else [],
         "ended": ended,
         "deeds": audit_entries(row),
         "attempt": attempt,
@@ -173,7 +195,7 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
         "params": json_block(masked(handler, row.params)),
         "difference": difference(row, handler),
         "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),
-        "message": message_panel(row, attempts, handler),
+        "message": None if embedded() else message_panel(row, attempts, handler),
         "wanted": wanted,
         "term": visible_text(wanted.term),
         "levels": CHOICES,

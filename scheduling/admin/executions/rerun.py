@@ -33,17 +33,15 @@ from scheduling.models import SchedulerExecution
 def rerun_problem(row: SchedulerExecution) -> str:
     """Why the schedule cannot run again with the execution's unchanged parameters; empty if a rerun is possible."""
     if row.scheduler is None:
-        return _("Its schedule is deleted: there is nothing to run again.")
+        return _("The schedule is deleted. There is nothing to run again.")
     if not isinstance(row.params, dict):
-        return _("Its parameters are not a JSON object.")
+        return _("The parameters are not a JSON object.")
     former = handler_of_execution(row)
     if former is not handler_of(row.scheduler) and masked(former, row.params) != row.params:
-        return _(
-            "Its schedule has another target by now, and a secret does not follow it there: edit and run it again."
-        )
+        return _("The schedule now has another target, and secrets are not copied to it. Use “Edit and run again”.")
     # visible_text, because the error quotes the names of unknown parameters.
     found = visible_text(run_params_error(row.scheduler.target_type, row.scheduler.target, row.params), 1_000)
-    return _("Its parameters do not fit its code any more: %s") % found if found else ""
+    return _("The parameters no longer fit the code: %s") % found if found else ""
 
 
 def rerun_warnings(row: SchedulerExecution) -> list[str]:
@@ -52,10 +50,10 @@ def rerun_warnings(row: SchedulerExecution) -> list[str]:
     if scheduler is None:
         return warnings
     if (scheduler.target_type, scheduler.target_id) != (row.type, row.target_id):
-        text = _("Its schedule has another target by now: %(target)s is what will run.")
+        text = _("The schedule now has another target: %(target)s will run.")
         warnings.append(text % {"target": visible_text(scheduler.target, 120)})
     if handler_of(scheduler) is None:
-        warnings.append(_("Its code is not registered here, so the parameters cannot be checked."))
+        warnings.append(_("The code is not registered here, so the parameters cannot be checked."))
     return warnings
 
 
@@ -76,7 +74,7 @@ def run_again(
         edits = params_edits(handler_of(scheduler), row.params, params, handler_of_execution(row))
         record(request, [row], f"run again: execution {made.pk}", edits)
         record(request, [scheduler], f"run now: execution {made.pk}, again as {row.pk}", edits)
-    model_admin.message_user(request, _("It runs again, as the execution that is shown here."), messages.SUCCESS)
+    model_admin.message_user(request, _("Started again: this is the new run."), messages.SUCCESS)
     return execution_url(made.pk)
 
 
@@ -84,7 +82,7 @@ class Rerun(EditPage):
     """Adds the pages "Run again" and "Edit and run again" to the executions' admin."""
 
     pages: tuple[Page, ...] = (Page("rerun", "rerun"), Page("edit_rerun", "rerun", "<path:object_id>/rerun/edit/"))
-    unchanged = gettext_lazy("Nothing is changed: it will run with the parameters of this execution.")
+    unchanged = gettext_lazy("Nothing is changed: the same parameters are used again.")
 
     def has_rerun_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm("scheduling.rerun_execution")
@@ -96,7 +94,7 @@ class Rerun(EditPage):
             return HttpResponseRedirect(run_again(self, request, row, row.params))
         return Confirmation(
             title=_("Run again"),
-            lead=_("Its schedule will run once more, now, with the parameters of this execution."),
+            lead=_("The schedule will run once, now, with the parameters of this execution."),
             submit=_("Run again"),
             facts=[*facts_of(row), (_("Parameters"), json_block(masked(handler_of_execution(row), row.params)))],
             warnings=[*([problem] if problem else []), *rerun_warnings(row)],
@@ -119,7 +117,7 @@ class Rerun(EditPage):
     def edit_question(self, request: HttpRequest, form: RunParamsForm) -> Confirmation:
         return Confirmation(
             title=_("Edit and run again"),
-            lead=_("Its schedule will run once more, now, with these parameters."),
+            lead=_("The schedule will run once, now, with these parameters."),
             submit=_("Run again"),
             facts=facts_of(form.row),
             warnings=rerun_warnings(form.row),

@@ -12,6 +12,9 @@ from scheduling.broker import BrokerError
 from scheduling.core.lifecycle import CLAIM_GRACE, RETRY_GRACE, WAITING, State
 from scheduling.models import Process, SchedulerExecution
 
+NOT_SUCCEEDED = {State.FAILED.value, State.RETRYING.value}
+"""The states after a failed attempt. A person mends the code then and lets it run again."""
+
 BROKER_SECONDS = 10.0
 """An answer of the broker is reused for this many seconds, because an open page asks every few seconds."""
 
@@ -28,12 +31,14 @@ class Surroundings:
         producers: how many producers are alive. The sweep of a producer helps executions that are stuck.
         claimant: the producer that claimed the row, if this producer has stopped or is silent.
         broker: why the broker cannot be used; empty if the broker can be used or was not checked.
+        outdated: the consumer of the failed last attempt, if its files have changed since it loaded them.
     """
 
     consumers: int | None = None
     producers: int | None = None
     claimant: Process | None = None
     broker: str = ""
+    outdated: Process | None = None
 
 
 def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
@@ -45,6 +50,7 @@ def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
         producers=Process.objects.alive(now, Process.Kind.PRODUCER).count() if stuck else None,
         claimant=_gone(row.container_id, now) if unconfirmed and not row.attempt else None,
         broker=broker_problem() if unconfirmed else "",
+        outdated=_outdated(row.consumer) if row.consumer and row.state in NOT_SUCCEEDED else None,
     )
 
 
@@ -79,3 +85,7 @@ def broker_problem() -> str:
 def _gone(name: str, now: datetime) -> Process | None:
     row = Process.objects.filter(container_id=name, kind=Process.Kind.PRODUCER).first()
     return None if row is None or row.is_alive(now) else row
+
+
+def _outdated(name: str) -> Process | None:
+    return Process.objects.filter(container_id=name, code_changed_at__isnull=False).first()

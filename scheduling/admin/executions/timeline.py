@@ -26,6 +26,9 @@ from scheduling.models import Attempt, SchedulerExecution
 SHOWN_ATTEMPTS = 20
 """The list shows only the newest attempts, at most this many. The page's table of attempts shows more."""
 
+PARKED = {State.FAILED.value, State.DISCARDED.value}
+"""The states in which `published_at` may be the time when the message was parked in the failed queue."""
+
 WIDTH, HEIGHT, LEAST = 720, 22, 4
 
 
@@ -68,19 +71,37 @@ def _events(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime)
         Event(row.scheduled_at, _("due"), trigger_words(row)),
         Event(row.executed_at, _("claimed"), _("by %(who)s") % {"who": visible_text(row.container_id)}),
     ]
-    # In a failed row, `published_at` is the time when the broker confirmed the parked message.
-    published_at = row.published_at if row.state != State.FAILED.value else None
-    published = Event(
-        published_at, _("published"), _("into the queue “%(queue)s”") % {"queue": row.get_queue_display()}
-    )
+    published_at, parked_at = _confirmed(row, attempts)
+    where = _("into the queue “%(queue)s”") % {"queue": row.get_queue_display()}
+    # A later publish overwrites the time of the first one. The line stays, because the past does not change.
+    started_at = attempts[0].started_at if attempts else row.started_at
+    if started_at is not None and (published_at is None or published_at > started_at):
+        events.append(Event(None, _("published"), where))
+        again = Event(published_at, _("published again"), where)
+    else:
+        again = Event(published_at, _("published"), where)
     for attempt in attempts[-SHOWN_ATTEMPTS:]:
         if published_at is not None and published_at <= attempt.started_at:
-            events.append(published)
+            events.append(again)
             published_at = None
         events += _attempt(row, attempt, now)
     if published_at is not None:
-        events.append(published)
+        events.append(again)
+    if parked_at is not None:
+        events.append(Event(parked_at, _("parked"), _("in the failed queue")))
     return events + _present(row, now)
+
+
+def _confirmed(row: SchedulerExecution, attempts: Sequence[Attempt]) -> tuple[datetime | None, datetime | None]:
+    """When the broker confirmed the message of an attempt, and when it confirmed the parked message.
+
+    One column holds both times. After a permanent failure, it is the time of parking.
+    """
+    if row.state not in PARKED or row.published_at is None:
+        return row.published_at, None
+    if not attempts or row.published_at >= attempts[-1].finished_at:
+        return None, row.published_at
+    return row.published_at, None
 
 
 def _started(ran: Attempt | SchedulerExecution, number: int) -> Event:

@@ -11,6 +11,7 @@ from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_instant, relative_time
 from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
 from scheduling.models import SchedulerExecution
+from scheduling.monitoring.findings.old_code import old_code_words
 
 
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
@@ -19,10 +20,10 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
     sentences = _by_state(row, now)
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
-        sentences.append(_("%(who)s asked to cancel it; its consumer is ending it.") % who)
+        sentences.append(_("%(who)s is cancelling it.") % who)
     sentences += _unconfirmed(row, now, about)
     if about.producers == 0:
-        sentences.append(_("No producer is alive to move it on: start one with manage.py run_scheduler."))
+        sentences.append(_("No producer is alive to continue it: start one with manage.py run_scheduler."))
     if about.consumers == 0 and row.state in WAITING:
         command = "run_worker --standalone" if row.queue == SchedulerExecution.Queue.STANDALONE else "run_worker"
         text = _("No consumer of the queue “%(queue)s” is alive: start one with manage.py %(command)s.")
@@ -30,17 +31,33 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
     return sentences
 
 
+def old_code(row: SchedulerExecution, now: datetime, about: Surroundings) -> list[str]:
+    """Whether the last attempt ran old code, and whether the next one would. It is a warning of its own."""
+    process = about.outdated
+    if process is None:
+        return []
+    words = {"consumer": process.container_id, "code": old_code_words(process, now)}
+    if row.started_at is not None and process.code_changed_at is not None and row.started_at >= process.code_changed_at:
+        ran = _("Attempt %(attempt)s ran old code, so the traceback may show lines that did not run.")
+        found = [ran % {"attempt": row.attempt}]
+    else:
+        found = []
+    if process.is_alive(now):
+        found.append(_("The consumer %(consumer)s %(code)s.") % words)
+    return found
+
+
 def _unconfirmed(row: SchedulerExecution, now: datetime, about: Surroundings) -> list[str]:
     """Why a row that was claimed a while ago is not published yet."""
     found = []
     if about.claimant is not None:
         who = {"who": about.claimant.container_id, "when": relative_time(about.claimant.heartbeat_at, now)}
-        text = _("The producer %(who)s died before that: its last sign was %(when)s; another one publishes it.")
+        text = _("Its producer %(who)s lost contact %(when)s, before the broker confirmed; another will publish it.")
         if about.claimant.stopped_at is not None:
-            text = _("The producer %(who)s was stopped before that; another one publishes it.")
+            text = _("Its producer %(who)s was stopped before the broker confirmed; another will publish it.")
         found.append(text % who)
     if about.broker:
-        text = _("The broker cannot be used: %(problem)s. It is published by itself once the broker is back.")
+        text = _("The broker cannot be used: %(problem)s. The run is published when the broker is back.")
         found.append(text % {"problem": about.broker.rstrip(".")})
     return found
 
@@ -56,8 +73,8 @@ def _not_succeeded(row: SchedulerExecution) -> list[str]:
     if not row.attempt:  # sync made this row for a message of the failed queue, so the row has no attempt
         return [f"{facts['error']}."] if facts["error"] else []
     if not facts["error"]:
-        return [_("Attempt %(attempt)s did not succeed.") % facts]
-    return [_("Attempt %(attempt)s did not succeed: %(error)s.") % facts]
+        return [_("Attempt %(attempt)s failed.") % facts]
+    return [_("Attempt %(attempt)s failed: %(error)s.") % facts]
 
 
 def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
@@ -69,35 +86,37 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
         "since": format_instant(row.published_at or row.executed_at),
         "wake": relative_time(row.wake_at, now) if row.wake_at else "",
         "took": duration_between(row.started_at, row.finished_at),
+        "so_far": duration_between(row.started_at, now),
     }
     # If a claimed row waits for the broker, its wake_at is at most now + CLAIM_GRACE. A later wake_at means that the
     # row waits for its planned time.
     soon = now + CLAIM_GRACE if row.state == State.CLAIMED.value else now
     match row.state:
         case State.CLAIMED.value | State.QUEUED.value if row.wake_at is not None and row.wake_at > soon:
-            return [*_reason(row), _("It waits for its time, and is due %(wake)s.") % facts]
+            return [*_reason(row), _("Waiting for its time: due %(wake)s.") % facts]
         case State.CLAIMED.value:
-            return [*_reason(row), _("It is claimed by %(claimed_by)s and waits for the broker to confirm it.") % facts]
+            return [*_reason(row), _("Claimed by %(claimed_by)s. It waits for the broker to confirm it.") % facts]
         case State.QUEUED.value:
-            return [*_reason(row), _("It waits in the queue “%(queue)s” for a free consumer since %(since)s.") % facts]
+            return [*_reason(row), _("Waiting in the queue “%(queue)s” for a free consumer since %(since)s.") % facts]
         case State.RUNNING.value:
-            runs = _("Attempt %(attempt)s runs in %(consumer)s; its lease ends %(wake)s unless it is renewed.")
-            ran = _("Attempt %(attempt)s ran in %(consumer)s; its lease ended %(wake)s, and a producer will end it.")
+            runs = _("Running for %(so_far)s on %(consumer)s, attempt %(attempt)s.")
+            ran = _("The consumer %(consumer)s lost contact in attempt %(attempt)s. A producer will end the attempt.")
             return [(ran if row.wake_at is not None and row.wake_at < now else runs) % facts]
         case State.RETRYING.value:
-            return [*_not_succeeded(row), *_reason(row), _("It is due %(wake)s.") % facts]
+            return [*_not_succeeded(row), *_reason(row), _("The next attempt is due %(wake)s.") % facts]
         case State.SUCCEEDED.value:
             return [_("Attempt %(attempt)s succeeded in %(took)s.") % facts]
         case State.FAILED.value:
-            waits = _("It waits in the failed inbox until it is republished or discarded.")
+            waits = _("It stays in the failed inbox until it is republished or discarded.")
             return [*_not_succeeded(row), *_reason(row), waits]
-    return [*(_reason(row) or [_("No reason was recorded.")]), *_paused(row)]
+    never = [_("It never started.")] if row.state == State.CANCELLED.value and not row.attempt else []
+    return [*(_reason(row) or [_("No reason was recorded.")]), *never, *_paused(row)]
 
 
 def _paused(row: SchedulerExecution) -> list[str]:
-    """Why the schedule of a skipped occurrence is off."""
+    """Why the schedule of a skipped occurrence is paused."""
     why = row.scheduler.paused_because if row.state == State.SKIPPED.value and row.scheduler is not None else ""
-    return [_("Its schedule is switched off: %(reason)s") % {"reason": why}] if why else []
+    return [_("The schedule is paused: %(reason)s") % {"reason": why}] if why else []
 
 
 def _reason(row: SchedulerExecution) -> list[str]:

@@ -58,8 +58,8 @@ class InboxActions(InboxConfirmation):
             title=_("Republish failed executions"),
             submit=_("Republish"),
             lead=ngettext_lazy(
-                "%(count)d failed execution will run again, with its retries at zero.",
-                "%(count)d failed executions will run again, with their retries at zero.",
+                "%(count)d failed run will be queued again; the retry count starts over.",
+                "%(count)d failed runs will be queued again; the retry count starts over.",
                 "count",
             ),
             action="republish_selected",
@@ -96,8 +96,8 @@ class InboxActions(InboxConfirmation):
             title=_("Discard failed executions"),
             submit=_("Discard"),
             lead=ngettext_lazy(
-                "%(count)d failed execution will leave the inbox and will not run again.",
-                "%(count)d failed executions will leave the inbox and will not run again.",
+                "%(count)d failed run will leave the inbox and will not run again.",
+                "%(count)d failed runs will leave the inbox and will not run again.",
                 "count",
             ),
             action="discard_selected",
@@ -151,7 +151,7 @@ class InboxActions(InboxConfirmation):
             self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
             return
         if made is None:
-            self.message_user(request, _("It was asked already: a second click does nothing."), messages.WARNING)
+            self.message_user(request, _("Already started. The second click did nothing."), messages.WARNING)
             return
         record(request, [made], f"start: {made.total} executions, canary {made.canary}, {words}")
         if made.state == Replay.State.STOPPED.value:
@@ -163,7 +163,7 @@ class InboxActions(InboxConfirmation):
             made.total - 1,
         ) % {"canary": made.canary, "count": made.total - 1}
         if left := (asked.count or 0) - made.total:
-            said = _("Not among them: %(count)d, which had left the inbox or did not fit into one request.")
+            said = _("Left out: %(count)d, which were already handled or did not fit into one request.")
             text += " " + said % {"count": left}
         self.message_user(request, text, messages.SUCCESS)
 
@@ -182,10 +182,10 @@ class InboxActions(InboxConfirmation):
         if gone > 0:
             sentences.append(_("Already handled: %(count)d.") % {"count": gone})
         if refused:
-            said = _("Not possible: %(count)d, whose message cannot be read. Discard them.")
+            said = _("Not possible: %(count)d with an unreadable message. Discard them.")
             sentences.append(said % {"count": refused})
         if left:
-            said = _("Left over: %(count)d, as one request has only so much time. Do it again.")
+            said = _("%(count)d remain. Do the same again to continue.")
             sentences.append(said % {"count": left})
         whole = done and not left and not refused
         self.message_user(request, " ".join(sentences), messages.SUCCESS if whole else messages.WARNING)

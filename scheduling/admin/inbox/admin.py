@@ -74,6 +74,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
     search_help_text = gettext_lazy("Search errors, jobs, id")
     paginator = InboxPaginator
     actions = ("republish_selected", "discard_selected")
+    no_rows = gettext_lazy("Failed runs appear here. They stay until they are republished or discarded.")
 
     @property
     def media(self) -> Any:
@@ -155,7 +156,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
         failed = FailedExecution.objects.filter(state=State.FAILED.value)
         count = failed.count()
         if not count:
-            return [_("Nothing waits here: whatever failed was handled.")]
+            return [_("Inbox empty.")]
         text = ngettext(
             "%(count)d failed execution waits for a decision.",
             "%(count)d failed executions wait for a decision.",

@@ -67,10 +67,10 @@ class Answer:
         if not self.posted or not self.across:
             return ""
         if not self.same_query:
-            return _("The filter is not the one that you saw. Look again: this is what matches now.")
+            return _("The filter has changed since you saw the list. This is what matches now.")
         now = count_of_state(self.rows(queryset))
         if self.count is None or now > self.count:
-            return _("%(now)d match now, and you saw %(seen)d. Look again.") % {"now": now, "seen": self.count or 0}
+            return _("%(now)d match now; you saw %(seen)d. Please check again.") % {"now": now, "seen": self.count or 0}
         return ""
 
 
@@ -118,14 +118,14 @@ class RepublishForm(InboxForm):
         min_value=0,
         max_value=24 * 60,
         error_messages=dict.fromkeys(
-            ("invalid", "min_value", "max_value"), gettext_lazy("Give minutes as a whole number from 0 to 1440.")
+            ("invalid", "min_value", "max_value"), gettext_lazy("Enter a whole number of minutes from 0 to 1440.")
         ),
     )
     canary = forms.BooleanField(
         label=gettext_lazy("Canary first: one, then the others only if it succeeds"),
         help_text=gettext_lazy(
-            "The oldest of them runs at once. If it fails for good or is cancelled, no other is touched. It tests only "
-            "its own job."
+            "The oldest one runs at once. If it fails or is cancelled, the others stay in the inbox. It tests only its "
+            "own job."
         ),
         required=False,
     )
@@ -145,7 +145,7 @@ class ReasonForm(forms.Form):
     reason = reason_field(
         1_500,
         gettext_lazy("Saved with each run."),
-        error_messages={"required": gettext_lazy("Say why: without a reason nothing is discarded.")},
+        error_messages={"required": gettext_lazy("Enter a reason. Without a reason, nothing is discarded.")},
     )
 
 

@@ -18,6 +18,7 @@ from scheduling.admin.executions.page import may
 from scheduling.admin.ui.links import admin_url, execution_url, link, scheduler_url
 from scheduling.admin.ui.menu import Entry, button, menu
 from scheduling.admin.ui.schedules import zone_of
+from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, relative_time_tag, time_tag
 from scheduling.core.text import visible_text
@@ -43,8 +44,7 @@ class InboxColumns(Pages):
 
     @admin.display(description=gettext_lazy("Target"), ordering="target_name")
     def target(self, row: FailedExecution) -> str:
-        name = visible_text(row.target_name, 80) or EMPTY
-        return format_html('{}<span class="sch-quiet sch-below">{}</span>', name, row.type)
+        return format_html('{}<span class="sch-quiet sch-below">{}</span>', execution_target(row), row.type)
 
     @admin.display(description=gettext_lazy("Schedule"))
     def schedule(self, row: FailedExecution) -> str:

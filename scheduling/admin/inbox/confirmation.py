@@ -18,8 +18,8 @@ from scheduling.admin.inbox import view
 from scheduling.admin.inbox.answer import Answer, InboxForm
 from scheduling.admin.inbox.groups import target_words
 from scheduling.admin.ui.paginators import count_of_state
+from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.text import first_line
-from scheduling.admin.ui.times import EMPTY
 from scheduling.core.text import visible_text
 from scheduling.models import FailedExecution
 
@@ -63,7 +63,7 @@ class InboxConfirmation(Pages):
         queryset = replace(asked, at=at).rows(queryset)
         count = count_of_state(queryset)
         if not count:
-            text = _("None of the chosen executions is in the inbox any more.")
+            text = _("All of the chosen runs were already handled by someone else.")
             self.message_user(request, text, messages.WARNING)
             return None
         groups = queryset.order_by().values_list("type", "target_name").annotate(rows=Count("pk")).order_by("-rows")
@@ -80,7 +80,7 @@ class InboxConfirmation(Pages):
             samples=[_sample(row) for row in bare(queryset)[:SAMPLES]],
             more=max(count - SAMPLES, 0),
             hidden=[*action_fields(request, action), *shown, ("key", key_of(request))],
-            warnings=[_("This is everything that matches the filter and search of the list.")] if asked.across else [],
+            warnings=[_("All failures that match your filters, not only this page.")] if asked.across else [],
             error=difference,
             form=questions(asked.across, count, request.POST if filled else None, initial=initial),
             **texts,
@@ -108,7 +108,7 @@ def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
 def _sample(row: FailedExecution) -> Any:
     return format_html(
         "{} <code>{}</code> {}",
-        visible_text(row.target_name or row.type or EMPTY, 80),
+        execution_target(row),
         visible_text(row.execution_key),
         first_line(f"{row.error_class}: {row.error_message}", 120),
     )

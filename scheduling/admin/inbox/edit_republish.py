@@ -56,7 +56,7 @@ class EditRepublish(EditPage):
     unchanged = gettext_lazy("Nothing is changed: it will run with the parameters that it had.")
 
     def not_found(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
-        self.message_user(request, _("It is not in the inbox any more."), messages.WARNING)
+        self.message_user(request, _("Already handled by someone else."), messages.WARNING)
         return HttpResponseRedirect(next_page(request, execution_url(unquote(object_id))))
 
     def edit_view(self, request: HttpRequest, row: FailedExecution) -> HttpResponse:
@@ -71,7 +71,7 @@ class EditRepublish(EditPage):
         row = form.row
         return Confirmation(
             title=_("Edit and republish"),
-            lead=_("The execution will run again with these parameters, with its retries at zero."),
+            lead=_("This run will be queued again with these parameters; the retry count starts over."),
             submit=_("Republish"),
             facts=failure_facts(row, request),
             warnings=_warnings(form),
@@ -89,7 +89,7 @@ class EditRepublish(EditPage):
             self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
             return back
         if not done:
-            self.message_user(request, _("It is not in the inbox any more."), messages.WARNING)
+            self.message_user(request, _("Already handled by someone else."), messages.WARNING)
             return back
         edits = params_edits(form.handler, form.old, params)
         record(request, SchedulerExecution.objects.filter(pk=row.pk), "republish", edits)

@@ -8,6 +8,7 @@ from django.http import HttpRequest
 from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.links import link, scheduler_url
+from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY
 from scheduling.core.text import visible_text
@@ -18,7 +19,7 @@ def failure_facts(row: SchedulerExecution, request: HttpRequest) -> list[tuple[s
     """Pairs of label and value."""
     return [
         (_("Execution"), row.pk),
-        (_("Target"), visible_text(row.target_name or row.type) or EMPTY),
+        (_("Target"), execution_target(row)),
         (_("Schedule"), schedule_of(row, request)),
         (_("Error"), first_line(f"{row.error_class}: {row.error_message}", 200)),
     ]

@@ -11,6 +11,7 @@ from typing import ClassVar
 
 from django.contrib.admin.views.main import ChangeList
 from django.utils.formats import date_format
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
@@ -18,6 +19,7 @@ from django.utils.translation import ngettext
 from scheduling.admin.inbox import view
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.targets import target_tag
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
@@ -50,8 +52,8 @@ class Groups:
 
 
 def target_words(type_: str, name: str) -> str:
-    """A target in words: `reports.sales (report)`. A message that cannot be read has no target."""
-    return f"{visible_text(name or EMPTY, 80)} ({type_})" if type_ else _("messages that cannot be read")
+    """A target in words: `Sales by region (report)`. A message that cannot be read has no target."""
+    return format_html("{} ({})", target_tag(type_, name), type_) if type_ else _("messages that cannot be read")
 
 
 def groups_of(changelist: ChangeList, now: datetime) -> Groups:
@@ -74,7 +76,7 @@ def _group(
     changelist: ChangeList, cause: Cause, sample: SchedulerExecution | None, capped: bool, now: datetime
 ) -> SimpleNamespace:
     targets = sorted(cause.targets.items(), key=lambda item: (-item[1], item[0][1]))
-    names = [f"{target_words(*target)}: {count}" for target, count in targets]
+    names = [format_html("{}: {}", target_words(*target), count) for target, count in targets]
     return SimpleNamespace(
         fingerprint=cause.fingerprint,
         count=cause.count,

@@ -88,7 +88,7 @@ class SingleFailure(Pages):
                 record(request, SchedulerExecution.objects.filter(pk=row.pk), entry)
                 self.message_user(request, format_html(said, execution_link(row.pk)), messages.SUCCESS)
             else:
-                self.message_user(request, _("It is not in the inbox any more."), messages.WARNING)
+                self.message_user(request, _("Already handled by someone else."), messages.WARNING)
         return HttpResponseRedirect(next_page(request, execution_url(row.pk)))
 
 

@@ -141,7 +141,7 @@ class ParamsForm:
         self.errors = {name: hidden for name, value in self.params.items() if value == MASK}
         if not isinstance(self.inherited, Mapping):
             # The admin stores only JSON objects, but plain SQL can store any other value.
-            self.errors[""] = _("The target's own parameters are not a JSON object; mend them first.")
+            self.errors[""] = _("The target's own parameters are not a JSON object. Fix them first.")
         if self.handler is None or self.errors:
             return
         try:

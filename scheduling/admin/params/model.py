@@ -42,22 +42,32 @@ def _default(info: FieldInfo) -> SafeString:
     if _is_secret(info.annotation):
         return mark_safe(MASK)  # noqa: S308 - a constant
     if info.default_factory is not None:
-        return format_html("<em>{}</em>", _("made anew"))
+        return format_html("<em>{}</em>", _("a new value each time"))
     return format_html("<code>{}</code>", visible_text(_literal(info.default), 120))
 
 
 def type_text(info: FieldInfo) -> str:
-    """A field's type and bounds in words: `integer, from 1, to 90` or `one of "eu", "us"`."""
+    """A field's type and bounds in words: `whole number, 1 to 10,000` or `one of "eu", "us"`."""
     text = _annotation(info.annotation)
-    bounds = {name: getattr(rule, name) for rule in info.metadata for name in _BOUNDS if hasattr(rule, name)}
-    words = [str(_BOUNDS[name]) % {"value": value} for name, value in bounds.items() if value is not None]
+    found = {name: getattr(rule, name) for rule in info.metadata for name in _BOUNDS if hasattr(rule, name)}
+    bounds = {name: _grouped(value) for name, value in found.items() if value is not None}
+    words = []
+    if "ge" in bounds and "le" in bounds:
+        words.append(_("%(least)s to %(most)s") % {"least": bounds.pop("ge"), "most": bounds.pop("le")})
+    words += [str(_BOUNDS[name]) % {"value": value} for name, value in bounds.items()]
     return ", ".join([text, *words])
 
 
+def _grouped(value: object) -> object:
+    """A whole number with commas between its thousands; any other value as it is."""
+    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18
+    return f"{value:,}" if whole else value
+
+
 _BOUNDS = {
-    "ge": gettext_lazy("from %(value)s"),
+    "ge": gettext_lazy("at least %(value)s"),
     "gt": gettext_lazy("above %(value)s"),
-    "le": gettext_lazy("to %(value)s"),
+    "le": gettext_lazy("at most %(value)s"),
     "lt": gettext_lazy("below %(value)s"),
     "min_length": gettext_lazy("at least %(value)s long"),
     "max_length": gettext_lazy("at most %(value)s long"),
@@ -66,7 +76,7 @@ _BOUNDS = {
 }
 
 _NAMES = {
-    int: gettext_lazy("integer"),
+    int: gettext_lazy("whole number"),
     str: gettext_lazy("text"),
     bool: gettext_lazy("true or false"),
     float: gettext_lazy("number"),

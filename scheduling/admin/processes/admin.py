@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin
+from django.db.models import F
 from django.http import HttpRequest
 from django.utils import timezone as clock
 from django.utils.html import format_html
@@ -13,10 +14,12 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.admin.common.filters import ChoiceFilter, ColumnFilter
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.params.json_field import json_block
+from scheduling.admin.processes.doing import doing
 from scheduling.admin.ui.badges import process_badge
-from scheduling.admin.ui.times import relative_time_tag, time_with_relative
+from scheduling.admin.ui.times import EMPTY, relative_time_tag, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import Process
+from scheduling.monitoring.findings.old_code import old_code_words
 
 
 class PresenceFilter(ColumnFilter):
@@ -35,12 +38,20 @@ class PresenceFilter(ColumnFilter):
 class ProcessAdmin(ReadOnly):
     """The pages are read-only, because the processes write their rows themselves."""
 
-    list_display = ("name", "presence", "kind", "concurrency", "doing", "started")
+    list_display = ("name", "presence", "kind", "doing", "started")
     list_filter = (PresenceFilter, ("kind", ChoiceFilter))
     search_fields = ("container_id", "host")
     list_per_page = 100
-    fields = ("container_id", "presence", "kind", "host", "pid", "concurrency", "started", "beat", "stopped", "state")
-    readonly_fields = ("presence", "started", "beat", "stopped", "state")
+    # The living first. A table of processes is small, because the retention removes old ones.
+    ordering = (F("stopped_at").desc(nulls_first=True), "-id")  # type: ignore[assignment]  # the base has one name
+    readonly_fields = ("presence", "doing", "code", "started", "beat", "stopped", "state")
+    no_rows = _("A process is one start of run_scheduler or run_worker. None is on record yet: start both commands.")
+
+    def get_fields(self, request: HttpRequest, obj: Process | None = None) -> tuple[str, ...]:
+        """The row's facts. A producer has no slots, so its concurrency is left out."""
+        slots = () if obj is not None and obj.kind == Process.Kind.PRODUCER else ("concurrency",)
+        times = ("code", "started", "beat", "stopped", "state")
+        return ("container_id", "presence", "kind", "doing", "host", "pid", *slots, *times)
 
     @admin.display(description=_("Process"))
     def name(self, row: Process) -> str:
@@ -49,15 +60,26 @@ class ProcessAdmin(ReadOnly):
 
     @admin.display(description=_("Presence"))
     def presence(self, row: Process) -> str:
-        chip, age = process_badge(row, clock.now()), relative_time_tag(row.heartbeat_at)
-        return format_html('{}<span class="sch-quiet sch-below">{} {}</span>', chip, _("Heartbeat:"), age)
+        """Whether the process is alive, and whether it runs old code."""
+        now = clock.now()
+        old = old_code_words(row, now) if row.stopped_at is None else ""
+        return format_html(
+            '{}<span class="sch-quiet sch-below">{} {}</span>{}',
+            process_badge(row, now),
+            _("Heartbeat:"),
+            relative_time_tag(row.heartbeat_at),
+            format_html('<span class="sch-warn-text sch-below">{}</span>', old) if old else "",
+        )
 
     @admin.display(description=_("Doing"))
     def doing(self, row: Process) -> str:
-        """The values that the last heartbeat reported, on one line."""
-        info = row.info if isinstance(row.info, dict) else {}
-        said = ", ".join(f"{name} {value}" for name, value in sorted(info.items()) if value is not None)
-        return visible_text(said, 120)
+        """What the last heartbeat reported. A stopped process does nothing any more."""
+        return doing(row, clock.now()) or EMPTY
+
+    @admin.display(description=_("Code of"))
+    def code(self, row: Process) -> str:
+        """The time of the newest change in the loaded files. `presence` says whether a file has changed since."""
+        return time_with_relative(row.code_at)
 
     @admin.display(description=_("Started"), ordering="started_at")
     def started(self, row: Process) -> str:

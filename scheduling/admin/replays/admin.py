@@ -41,6 +41,7 @@ class ReplayAdmin(ReadOnly):
     list_display_links = ("started",)
     list_filter = ("state",)
     sortable_by = ()
+    no_rows = gettext_lazy("A replay is a republish of many failures, one of which goes first. There is none yet.")
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("scheduling.view_failedexecution")

@@ -87,13 +87,13 @@ def in_words(row: Replay) -> str:
     """The progress of a replay as a sentence, such as `140 of 500 sent.`"""
     others = max(row.total - 1, 0)
     if row.state == Replay.State.COLLECTING.value:
-        return _("What was chosen is being written down.")
+        return _("The selection is being saved.")
     if row.state == Replay.State.WAITING.value:
-        text = ngettext("%(count)d other waits for its success.", "%(count)d others wait for its success.", others)
+        text = ngettext("%(count)d other waits for the canary.", "%(count)d others wait for the canary.", others)
         return text % {"count": others}
     said = _("%(sent)d of %(total)d sent") % {"sent": row.sent, "total": row.total}
     if row.skipped:
-        said += ", " + _("%(count)d skipped, which had left the inbox by other hands") % {"count": row.skipped}
+        said += ", " + _("%(count)d already handled by someone else") % {"count": row.skipped}
     if row.minutes and row.state == Replay.State.RELEASED.value:
         said += ", " + _("spread over %(count)d minutes") % {"count": row.minutes}
     return said + "."

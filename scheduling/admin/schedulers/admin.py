@@ -23,6 +23,7 @@ from scheduling.admin.schedulers.pause import PauseActions
 from scheduling.admin.schedulers.preview import Preview, live_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.run_now import RunNow
+from scheduling.admin.schedulers.state_filter import StateFilter
 from scheduling.admin.schedulers.why_at import WhyAt
 from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.media import page_media
@@ -37,13 +38,14 @@ from scheduling.models.scheduler import TARGETS
 
 @admin.register(Scheduler)
 class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
-    """The form of a schedule, and the list of schedules with the actions "switch on", "switch off" and "run now"."""
+    """The form of a schedule, and the list of schedules with the actions "resume", "pause" and "run now"."""
 
     form = SchedulerForm
-    list_filter = (HealthFilter, "status", SchedulerTypeFilter, "group")
+    list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, "group")
     search_fields = SCHEDULE_COLUMNS
     search_help_text = gettext_lazy("Search description, expression, target")
-    actions = ("switch_on", "switch_off", "run_selected")
+    actions = ("resume_selected", "pause_selected", "run_selected")
+    no_rows = gettext_lazy("A schedule runs a worker, a report or a reminder at its times.")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")
     shown_instead = {"params": "params_shown", "date_time": "date_shown", "user": "user_shown"}
@@ -60,10 +62,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             gettext_lazy("When"),
             {
                 "fields": ("schedule", "date_time", "timezone", "status", "pause_reason", "next_runs"),
-                "description": gettext_lazy(
-                    "Give a schedule, or one date and time. Where clocks change, a job at fixed hours runs once in a "
-                    "repeated hour and right after a skipped one; a job such as */10 follows real time."
-                ),
+                "description": gettext_lazy("Enter a schedule, or one date and time."),
             },
         ),
         (
@@ -73,7 +72,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
                     "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
                     "retry_table",
                 ),
-                "description": gettext_lazy("What is empty is inherited from the target's code or the settings."),
+                "description": gettext_lazy("Empty: use the handler's or the site's setting."),
             },
         ),
         (gettext_lazy("Run control"), {"fields": ("time_limit", "stay_alive", "language")}),

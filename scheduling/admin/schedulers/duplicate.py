@@ -1,6 +1,6 @@
 """Duplicates a schedule: opens the form of a new schedule with the values of another schedule.
 
-The copy is off until a user switches it on.
+The copy is paused until a user resumes it.
 """
 
 from __future__ import annotations

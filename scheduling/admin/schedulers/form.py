@@ -43,7 +43,7 @@ class SchedulerForm(forms.ModelForm):
     date_time = WallClockField(
         required=False,
         label=_("Date and time"),
-        help_text=_("Instead of a schedule: runs once, at this time of its zone, then switches itself off."),
+        help_text=_("Instead of a schedule: runs once, at this time in its zone, and is then paused."),
     )
     params = ParamsField(label=_("Parameters"), required=False)
 
@@ -91,7 +91,7 @@ class SchedulerForm(forms.ModelForm):
             ("true", _("On")),
             ("false", _("Off")),
         ]
-        self.fields["retry_jitter"].help_text = _("Draws each wait from 50 to 100 % of its value.")
+        self.fields["retry_jitter"].help_text = _("Randomly shortens each wait by up to half.")
 
     def clean(self) -> dict[str, Any]:
         """Reads date and time in the schedule's zone. Keeps the stored values of unchanged SWITCH fields."""
@@ -167,7 +167,7 @@ def params_problem(scheduler: Scheduler) -> str:
     """A sentence that says why the schedule's or the target's params do not fit the handler; empty if they fit."""
     target = scheduler.target
     if target is not None and not isinstance(getattr(target, "params", {}), dict):
-        return gettext("The target's own parameters are not a JSON object; mend them first.")
+        return gettext("The target's own parameters are not a JSON object. Fix them first.")
     if not isinstance(scheduler.params, dict):
         return gettext("Parameters are a JSON object.")
     # The text quotes the names of unknown parameters. These names may contain any characters.

@@ -128,7 +128,7 @@ def _warnings(scheduler: Scheduler, cron: Cron | None, any_runs: bool) -> Iterat
     if not any_runs:
         yield "warn", _("It has no run to come.")
     elif not scheduler.status:
-        yield "", _("It is switched off: these would be its runs if it were on.")
+        yield "", _("It is paused: these would be its next runs.")
 
 
 def _noted(note: Note) -> tuple[object, ...]:
@@ -169,5 +169,5 @@ def _clock_note(change: ClockChange) -> str:
 
 
 def _nothing_yet() -> SafeString:
-    text = _("They are shown once there is a schedule.")
+    text = _("Enter a schedule to see its next runs.")
     return format_html('<div class="sch-panel" data-live-said=""><p class="sch-quiet">{}</p></div>', text)

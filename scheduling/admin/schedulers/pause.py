@@ -1,7 +1,7 @@
 """The actions and buttons that pause and resume schedules.
 
 Pause and resume are two actions, because a toggle on an outdated page would do the opposite of what the operator wants.
-A pause asks for a reason. Pages that show the schedule as off also show the reason.
+A pause asks for a reason. Pages that show the schedule as paused also show the reason.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DASHBOARD = "dashboard"
 class PauseForm(forms.Form):
     """Asks why the schedule is paused."""
 
-    reason = reason_field(REASON_LIMIT, gettext_lazy("It may be left out; the next person will ask."), required=False)
+    reason = reason_field(REASON_LIMIT, gettext_lazy("Optional. Shown to your colleagues."), required=False)
 
     def clean_reason(self) -> str:
         """The reason as one line of at most REASON_LIMIT characters, because pages show it beside a schedule."""
@@ -63,12 +63,12 @@ class PauseActions(Pages):
             self._switch(request, Scheduler.objects.filter(pk=row.pk), on, form.cleaned_data.get("reason", ""))
             return HttpResponseRedirect(back)
         if row.status == on:
-            self.message_user(request, _("It is on already.") if on else _("It is off already."), messages.WARNING)
+            self.message_user(request, _("It is not paused.") if on else _("It is already paused."), messages.WARNING)
             return HttpResponseRedirect(back)
         lead = (
-            _("“%(name)s” will run at its times again, from now on. What was missed while it was off stays missed.")
+            _("“%(name)s” will run at its times again, from now on. Missed runs are not made up.")
             if on
-            else _("“%(name)s” will not run at its times until it is resumed. What waits or runs goes on.")
+            else _("“%(name)s” will not run until it is resumed. Runs already queued or running continue.")
         )
         return Confirmation(
             title=_("Resume") if on else _("Pause"),
@@ -90,13 +90,13 @@ class PauseActions(Pages):
         word = request.POST.get("back") or request.GET.get("back")
         return list_url("dashboard") if word == DASHBOARD else ""
 
-    @admin.action(permissions=["pause"], description=gettext_lazy("Switch selected schedules on"))
-    def switch_on(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> None:
-        """Plans the next runs from now on. Occurrences that fell due while a schedule was off do not run."""
+    @admin.action(permissions=["pause"], description=gettext_lazy("Resume selected"))
+    def resume_selected(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> None:
+        """Plans the next runs from now on. Occurrences that fell due while a schedule was paused do not run."""
         self._switch(request, queryset, True)
 
-    @admin.action(permissions=["pause"], description=gettext_lazy("Switch selected schedules off"))
-    def switch_off(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> HttpResponse | None:
+    @admin.action(permissions=["pause"], description=gettext_lazy("Pause selected"))
+    def pause_selected(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> HttpResponse | None:
         """Asks for a reason, then pauses. New occurrences are not claimed. Executions that wait or run continue."""
         form = PauseForm(request.POST if request.POST.get("post") else None)
         if form.is_valid():
@@ -105,20 +105,20 @@ class PauseActions(Pages):
         chosen = queryset.filter(status=True)
         count = chosen.count()
         lead = ngettext(
-            "%(count)d schedule will not run at its times until it is switched on. What waits or runs goes on.",
-            "%(count)d schedules will not run at their times until they are switched on. What waits or runs goes on.",
+            "%(count)d schedule will not run until it is resumed. Runs already queued or running continue.",
+            "%(count)d schedules will not run until they are resumed. Runs already queued or running continue.",
             count,
         )
         return Confirmation(
-            title=_("Switch schedules off"),
+            title=_("Pause schedules"),
             lead=lead % {"count": count},
-            submit=_("Switch off"),
+            submit=_("Pause"),
             back=request.get_full_path(),
             samples=[visible_text(row, 120) for row in chosen.prefetch_related(*TARGETS)[:SAMPLES]],
             more=max(count - SAMPLES, 0),
             form=form,
-            hidden=action_fields(request, "switch_off"),
-            warnings=[] if count else [_("All of them are off already.")],
+            hidden=action_fields(request, "pause_selected"),
+            warnings=[] if count else [_("All of them are already paused.")],
             blocked=not count,
         ).response(request, self)
 
@@ -147,7 +147,9 @@ class PauseActions(Pages):
         for sentence in refused[:5]:
             self.message_user(request, _("Not changed: %s") % sentence, messages.ERROR)
         if left := queryset.filter(status=not on).count() - len(refused):
-            self.message_user(request, _("%(count)d are left; do it again.") % {"count": left}, messages.WARNING)
+            self.message_user(
+                request, _("%(count)d remain. Do the same again to continue.") % {"count": left}, messages.WARNING
+            )
 
 
 def _edits(on: bool, former: str, reason: str) -> list[Change]:

@@ -60,9 +60,7 @@ class RunNow(Pages):
         self, request: HttpRequest, scheduler: Scheduler, form: ParamsForm, problem: str, blocked: bool
     ) -> HttpResponse:
         back = scheduler_url(scheduler.pk)
-        lead = _("“%(name)s” will run once, now. Its own times stay as they are.") % {
-            "name": visible_text(scheduler, 120)
-        }
+        lead = _("“%(name)s” will run once, now. The schedule is not changed.") % {"name": visible_text(scheduler, 120)}
         return Confirmation(
             title=_("Run now"),
             lead=lead,
@@ -84,8 +82,8 @@ class RunNow(Pages):
             self._run(request, list(queryset.prefetch_related(*TARGETS)))
             return None
         lead = ngettext(
-            "%(count)d schedule will run once, now, whether it is switched on or not. Its own times stay as they are.",
-            "%(count)d schedules will run once, now, whether they are switched on or not. Their own times stay.",
+            "%(count)d schedule will run once, now, even if it is paused. The schedule is not changed.",
+            "%(count)d schedules will run once, now, even if they are paused. The schedules are not changed.",
             count,
         )
         too_many = _("At most %(most)d can be run at once. Choose fewer, or narrow the filter.") % {
@@ -145,16 +143,18 @@ class RunNow(Pages):
             self.message_user(request, more, messages.ERROR)
         if done:
             links = format_html_join(", ", "{}", ((execution_link(execution.pk),) for execution in done[:LINKS]))
-            text = ngettext("%(count)d run is on its way:", "%(count)d runs are on their way:", len(done))
             rest = "" if len(done) <= LINKS else _("and %(count)d more") % {"count": len(done) - LINKS}
-            message = format_html("{} {} {}", text % {"count": len(done)}, links, rest)
+            started = _("%(count)d started:") % {"count": len(done)}
+            # The button "Run now" leads to the page of the run, which needs no link to itself.
+            alone = "action" not in request.POST and request.user.has_perm("scheduling.view_schedulerexecution")
+            message = _("Started.") if alone else format_html("{} {} {}", started, links, rest)
             self.message_user(request, message, messages.SUCCESS)
 
 
 def _warnings(scheduler: Scheduler, found: str) -> list[str]:
     warnings = []
     if found:
-        warnings.append(_("It cannot run with its own parameters: they do not fit its code. %s") % found)
+        warnings.append(_("It cannot run with its own parameters, because they do not fit the code. %s") % found)
     if not scheduler.status:
-        warnings.append(_("It is switched off. Running it by hand does not switch it on."))
+        warnings.append(_("It is paused, and stays paused after this run."))
     return warnings

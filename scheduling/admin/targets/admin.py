@@ -63,6 +63,7 @@ class TargetAdmin(Audited):
     form = TargetForm
     change_list_template = "admin/scheduling/change_list.html"  # a target of another app has the same list
     readonly_fields = ("code_panel", "created")
+    no_rows = gettext_lazy("Each row names code that is registered with a decorator. The rows appear after migrate.")
 
     def __init__(self, model: type[Target], admin_site: admin.AdminSite) -> None:
         self.name_field = name = model.name_field
@@ -97,10 +98,10 @@ class TargetAdmin(Audited):
     def code_panel(self, row: Target) -> SafeString | str:
         """The handler's description and its parameters."""
         if not row.handler_name:
-            return _("It is shown once there is a name.")
+            return _("Enter a name first.")
         handler, chip = self.code_of(row), self.code_chip(row)
         if handler is None:
-            text = _("Schedules of it are retried and then fail until code of this name is deployed.")
+            text = _("Runs are retried and then fail until code of this name is deployed.")
             return format_html('<div class="sch-panel"><p>{}</p><p>{}</p></div>', chip, text)
         return format_html(
             '<div class="sch-panel"><p>{}</p><p class="sch-doc">{}</p>{}</div>',

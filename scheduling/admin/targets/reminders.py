@@ -41,6 +41,7 @@ class ReminderAdmin(Audited):
     form = ReminderForm
     list_display = (column(Reminder, "name"), column(Reminder, "subject"), "to")
     search_fields = ("name", "subject", "recipients")
+    no_rows = _("A reminder is an e-mail that a schedule sends at its times.")
     fieldsets = (
         (None, {"fields": ("name", "subject", "body", "recipients")}),
         (_("Parameters"), {"classes": ("collapse",), "fields": ("params",)}),

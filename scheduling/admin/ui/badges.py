@@ -7,8 +7,8 @@ from datetime import datetime
 from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext_lazy as _
-from django.utils.translation import pgettext_lazy
 
+from scheduling.admin.ui.times import format_duration
 from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
@@ -101,8 +101,14 @@ def health_badge(health: Health, title: object = "") -> SafeString:
 
 
 def active_badge(active: bool) -> SafeString:
-    """Whether a schedule is switched on."""
-    return badge(pgettext_lazy("switched", "on"), "check", "good") if active else badge(_("off"), "pause", "off")
+    """Whether a schedule is active or paused."""
+    return badge(_("active"), "check", "good") if active else badge(_("paused"), "pause", "off")
+
+
+def silence(heartbeat_at: datetime, now: datetime) -> str:
+    """How long a process has been silent, such as `27 s`, and in whole minutes from two minutes on."""
+    seconds = max((now - heartbeat_at).total_seconds(), 0.0)
+    return format_duration(seconds if seconds < 120 else seconds // 60 * 60)
 
 
 def process_badge(process: Process, now: datetime) -> SafeString:
@@ -110,7 +116,8 @@ def process_badge(process: Process, now: datetime) -> SafeString:
     if process.is_alive(now):
         return badge(_("alive"), "check", "good")
     if process.is_silent(now):
-        return badge(_("silent"), "warn", "bad", _("No heartbeat for more than a minute."))
+        told = _("Two heartbeats did not come: the process was killed, or it cannot reach the database.")
+        return badge(_("silent for %(time)s") % {"time": silence(process.heartbeat_at, now)}, "warn", "bad", told)
     return badge(_("stopped"), "stop", "off")
 
 

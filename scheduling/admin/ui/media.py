@@ -32,5 +32,5 @@ _KEYS = forms.Script(
     **{"defer": True, "data-help": lazy(_help_url, str)(), "data-label": _("Keyboard shortcuts")},
 )
 
-MEDIA = page_media(sheets=("admin", "lists")) + forms.Media(js=[_KEYS])  # type: ignore[list-item]  # the stubs know only paths
+MEDIA = page_media(sheets=("admin", "lists", "rows")) + forms.Media(js=[_KEYS])  # type: ignore[list-item]  # the stubs know only paths
 """The style sheets and the script that all pages need."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib
-from argparse import ArgumentParser
+import sys
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -12,11 +12,13 @@ from django.conf import settings
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.management import call_command
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandParser
 from django.core.servers.basehttp import get_internal_wsgi_application
 
 from scheduling import logs
 from scheduling.management.command_line import address_of
+from scheduling.management.restart import CodeWatch, add_restart_on_change
+from scheduling.processes.loaded_code import EXIT_NEW_CODE
 
 WSGI = Callable[..., Iterable[bytes]]
 
@@ -34,11 +36,12 @@ class Command(BaseCommand):
     help = "Serve this site with gunicorn, one process and a few threads. `up` starts it; a larger site has its own."
     requires_system_checks: list[str] = []
 
-    def add_arguments(self, parser: ArgumentParser) -> None:
-        """--host, --port, --threads."""
+    def add_arguments(self, parser: CommandParser) -> None:
+        """--host, --port, --threads, --restart-on-change."""
         parser.add_argument("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
         parser.add_argument("--port", type=int, default=8000, help="Port to listen on (default: %(default)s).")
         parser.add_argument("--threads", type=int, default=4, help="Requests served at a time (default: %(default)s).")
+        add_restart_on_change(parser)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Serve until SIGTERM."""
@@ -50,7 +53,14 @@ class Command(BaseCommand):
         except ImportError:  # gunicorn is not installed or does not run on this system (Windows)
             call_command("runserver", address, use_reloader=False)
             return
-        _serve(base, address, options["threads"])
+        watch = CodeWatch() if options["restart_on_change"] else None
+        if watch is not None:
+            watch.start()
+        try:
+            _serve(base, address, options["threads"])
+        finally:
+            if watch is not None and watch.begun:
+                sys.exit(EXIT_NEW_CODE)  # gunicorn has ended; its own exit code is 0
 
 
 def _serve(base: Any, address: str, threads: int) -> None:

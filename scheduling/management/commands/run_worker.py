@@ -9,6 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
 from scheduling.management.base import SchedulingCommand, open_broker
+from scheduling.management.restart import add_restart_on_change, leave_for
 from scheduling.processes.idle_transactions import limit_idle_transactions
 from scheduling.processes.shutdown import ShutdownRequest
 
@@ -19,10 +20,11 @@ class Command(SchedulingCommand):
     help = "Runs published executions in child processes, until SIGTERM or Ctrl-C; then drains."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--concurrency, --standalone, --max-runs."""
+        """--concurrency, --standalone, --max-runs, --restart-on-change."""
         parser.add_argument("--concurrency", type=int, default=1, help="runs at once (default 1)")
         parser.add_argument("--standalone", action="store_true", help="serve the schedules marked standalone only")
         parser.add_argument("--max-runs", type=int, default=None, help="end after so many runs")
+        add_restart_on_change(parser)
 
     def work(self, conf: Conf, **options: Any) -> None:
         """Run one consumer."""
@@ -35,4 +37,9 @@ class Command(SchedulingCommand):
         limit_idle_transactions(conf.lease_seconds)
         with ShutdownRequest() as stop:
             broker = open_broker(conf, queue)
-            Supervisor(broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=options["max_runs"]).run()
+            follow, most = options["restart_on_change"], options["max_runs"]
+            supervisor = Supervisor(
+                broker, conf, stop, concurrency=concurrency, queue=queue, max_runs=most, follow_code=follow
+            )
+            supervisor.run()
+        leave_for(supervisor.renewal)

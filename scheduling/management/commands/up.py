@@ -20,6 +20,7 @@ from scheduling.management.child import ChildSpec
 from scheduling.management.first_start import Account, ensure_admin, ensure_data_dir, ensure_secret_key
 from scheduling.management.foreman import Foreman
 from scheduling.management.log_prefix import Prefixer, wants_colour
+from scheduling.management.restart import OPTION
 from scheduling.management.welcome import Welcome
 
 INTERRUPTED = 130
@@ -42,7 +43,7 @@ class Command(BaseCommand):
         port, count, seconds = _number(1, 65_535), _number(1, 256), _number(0, 86_400)
         add("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
         add("--port", type=port, default=8000, help="First port to try (default: %(default)s).")
-        add("--no-demo", action="store_true", help="Without demo schedules; any there are switched off.")
+        add("--no-demo", action="store_true", help="Without demo schedules; existing ones are paused.")
         add("--producers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
         add("--consumers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
         add("--concurrency", type=count, default=4, metavar="N", help="Runs at a time (default: %(default)s).")
@@ -87,8 +88,8 @@ class Command(BaseCommand):
         try:
             self._migrate()
             if not with_demo:
-                if switched := demo.switch_off():
-                    self.stdout.write(f"Switched {switched} demo schedules off.")
+                if paused := demo.pause_schedules():
+                    self.stdout.write(f"Paused {paused} demo schedules.")
             elif "load_demo" in get_commands():
                 call_command("load_demo", once=True, stdout=self.stdout)
             return ensure_admin()
@@ -117,10 +118,11 @@ class Command(BaseCommand):
         return port
 
     def _run(self, argv: list[str], port: int, account: Account, options: dict[str, Any]) -> int:
+        slots = f"--concurrency={options['concurrency']}"
         commands = {
-            "web": ["run_web", f"--host={options['host']}", f"--port={port}"],
-            **_numbered("producer", options["producers"], ["run_scheduler"]),
-            **_numbered("consumer", options["consumers"], ["run_worker", f"--concurrency={options['concurrency']}"]),
+            "web": ["run_web", f"--host={options['host']}", f"--port={port}", OPTION],
+            **_numbered("producer", options["producers"], ["run_scheduler", OPTION]),
+            **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION]),
         }
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
         out = Prefixer(self.stdout, commands, own="up", colour=colour)

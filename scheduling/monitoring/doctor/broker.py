@@ -57,7 +57,7 @@ def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
         broker.declare(known_delays())
     except TopologyMismatch as error:
         yield ok("reachable", f"{where} answers.")
-        advice = "What runs goes on over the queues as they are; no process starts before this is mended."
+        advice = "Running processes continue with the queues as they are. No process can start until this is fixed."
         yield fail("queues", str(error), advice)
         return
     except BrokerUnavailable as error:

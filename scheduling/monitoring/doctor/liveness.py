@@ -12,12 +12,16 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from scheduling.conf import ConfError, get_conf
-from scheduling.core.lifecycle import silent_after
 from scheduling.models import Process
 from scheduling.monitoring.doctor.database import alias, impatient
 from scheduling.monitoring.findings.finding import span, words
+from scheduling.monitoring.findings.old_code import old_code_words
 
 WEB_SECONDS = 5.0
+
+PROBE_SECONDS = 60.0
+"""A probe that fails has its container restarted, which ends its runs. So it waits longer than the pages, which call a
+process silent after two missed heartbeats: a database that is away for some seconds must not end runs."""
 
 
 @dataclass(frozen=True)
@@ -33,13 +37,13 @@ def of_process(kind: str, now: datetime, seconds: float | None = None, host: str
 
     Args:
         kind: a value of `Process.Kind`.
-        seconds: the maximum age of the heartbeat, in seconds. With None, the limit is the same as in
-            `Process.is_alive`.
+        seconds: the maximum age of the heartbeat, in seconds. With None: PROBE_SECONDS, or the lease if it is longer.
         host: the host name in the process's row; if empty, the name of this host.
     """
     host = host or socket.gethostname()[:255]
     try:
-        limit = silent_after(get_conf().lease_seconds) if seconds is None else timedelta(seconds=seconds)
+        longest = max(PROBE_SECONDS, get_conf().lease_seconds)
+        limit = timedelta(seconds=longest if seconds is None else seconds)
         with impatient():
             recent = Process.objects.using(alias()).filter(stopped_at__isnull=True, heartbeat_at__gte=now - 10 * limit)
             row = recent.filter(kind=kind, host=host).order_by("-heartbeat_at").first()
@@ -51,7 +55,8 @@ def of_process(kind: str, now: datetime, seconds: float | None = None, host: str
         return Liveness(False, f"no {kind} is at work on {host}")
     age = (now - row.heartbeat_at).total_seconds()
     seen = f"{kind} {row.container_id}, last heartbeat {span(max(age, 0.0))} ago"
-    return Liveness(age <= limit.total_seconds(), seen)
+    old = old_code_words(row, now)  # told, but no reason to restart: the process works
+    return Liveness(age <= limit.total_seconds(), f"{seen}; {old}" if old else seen)
 
 
 def of_web(port: int, host: str = "127.0.0.1") -> Liveness:

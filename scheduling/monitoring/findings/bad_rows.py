@@ -19,7 +19,7 @@ LOOKED_AT = 1_000
 
 def examine(now: datetime) -> Iterator[Finding]:
     """Find refused rows, and failed executions with a column that cannot be used."""
-    advice = _("A trigger or a constraint refuses every change: mend the row. It is tried again every minute.")
+    advice = _("A trigger or a constraint refuses every change. Fix the row: it is tried again every minute.")
     sentences = {
         RefusedRow.Kind.SCHEDULER: _("Schedules that the database refuses to change: %(count)s."),
         RefusedRow.Kind.EXECUTION: _("Executions that the database refuses to change: %(count)s."),
@@ -35,7 +35,7 @@ def _unusable() -> Iterator[Finding]:
     pks = [pk for pk, error_class in newest[:LOOKED_AT] if error_class == ERROR_CLASS]
     if pks:
         seen = _("Failed executions with a column that cannot be used: %(count)s.")
-        finding = warn("unusable", seen, _("The error names the column: mend its value, then republish."))
+        finding = warn("unusable", seen, _("The error names the column. Fix its value, then republish."))
         # Only these columns, because the others may be unreadable.
         rows = SchedulerExecution.objects.filter(pk__in=pks).order_by("-pk").only("pk", "error_message")
         yield from named(finding, rows, _with_error)

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.models import Process, Scheduler, SchedulerExecution
+from scheduling.monitoring.findings import old_code
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
 
 REMEMBERED = timedelta(days=1)
@@ -32,25 +33,25 @@ def examine(now: datetime) -> Iterator[Finding]:
     if producers := Process.objects.alive(now, Process.Kind.PRODUCER).count():
         yield ok("producers", f"{counted(producers, 'producer')} at work.")
     else:
-        seen = _("No producer is alive: nothing that falls due is claimed.")
+        seen = _("No producer is alive: no schedule runs.")
         yield fail("producers", seen, _("Start: manage.py run_scheduler"))
     if consumers := Process.objects.serving(Queue.MAIN, now):
         slots = sum(process.concurrency for process in consumers)
         yield ok("consumers", f"{counted(len(consumers), 'consumer')} at work, {counted(slots, 'run')} at a time.")
     else:
-        yield fail("consumers", _("No consumer is alive: what is claimed waits."), _("Start: manage.py run_worker"))
+        yield fail("consumers", _("No consumer is alive: all runs wait."), _("Start: manage.py run_worker"))
     if standalone := len(Process.objects.serving(Queue.STANDALONE, now)):
         yield ok("standalone", f"{counted(standalone, 'standalone consumer')} at work.")
     elif needed := Scheduler.objects.filter(status=True, stay_alive=True).count():
-        seen = _("No standalone consumer is alive. Active schedules that need one: %(count)s.") % {"count": needed}
-        yield fail("standalone", seen, _("Start: manage.py run_worker --standalone"))
+        seen = _("No standalone consumer is alive. Schedules marked standalone will not run: %(count)s.")
+        yield fail("standalone", seen % {"count": needed}, _("Start: manage.py run_worker --standalone"))
     silent = warn(
         "silent",
-        _("Processes that stopped without saying so: %(count)s."),
-        _("Killed, out of memory, or cut off from the database: read its last lines. What it ran was recovered."),
+        _("Processes that lost contact: %(count)s."),
+        _("They were killed, ran out of memory, or cannot reach the database. Their runs were recovered."),
     )
     yield from named(silent, fell_silent(now), lambda process: _silent(process, now))
-
+    yield from old_code.examine(now)
     yield from _clocks(now)
 
 
@@ -68,10 +69,10 @@ def _clocks(now: datetime) -> Iterator[Finding]:
     rows = Process.objects.filter(container_id__in=warned).order_by("id")
     advice = _("Run a time service (chrony, systemd-timesyncd) on every host.")
     if refused:
-        seen = _("Processes whose clock is wrong, so that they claim, start and recover nothing: %(count)s.")
+        seen = _("Processes with a wrong clock, which claim, start and recover nothing: %(count)s.")
         yield from named(fail("clocks", seen, advice), rows.filter(container_id__in=refused), _clock)
     else:
-        yield from named(warn("clocks", _("Processes whose clock is wrong: %(count)s."), advice), rows, _clock)
+        yield from named(warn("clocks", _("Processes with a wrong clock: %(count)s."), advice), rows, _clock)
 
 
 def _clock(process: Process) -> Named:

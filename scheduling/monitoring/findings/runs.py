@@ -31,12 +31,12 @@ def examine(now: datetime) -> Iterator[Finding]:
     claimed = warn(
         "claimed",
         _("Runs claimed and not confirmed by the broker: %(count)s."),
-        _("They are published again every few seconds: see that the broker is reachable and a producer runs."),
+        _("They are published again every few seconds. Check that the broker can be reached and a producer runs."),
     )
     lost = fail(
         "leases",
         _("Runs whose process is gone, not recovered yet: %(count)s."),
-        _("Producers recover them every few seconds: start one, or read what they log."),
+        _("Producers recover them every few seconds. Start one, or read the producers' logs."),
     )
     for state, finding in ((State.CLAIMED, claimed), (State.RUNNING, lost)):
         if stuck := count(SchedulerExecution.objects.overdue(state, now - STUCK_LONG)):

@@ -48,7 +48,7 @@ def _code() -> Iterator[Finding]:
     finding = fail(
         "code",
         _("Active schedules whose code is not registered here: %(count)s."),
-        _("Deploy the code that registers it, choose another target, or switch those schedules off."),
+        _("Deploy the code that registers it, choose another target, or pause these schedules."),
     )
     for type_, names in unregistered().items():
         if names:
@@ -59,13 +59,13 @@ def _code() -> Iterator[Finding]:
 def _plans() -> Iterator[Finding]:
     broken = fail(
         "plans",
-        _("Active schedules that cannot be planned: %(count)s."),
-        _("Correct the row in the admin; its form says what is wrong."),
+        _("Schedules that will not run until they are fixed: %(count)s."),
+        _("Open the schedule: its form says what is wrong."),
     )
     finished = warn(
         "next run",
         _("Active schedules without a next run: %(count)s."),
-        _("Their time has passed or never comes: switch them off, or set a future time."),
+        _("No future run: set a date in the future, or pause them."),
     )
     yield from _named(
         broken,
@@ -86,7 +86,7 @@ def _overdue(now: datetime) -> Iterator[Finding]:
     finding = (fail if oldest and oldest < now - VERY_LATE else warn)(
         "overdue",
         _("Schedules due and not claimed: %(count)s, the oldest for %(time)s."),
-        _("Start a producer, or read what the producers log: each occurrence will still run once."),
+        _("Start a producer, or read the producers' logs. Each occurrence will still run once."),
     )
     fine = "Nothing that is due is left unclaimed."
     yield from _named(finding, late, lambda row: waited(row.next_run_at), fine, time=waited(oldest))
@@ -97,8 +97,8 @@ def _failing() -> Iterator[Finding]:
     tally = Counter(pk for pk in newest[:LOOKED_AT] if pk is not None)
     often = [pk for pk, failures in tally.most_common(LISTED) if failures >= IN_A_ROW]
     streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, STREAK_RUNS).items()}
-    seen = _("Schedules that fail again and again: %(count)s.")
-    finding = warn("failing", seen, _("Look at the error, mend it, republish."))
+    seen = _("Schedules that fail repeatedly, the last 3 or more runs: %(count)s.")
+    finding = warn("failing", seen, _("Fix the cause, then republish."))
 
     def streak(row: Scheduler) -> str:
         failures = streaks[row.pk]

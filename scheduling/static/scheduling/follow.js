@@ -1,7 +1,8 @@
 /* Follows the output and the state of an execution while it runs.
 
    <div data-follow-url="..." data-cursor="1.4.0" data-version="..." data-over="false" data-...>   holds all others
-     [data-follow-state]    the part of the page with the state; the script replaces it when the state changes
+     [data-follow-state]    the part with the state, above the output; the script replaces it when the state changes
+     [data-follow-rest]     the part with the timeline, below the output; it is replaced together with the state
      [data-follow-log]      a scrolling box with the output; the script adds new lines at the end
      [data-follow-toggle]   a button that turns scrolling to new lines on and off
      [data-follow-status]   a text that says whether following works
@@ -13,8 +14,9 @@
     const root = document.querySelector("[data-follow-url]");
     if (!root) return;
     const EVERY = 1000, AFTER_ERROR = 5000, NEAR = 40, MOST = 10000;
-    const [state, log, toggle, status, live, choice] = ["state", "log", "toggle", "status", "live", "attempt"].map(
-        (name) => root.querySelector(`[data-follow-${name}]`));
+    const [state, rest, log, toggle, status, live, choice] = [
+        "state", "rest", "log", "toggle", "status", "live", "attempt",
+    ].map((name) => root.querySelector(`[data-follow-${name}]`));
     const words = root.dataset;
     let cursor = words.cursor, version = words.version, over = words.over === "true";
     let along = !over, busy = false, timer = 0, said = words.said;
@@ -58,9 +60,10 @@
     }
 
     function renew(answer) {
-        const chosen = document.getSelection();
-        if (chosen && !chosen.isCollapsed && state.contains(chosen.anchorNode)) return; // the user copies text
-        window.schedulingSwap(state, answer.state);
+        const chosen = document.getSelection(), parts = [state, rest];
+        const copies = (part) => chosen && !chosen.isCollapsed && part.contains(chosen.anchorNode);
+        if (parts.some(copies)) return; // the user copies text
+        parts.forEach((part, place) => window.schedulingSwap(part, answer.state[place]));
         version = answer.version;
     }
 
@@ -90,6 +93,7 @@
             if (answer.more) wait = 0;
             // The script stops when the execution is over and all of its output has arrived.
             over = answer.over && !answer.more && version === answer.version;
+            words.over = String(over); // the style sheet gives a run that goes on the whole window
             show(over ? words.ended : words.following);
             const empty = over && log.querySelector("[data-when-over]");
             if (empty) empty.textContent = empty.dataset.whenOver;

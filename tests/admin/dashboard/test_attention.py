@@ -18,8 +18,9 @@ from tests.factories import ProcessFactory, ReportFactory, SchedulerExecutionFac
 Context = Callable[[str], dict[str, Any]]
 
 
-NO_PRODUCER = "No producer is alive: nothing that falls due is claimed."
-NO_CONSUMER = "No consumer is alive: what is claimed waits."
+NO_PRODUCER = "No producer is alive: no schedule runs."
+REPEATEDLY = "Schedules that fail repeatedly, the last 3 or more runs"
+NO_CONSUMER = "No consumer is alive: all runs wait."
 
 
 def problems(context: Context) -> dict[str, list[str]]:
@@ -48,14 +49,14 @@ def test_a_stopped_process_does_not_count_as_alive_nor_as_silent(context: Contex
 
 def test_a_silent_process_is_named_for_a_day(context: Context, at_work: None) -> None:
     silent = ProcessFactory(silent=True)
-    assert problems(context) == {"Processes that stopped without saying so: 1.": [f"consumer {silent.container_id}"]}
+    assert problems(context) == {"Processes that lost contact: 1.": [f"consumer {silent.container_id}"]}
     Process.objects.filter(pk=silent.pk).update(heartbeat_at=clock.now() - timedelta(days=2))
     assert problems(context) == {}
 
 
 def test_a_standalone_schedule_needs_a_standalone_consumer(context: Context, at_work: None) -> None:
     SchedulerFactory(stay_alive=True)
-    assert problems(context) == {"No standalone consumer is alive. Active schedules that need one: 1.": []}
+    assert problems(context) == {"No standalone consumer is alive. Schedules marked standalone will not run: 1.": []}
     ProcessFactory(info={"queue": "standalone"})
     assert problems(context) == {}
 
@@ -76,7 +77,7 @@ def test_a_paused_schedule_is_not_overdue(context: Context, at_work: None) -> No
 def test_a_schedule_that_cannot_be_planned_says_why(context: Context, at_work: None) -> None:
     row = SchedulerFactory()
     Scheduler.objects.filter(pk=row.pk).update(plan_error="Hour: '25' is outside 0-23.", next_run_at=None)
-    assert problems(context) == {"Active schedules that cannot be planned: 1.": [row.description]}
+    assert problems(context) == {"Schedules that will not run until they are fixed: 1.": [row.description]}
     assert context("attention")["problems"][0]["rows"][0]["row"].about == "Hour: '25' is outside 0-23."
 
 
@@ -95,7 +96,7 @@ def test_a_schedule_is_failing_after_three_failures_in_a_row(
     for outcome in outcomes:
         SchedulerExecutionFactory(scheduler=row, **{traits[outcome]: True})
     found = {seen: names for seen, names in problems(context).items() if not seen.startswith("Failures in the inbox")}
-    assert found == ({"Schedules that fail again and again: 1.": [row.description]} if said else {})
+    assert found == ({f"{REPEATEDLY}: 1.": [row.description]} if said else {})
 
 
 @pytest.mark.parametrize("columns", [{"worker": "gone.worker"}, {"report": "gone.report"}])

@@ -19,7 +19,7 @@ def test_the_dashboard_offers_to_republish_a_cause(operator: Client, viewer: Cli
         {"action": "republish_selected", "select_across": "1", "_selected_action": "all"},
     )
     assert answer.status_code == 200
-    assert "2 failed executions" in answer.content.decode()
+    assert "2 failed runs" in answer.content.decode()
     assert "epublish" not in viewer.get(part).content.decode().replace("then republish", "")
 
 

@@ -54,8 +54,11 @@ def test_processes_are_alive_or_silent(context: Context) -> None:
     ProcessFactory(producer=True)
     ProcessFactory()
     ProcessFactory(silent=True)
-    assert (tile(context, "Producers").note, tile(context, "Producers").tone) == ("alive", "good")
-    assert (tile(context, "Consumers").note, tile(context, "Consumers").tone) == ("alive, 1 silent", "warn")
+    assert (tile(context, "Producers").note, tile(context, "Producers").tone) == ("1 alive", "good")
+    assert (tile(context, "Consumers").note, tile(context, "Consumers").tone) == (
+        "1 alive, 1 silent for 10 min",
+        "warn",
+    )
 
 
 def test_lag_counts_only_first_attempts_of_the_last_hour(context: Context) -> None:

@@ -1,0 +1,59 @@
+"""Says in words what a process reported with its last heartbeat."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
+
+from scheduling.admin.ui.times import relative_time
+from scheduling.core.text import visible_text
+from scheduling.models import Process
+
+MOST = 10**15
+"""A greater number was not written by this software."""
+
+
+def doing(row: Process, now: datetime) -> str:
+    """What the process does, such as `1 of 4 runs, 14 since its start` or `claimed 14, last one 6 s ago`.
+
+    Plain SQL can write anything into the column. What is no report of this software is left out.
+    """
+    info = row.info if isinstance(row.info, dict) else {}
+    found = _producer(info, now) if row.kind == Process.Kind.PRODUCER else _consumer(row, info)
+    return ", ".join(found)
+
+
+def _producer(info: dict[str, Any], now: datetime) -> list[str]:
+    claimed, last = _number(info.get("claimed")), _instant(info.get("last_dispatch"))
+    found = [] if claimed is None else [_("claimed %(count)d") % {"count": claimed}]
+    if last is not None:
+        found.append(_("last one %(when)s") % {"when": relative_time(last, now)})
+    return found
+
+
+def _consumer(row: Process, info: dict[str, Any]) -> list[str]:
+    running, runs = _number(info.get("running")), _number(info.get("runs"))
+    found = []
+    if running is not None and row.stopped_at is None:
+        text = ngettext("%(count)d of %(slots)d slot busy", "%(count)d of %(slots)d slots busy", row.concurrency)
+        found.append(text % {"count": running, "slots": row.concurrency})
+    if runs is not None:
+        found.append(ngettext("%(count)d run started", "%(count)d runs started", runs) % {"count": runs})
+    if row.queue:
+        found.append(_("queue “%(queue)s”") % {"queue": visible_text(row.queue, 40)})
+    return found
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else None
+
+
+def _instant(value: object) -> datetime | None:
+    try:
+        found = datetime.fromisoformat(str(value))
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
