@@ -10,7 +10,7 @@ from django.utils import timezone as clock
 from playwright.sync_api import expect
 
 from tests.admin.chromium import Visit
-from tests.admin.scheduler_form import change
+from tests.admin.scheduler_form import overview
 from tests.admin.test_accessibility import page_faults
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory
 from tests.support import NOON
@@ -25,7 +25,7 @@ def test_an_operator_asks_and_follows_the_answer_without_javascript(visit: Visit
         scheduler=row, skipped=True, scheduled_at=NOON, execution_key="cron-2026-3-10-12-0", missed=1
     )
     page = visit("ada", script=False)
-    page.goto(change(row))
+    page.goto(overview(row))
     page.get_by_label("Time in Europe/Berlin").fill("2026-03-10 13:00")
     page.get_by_role("button", name="Answer").click()
     expect(page.locator(".sch-why-answer")).to_contain_text("It did not run. Missed 3 occurrences")
