@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded
+from scheduling.core.time_spans import spell_time_span
 
 INVALID = "SCHEDULE_RETRY_POLICY_INVALID"
 """The error code of a policy that is out of bounds."""
@@ -27,9 +28,9 @@ BOUNDS: dict[str, tuple[float, float]] = {
 
 _LABELS = {
     "max_retries": "Retries",
-    "delay_ms": "The retry delay in milliseconds",
+    "delay_ms": "The retry delay",
     "multiplier": "The multiplier",
-    "max_delay_ms": "The longest delay in milliseconds",
+    "max_delay_ms": "The longest delay",
 }
 
 
@@ -69,9 +70,11 @@ class RetryPolicy:
             value = getattr(self, name)
             kinds = (int, float) if isinstance(low, float) else (int,)  # SQLite stores any type in any column
             if type(value) not in kinds or not low <= value <= high:  # also refuses NaN
-                raise RetryPolicyInvalid(name, f"{_LABELS[name]} must be from {low} to {high}, not {value!s:.50}.")
+                said = f"{_LABELS[name]} must be from {spelled(name, low)} to {spelled(name, high)}"
+                raise RetryPolicyInvalid(name, f"{said}, not {spelled(name, value)}.")
         if self.max_delay_ms < self.delay_ms:
-            text = f"The longest delay ({self.max_delay_ms} ms) must be at least the first delay ({self.delay_ms} ms)."
+            longest, first = spelled("max_delay_ms", self.max_delay_ms), spelled("delay_ms", self.delay_ms)
+            text = f"The longest delay ({longest}) must be at least the first delay ({first})."
             raise RetryPolicyInvalid("max_delay_ms", text)
 
     def delay(self, retry: int) -> int:
@@ -83,6 +86,12 @@ class RetryPolicy:
             if delay >= self.max_delay_ms:
                 return self.max_delay_ms
         return min(round(delay), self.max_delay_ms)
+
+
+def spelled(name: str, value: object) -> str:
+    """The value of an attribute as text: a delay with its unit."""
+    usable = name.endswith("_ms") and type(value) is int and 0 <= value < 10**15
+    return spell_time_span(value) if usable else f"{value!s:.50}"  # type: ignore[arg-type]
 
 
 def delays(policy: RetryPolicy) -> list[int]:

@@ -124,7 +124,7 @@ def test_wrong_input_gives_a_message(editor: Client, typed: dict[str, str]) -> N
 def test_the_table_of_attempts_follows_the_fields_and_the_target(
     editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    panel = ask(editor, RETRY, max_retries="2", retry_delay_ms="10000", retry_multiplier="3", retry_jitter="true")
+    panel = ask(editor, RETRY, max_retries="2", retry_delay_ms="10s", retry_multiplier="3", retry_jitter="true")
     assert "<tr><td>3</td><td>30 s</td><td>40 s</td></tr>" in panel
     assert "Jitter: each wait" in panel
     handler = Handler("worker", "tests.patient", noop, retry=RetryPolicy(max_retries=1, delay_ms=60_000))

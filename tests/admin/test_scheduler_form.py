@@ -68,10 +68,12 @@ def test_a_chosen_user_is_kept(editor: Client) -> None:
         ({"worker": ""}, "worker", "Choose exactly one target"),
         ({"max_retries": "20"}, "max_retries", "Retries must be from 0 to 19, not 20."),
         ({"max_retries": "many"}, "max_retries", "Enter a whole number."),
-        ({"retry_delay_ms": "10"}, "retry_delay_ms", "must be from 1000 to 3600000"),
+        ({"retry_delay_ms": "10ms"}, "retry_delay_ms", "must be from 1s to 1h, not 10ms"),
+        ({"retry_delay_ms": "300000"}, "retry_delay_ms", "Write a number with a unit, such as 30s, 5m or 1h."),
+        ({"time_limit": "500ms"}, "time_limit", "Give whole seconds."),
         ({"retry_multiplier": "0.5"}, "retry_multiplier", "must be from 1.0 to 10.0"),
         ({"retry_multiplier": "NaN"}, "retry_multiplier", "Enter a number."),
-        ({"retry_delay_ms": "5000", "retry_max_delay_ms": "2000"}, "retry_max_delay_ms", "must be at least"),
+        ({"retry_delay_ms": "5s", "retry_max_delay_ms": "2s"}, "retry_max_delay_ms", "must be at least"),
         ({"params": '{"a": '}, "params", "This is not JSON"),
         ({"params": "[1]"}, "params", "Write a JSON object"),
         ({"params": '{"nonsense": 1}'}, "params", "nonsense: Extra inputs are not permitted"),
@@ -108,8 +110,8 @@ def test_the_retry_policy_is_checked_against_the_handlers_policy(
     monkeypatch.setitem(registry._handlers, ("worker", "tests.patient"), handler)
     # The first delay is 30 s in the settings and 60 s in the handler. The handler's delay applies, so a maximum of 40 s
     # is too small.
-    response = editor.post(ADD, form(worker=WorkerFactory(name="tests.patient").pk, retry_max_delay_ms="40000"))
-    assert "must be at least the first delay (60000 ms)" in errors(response)["retry_max_delay_ms"][0]
+    response = editor.post(ADD, form(worker=WorkerFactory(name="tests.patient").pk, retry_max_delay_ms="40s"))
+    assert "must be at least the first delay (1m)" in errors(response)["retry_max_delay_ms"][0]
 
 
 def test_params_are_checked_against_the_handlers_model(editor: Client) -> None:
@@ -223,7 +225,7 @@ def test_the_table_of_retries(editor: Client) -> None:
     assert "Jitter: each wait" in page
     inherited = editor.get(change(SchedulerFactory(worker=WorkerFactory(name="tests.fail")))).content.decode()
     assert "Inherited from the target&#x27;s code." in inherited
-    assert 'placeholder="inherited: 1000"' in inherited
+    assert 'placeholder="inherited: 1s"' in inherited
 
 
 def test_an_invalid_stored_schedule_is_shown_with_its_error(editor: Client) -> None:

@@ -10,7 +10,17 @@ from pathlib import Path
 import pytest
 
 from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, RetryableError, Succeeded, TimedOut
-from scheduling.core.retry import BOUNDS, MAX_RETRIES, GiveUp, Retry, RetryPolicy, RetryPolicyInvalid, decide, delays
+from scheduling.core.retry import (
+    BOUNDS,
+    MAX_RETRIES,
+    GiveUp,
+    Retry,
+    RetryPolicy,
+    RetryPolicyInvalid,
+    decide,
+    delays,
+    spelled,
+)  # fmt: skip
 
 FAILED = Failed("ValueError", "no")
 
@@ -91,7 +101,8 @@ def test_the_maximum_of_retries_is_in_one_file() -> None:
     named = re.compile(rf"retr.*\b({MAX_RETRIES[1]}|{MAX_RETRIES[1] + 1})\b", re.IGNORECASE)
     assert [path.name for path in sources if named.search(path.read_text())] == ["retry.py"]
     for name, (low, high) in BOUNDS.items():
-        with pytest.raises(RetryPolicyInvalid, match=f"must be from {low} to {high}, not {high + 1}"):
+        said = f"must be from {spelled(name, low)} to {spelled(name, high)}, not {spelled(name, high + 1)}"
+        with pytest.raises(RetryPolicyInvalid, match=said):
             RetryPolicy(**{name: high + 1})  # type: ignore[arg-type]
 
 

@@ -26,7 +26,7 @@ pytestmark = pytest.mark.django_db
         ({"schedule": "* * * * *", "timezone": "Europe/Madird"}, "timezone", "Europe/Madrid"),
         ({"date_time": clock.now() - timedelta(minutes=1)}, "date_time", "passed"),
         ({"schedule": "* * * * *", "max_retries": 20}, "max_retries", "0 to 19"),
-        ({"schedule": "* * * * *", "retry_delay_ms": 10}, "retry_delay_ms", "1000 to 3600000"),
+        ({"schedule": "* * * * *", "retry_delay_ms": 10}, "retry_delay_ms", "from 1s to 1h"),
         ({"schedule": "* * * * *", "retry_multiplier": 11.0}, "retry_multiplier", "1.0 to 10.0"),
         ({"schedule": "* * * * *", "retry_delay_ms": 5000, "retry_max_delay_ms": 4000}, "retry_max_delay_ms", "least"),
         ({"schedule": "* * * * *", "params": [1]}, "params", "JSON object"),

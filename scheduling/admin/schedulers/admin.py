@@ -33,7 +33,14 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
+
+FOLDED = (*RETRY_COLUMNS, "time_limit", "stay_alive", "language", "user", "group")
+"""The fields that most schedules leave empty."""
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value is False or value == ""  # 0 retries is a value
 
 
 @admin.register(Scheduler)
@@ -152,8 +159,22 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             return message(f"added as a copy of schedule {form.source.pk}", edits)
         return super().construct_change_message(request, form, formsets, add)
 
+    def get_fieldsets(self, request: HttpRequest, obj: Scheduler | None = None) -> Any:
+        """Folds the groups of fields that are empty. Django unfolds a group with errors."""
+        found = []
+        for title, options in super().get_fieldsets(request, obj):
+            names = [name for name in options["fields"] if name in FOLDED]
+            # A copy shows the values of its source.
+            row = obj or self.source_of(request)
+            empty = names and all(_is_empty(getattr(row, name, None)) for name in names)
+            found.append((title, {**options, "classes": ["collapse"]} if empty else options))
+        return found
+
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Adds the tabs, and the stored schedule's error. The error ignores unsaved values."""
+        if wrong := [name for name in context["adminform"].form.fields if name in context["adminform"].form.errors]:
+            # The browser shows and focuses the first field with an error.
+            context["adminform"].form.fields[wrong[0]].widget.attrs["autofocus"] = True
         if context.get("original"):
             context |= self.tabs(request, context["original"])
             stored = Scheduler.objects.filter(pk=context["original"].pk).only("plan_error").first()

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django import forms
-from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils.text import capfirst
 from django.utils.translation import gettext
@@ -15,13 +14,15 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.admin.params.field import ParamsField, ParamsWidget
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.schedulers.cron_input import CronInput
+from scheduling.admin.schedulers.languages import language_choices
 from scheduling.admin.schedulers.retry_panel import RETRY_NUMBERS, inherited_hints
+from scheduling.admin.schedulers.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.admin.ui.links import admin_url
 from scheduling.conf import get_conf
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
-from scheduling.core.retry import BOUNDS
+from scheduling.core.retry import BOUNDS, spelled
 from scheduling.core.text import visible_text
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import find_target, handler_behind, handler_of
@@ -46,6 +47,13 @@ class SchedulerForm(forms.ModelForm):
         help_text=_("Instead of a schedule: runs once, at this time in its zone, and is then paused."),
     )
     params = ParamsField(label=_("Parameters"), required=False)
+    retry_delay_ms = TimeSpanField(label=RETRY_LABELS["retry_delay_ms"])
+    retry_max_delay_ms = TimeSpanField(label=RETRY_LABELS["retry_max_delay_ms"])
+    time_limit = TimeSpanField(
+        unit=1_000,
+        label=_("Time limit"),
+        help_text=_("Such as 10m or 2h. Empty: from the handler or settings. 0s: none."),
+    )
 
     source: Scheduler | None = None
     """The schedule that is copied, if this form adds a copy."""
@@ -70,11 +78,8 @@ class SchedulerForm(forms.ModelForm):
         schedule.widget, schedule.help_text = CronInput(), ""
         zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
         zone_field.help_text = _("An IANA name such as Europe/Madrid. Empty: %(zone)s.") % {"zone": get_conf().timezone}
-        languages = [("", _("As the settings say")), *settings.LANGUAGES]
-        if row.language and row.language not in dict(languages):
-            languages.append((row.language, row.language))
         self.fields["language"] = forms.ChoiceField(
-            choices=languages, required=False, label=capfirst(self.fields["language"].label or "")
+            choices=language_choices(row.language), required=False, label=capfirst(self.fields["language"].label or "")
         )
         for name in SWITCH:
             self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
@@ -84,7 +89,7 @@ class SchedulerForm(forms.ModelForm):
         hints = inherited_hints(inherited_policy(handler_of(row)))
         for name, attribute in RETRY_NUMBERS.items():
             self.fields[name].widget.attrs |= {"placeholder": hints[name], "class": "sch-amount"}
-            low, high = BOUNDS[attribute]
+            low, high = (spelled(attribute, bound) for bound in BOUNDS[attribute])
             self.fields[name].help_text = _("%(low)s to %(high)s. Empty: inherited.") % {"low": low, "high": high}
         self.fields["retry_jitter"].widget.choices = [
             ("unknown", hints["retry_jitter"]),

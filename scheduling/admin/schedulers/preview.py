@@ -21,6 +21,7 @@ from scheduling.admin.schedulers.form import params_form
 from scheduling.admin.schedulers.next_runs_panel import Note, next_runs_panel
 from scheduling.admin.schedulers.panels import refused
 from scheduling.admin.schedulers.retry_panel import retry_panel
+from scheduling.admin.schedulers.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.links import admin_url
 from scheduling.core.cron import ZoneError, resolve_wall, zone
@@ -47,6 +48,7 @@ class Typed(forms.Form):
     def __init__(self, data: dict[str, str]) -> None:
         super().__init__(data)
         self.fields |= forms.fields_for_model(Scheduler, [*RETRY_COLUMNS])
+        self.fields |= {name: TimeSpanField(label=label) for name, label in RETRY_LABELS.items()}
         self.fields |= {name: forms.IntegerField(required=False) for name in TARGETS}
 
 

@@ -9,7 +9,7 @@ from django.utils.translation import ngettext
 
 from scheduling.admin.schedulers.panels import refused, table
 from scheduling.admin.ui.times import format_duration
-from scheduling.core.retry import BOUNDS, RetryPolicy, RetryPolicyInvalid, delays
+from scheduling.core.retry import BOUNDS, RetryPolicy, RetryPolicyInvalid, delays, spelled
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
@@ -22,7 +22,7 @@ RETRY_NUMBERS = {column: attribute for column, attribute in RETRY_COLUMNS.items(
 def inherited_hints(base: RetryPolicy) -> dict[str, str]:
     """Maps the name of each retry field to a hint: the value that an empty field inherits."""
     hints = {
-        name: _("inherited: %(value)s") % {"value": f"{getattr(base, attribute):.12g}"}
+        name: _("inherited: %(value)s") % {"value": spelled(attribute, getattr(base, attribute))}
         for name, attribute in RETRY_NUMBERS.items()
     }
     return {**hints, "retry_jitter": _("Inherited: on") if base.jitter else _("Inherited: off")}
