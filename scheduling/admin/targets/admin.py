@@ -14,11 +14,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.params.json_field import PrettyJSONField
 from scheduling.admin.params.model import params_table
 from scheduling.admin.params.secret_form import HiddenSecrets
+from scheduling.admin.targets.uses import Uses
 from scheduling.admin.ui.badges import registered_badge
 from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.admin.ui.text import first_line
@@ -57,7 +57,7 @@ class TargetForm(HiddenSecrets):
 
 
 @admin.register(Worker)
-class TargetAdmin(Audited):
+class TargetAdmin(Uses):
     """The pages of one target type. `migrate` creates the rows, and never overwrites the changes of operators."""
 
     form = TargetForm

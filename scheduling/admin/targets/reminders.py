@@ -8,9 +8,9 @@ from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.params.json_field import PrettyJSONField
+from scheduling.admin.targets.uses import Uses
 from scheduling.admin.ui.text import first_line
 from scheduling.core.text import visible_text
 from scheduling.models import Reminder
@@ -37,7 +37,7 @@ class ReminderForm(forms.ModelForm):
 
 
 @admin.register(Reminder)
-class ReminderAdmin(Audited):
+class ReminderAdmin(Uses):
     form = ReminderForm
     list_display = (column(Reminder, "name"), column(Reminder, "subject"), "to")
     search_fields = ("name", "subject", "recipients")

@@ -1,0 +1,85 @@
+"""The schedules and the last runs of a target, below its form."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import urlencode
+
+from django import forms
+from django.db import models
+from django.http import HttpRequest, HttpResponse
+
+from scheduling.admin.common.audited import Audited
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.stats.run_bars import bars
+from scheduling.admin.ui.badges import health_badge, state_badge
+from scheduling.admin.ui.links import admin_url, list_url
+from scheduling.admin.ui.media import page_media
+from scheduling.admin.ui.schedules import zone_of
+from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, time_with_relative
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler
+from scheduling.models.health import ORDER, health_of, with_health
+from scheduling.models.last_runs import last_runs
+from scheduling.models.scheduler import TARGETS
+
+LISTED = 10
+"""At most this many schedules and runs are listed."""
+
+
+class Uses(Audited):
+    """Adds what uses the target to its page."""
+
+    change_form_template = "admin/scheduling/targets/change_form.html"
+
+    @property
+    def media(self) -> forms.Media:
+        return super().media + page_media(sheets=("dashboard", "scheduler"))
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        if (row := context.get("original")) is not None and not context.get("is_popup"):
+            context["uses"] = uses(str(row._meta.model_name), row, Viewer.of(request))
+        return super().render_change_form(request, context, *args, **kwargs)
+
+
+def uses(type_: str, target: models.Model, viewer: Viewer) -> dict[str, Any]:
+    """The template context: the schedules of the target, the most urgent first, and their last runs.
+
+    The runs come from the listed schedules only, because no index leads from a target to its executions.
+    """
+    if not viewer.sees("scheduler"):
+        return {}
+    rows = with_health(Scheduler.objects.filter(**{type_: target.pk}), viewer.now)
+    found = list(rows.order_by(*ORDER).prefetch_related(*TARGETS)[: LISTED + 1])
+    listed = found[:LISTED]
+    sees_runs = viewer.sees("schedulerexecution")
+    runs = last_runs([row.pk for row in listed]) if sees_runs else {}
+    newest = sorted((run for group in runs.values() for run in group), key=lambda run: -run.pk)[:LISTED]
+    names = {row.pk: row for row in listed}
+    add = admin_url("scheduling_scheduler_add")
+    return {
+        "schedules": [
+            {
+                "name": visible_text(row, 80),
+                "address": viewer.scheduler(row.pk),
+                "health": health_badge(health_of(row)),
+                "bars": bars(runs[row.pk], viewer, zone_of(row)) if runs.get(row.pk) else "",
+                "next": EMPTY if row.next_run_at is None else relative_time(row.next_run_at, viewer.now),
+            }
+            for row in listed
+        ],
+        "runs": [
+            {
+                "address": viewer.execution(run.pk),
+                "chip": state_badge(run.state),
+                "schedule": visible_text(names[run.scheduler_id], 80),
+                "at": time_with_relative(run.scheduled_at, viewer.now, zone_of(names[run.scheduler_id])),
+                "took": EMPTY if run.seconds is None else format_duration(run.seconds),
+            }
+            for run in newest
+        ],
+        "more": len(found) > LISTED,
+        "all": list_url("scheduler", **{f"{type_}__id__exact": target.pk}),
+        "add": f"{add}?{urlencode({type_: target.pk})}" if viewer.may("add_scheduler") else "",
+        "sees_runs": sees_runs,
+    }
