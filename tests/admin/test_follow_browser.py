@@ -202,7 +202,7 @@ def test_a_real_run_is_followed_and_cancelled_from_its_page(open_page: Visit, co
     expect(page.locator(".sch-log")).to_contain_text(re.compile(r"tick (1\d|[2-9]\d)"))
     expect(page.locator(".sch-head .sch-chip")).to_have_text("running")
     page.get_by_role("link", name="Cancel").click()
-    expect(page.get_by_text("killed with all that it started")).to_be_visible()
+    expect(page.get_by_text("killed after 5 s")).to_be_visible()
     page.get_by_role("button", name="Cancel the run").click()
     expect(page.locator(".sch-head .sch-chip")).to_have_text("cancelled")
     expect(page.locator(".sch-lead")).to_have_text("Cancelled by olga.")

@@ -203,7 +203,7 @@ def test_edit_and_rerun_hides_secrets_of_the_former_target(operator: Client, mov
 def test_run_again_does_not_pass_a_secret_to_another_target(operator: Client, moved: SchedulerExecution) -> None:
     page = operator.post(address(moved, "rerun"), {"post": "yes"})
     assert page.status_code == 200
-    assert "a secret does not follow it there" in page.content.decode()
+    assert "secrets are not copied to it" in page.content.decode()
     assert SchedulerExecution.objects.count() == 1
 
 

@@ -35,7 +35,7 @@ def test_the_row_names_the_user_who_paused(editor: Client, way: str) -> None:
         case "page":
             editor.post(reverse("admin:scheduling_scheduler_resume", args=[row.pk]))
         case "list":
-            editor.post(LIST, {"action": "switch_on", "_selected_action": [row.pk], "index": "0"})
+            editor.post(LIST, {"action": "resume_selected", "_selected_action": [row.pk], "index": "0"})
         case "form":
             values = form(worker=row.worker.pk, schedule=row.schedule, description=row.description)
             assert editor.post(change(row), values).status_code == 302

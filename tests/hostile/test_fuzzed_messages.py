@@ -59,7 +59,7 @@ def check_pages(pick: random.Random) -> None:
     """Check that the lists, the dashboard and the pages of some of the rows can be opened."""
     client = logged_in(UserFactory(superuser=True))
     for name in ("scheduling_failedexecution_changelist", "scheduling_schedulerexecution_changelist", "index"):
-        assert client.get(reverse(f"admin:{name}")).status_code == 200, name
+        assert client.get(reverse(f"admin:{name}"), follow=True).status_code == 200, name
     keys = list(SchedulerExecution.objects.filter(trigger="message").values_list("pk", flat=True))
     for pk in pick.sample(keys, min(len(keys), PAGES)):
         assert client.get(reverse("admin:scheduling_schedulerexecution_change", args=[pk])).status_code == 200, pk

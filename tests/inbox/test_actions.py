@@ -62,7 +62,7 @@ def test_operators_at_the_same_time_republish_each_execution_once() -> None:
 
 def test_discard_needs_a_reason_and_keeps_it() -> None:
     (row,) = failed()
-    with pytest.raises(ValueError, match="Say why"):
+    with pytest.raises(ValueError, match="Enter a reason"):
         discard([row.pk], "ann", "  ")
     assert discard([row.pk], "ann", "customer is gone") == [row.pk]
     row.refresh_from_db()

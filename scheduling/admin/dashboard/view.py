@@ -12,11 +12,13 @@ from django.contrib import admin
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
+from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.dashboard.activity import activity
 from scheduling.admin.dashboard.attention import attention
 from scheduling.admin.dashboard.heatmap import heatmap
 from scheduling.admin.dashboard.next_day import hour_of, next_day
@@ -60,6 +62,7 @@ class DashboardAdmin(ReadOnly):
         Page("changelist", "view", "", READ),
         Page("part", "view", "part/<slug:name>/", READ),
         Page("hour", "view", "hour/<int:seconds>/", READ),
+        Page("activity", "view", "activity/", READ),
     )
 
     @property
@@ -114,6 +117,11 @@ class DashboardAdmin(ReadOnly):
         return self.page_response(
             request, f"{TEMPLATES}/hour.html", title=title, lines=lines, more=SHOWN_DOTS if more else 0
         )
+
+    def activity_view(self, request: HttpRequest) -> HttpResponse:
+        """Who did what."""
+        found = activity(request, clock.now())
+        return self.page_response(request, f"{TEMPLATES}/activity.html", title=_("Activity"), **found)
 
     @staticmethod
     def _part(name: str, viewer: Viewer) -> dict[str, Any]:
