@@ -21,6 +21,9 @@ from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 
 LISTED = 50
+EDITS = 10
+"""At most this many edits of an entry are shown. The history of the object shows all of them, and whole values."""
+VALUE_MAX_CHARS = 200
 
 
 class Line(NamedTuple):
@@ -34,6 +37,7 @@ class Line(NamedTuple):
     address: str
     text: str
     edits: list[Any]
+    more: int
 
 
 def activity(request: HttpRequest, now: Any) -> dict[str, Any]:
@@ -93,6 +97,11 @@ def _line(entry: LogEntry, model: type[models.Model], now: Any) -> Line:
         str(capfirst(opts.verbose_name)),
         visible_text(entry.object_repr, 120),
         address,
-        shown["text"] or words.get(entry.action_flag, ""),
-        shown["edits"],
+        visible_text(shown["text"], VALUE_MAX_CHARS) or words.get(entry.action_flag, ""),
+        [(visible_text(label, 80), _cut(old), _cut(new)) for label, old, new in shown["edits"][:EDITS]],
+        max(len(shown["edits"]) - EDITS, 0),
     )
+
+
+def _cut(value: str | None) -> str | None:
+    return None if value is None else visible_text(value, VALUE_MAX_CHARS)

@@ -11,7 +11,9 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
+from scheduling.admin.common.audit import message
 from scheduling.admin.dashboard import activity
+from scheduling.admin.params.diff import Change
 from scheduling.models import Scheduler
 from tests.admin.conftest import logged_in
 from tests.admin.dashboard.conftest import DASHBOARD, PAGE
@@ -76,6 +78,16 @@ def test_pages_and_one_user(editor: Client, db: None, monkeypatch: pytest.Monkey
     page = main(editor, f"?user={ann.pk}")
     assert re.findall(r"deed (\d)", page) == ["3", "1"]
     assert "Only what ann did." in page
+
+
+def test_long_texts_and_many_edits_are_cut(editor: Client, db: None) -> None:
+    row, user = SchedulerFactory(), UserFactory()
+    edits = [Change(f"params.f{number}", "o" * 5_000, "n" * 5_000) for number in range(30)]
+    for _entry in range(50):
+        LogEntry.objects.log_actions(user.pk, [row], CHANGE, message("run now", edits))
+    page = main(editor)
+    assert len(page) < 600_000
+    assert "and 20 more" in page
 
 
 @pytest.mark.parametrize("query", ["?before=x", "?user=%00", "?before=-1&user=99999999999999999999", "?user=0"])
