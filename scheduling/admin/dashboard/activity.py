@@ -84,7 +84,7 @@ def _visible_models(request: HttpRequest) -> dict[int, type[models.Model]]:
 def _line(entry: LogEntry, model: type[models.Model], now: Any) -> Line:
     shown, opts = shown_entry(entry, model), model._meta
     address = ""
-    if entry.action_flag != DELETION:
+    if entry.action_flag != DELETION and is_number(entry.object_id or ""):  # plain SQL can write any text
         try:
             address = admin_url(f"{opts.app_label}_{opts.model_name}_change", entry.object_id)
         except NoReverseMatch:
