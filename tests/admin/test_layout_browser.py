@@ -10,10 +10,10 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
+from tests.admin.axe import AXE_SCRIPT, COLOUR_RULES, EVERY_RULE, LOOKS, NO_TRANSITIONS, axe_faults
 from tests.admin.chromium import Visit, overflow
 from tests.admin.inbox import fill
 from tests.admin.rows import Rows, one_of_each
-from tests.admin.test_accessibility import AXE_SCRIPT, COLOUR_RULES, EVERY_RULE, LOOKS, NO_TRANSITIONS, axe_faults
 from tests.factories import (
     FailedExecutionFactory,
     ReportFactory,

@@ -9,9 +9,9 @@ from django.urls import reverse
 from django.utils import timezone as clock
 from playwright.sync_api import expect
 
+from tests.admin.axe import page_faults
 from tests.admin.chromium import Visit
 from tests.admin.scheduler_form import overview
-from tests.admin.test_accessibility import page_faults
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, UserFactory
 from tests.support import NOON
 
