@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
 from typing import NamedTuple
 
@@ -81,6 +81,14 @@ def last_runs(ids: Collection[int], count: int = RUNS, ends: bool = True) -> dic
             runs[row[1]].append(Ran(*(*row, recorded.get(row[0]))))
     # If an execution was claimed between the two queries, the second query returns more than `count` executions.
     return {pk: found[-count:] for pk, found in runs.items()}
+
+
+def durations(runs: Iterable[Ran]) -> list[float]:
+    """The durations of the successful runs, in seconds.
+
+    Failed runs are left out, because a failure says little about how long the work takes.
+    """
+    return [run.seconds for run in runs if run.state == State.SUCCEEDED.value and run.seconds is not None]
 
 
 def failures_in_a_row(runs: Sequence[Ran]) -> int:

@@ -6,9 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.http import HttpRequest
-from django.urls import NoReverseMatch
 from django.utils.html import format_html, format_html_join
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.executions.artefacts import all_links
@@ -30,8 +28,8 @@ from scheduling.admin.params.diff import Change, changes
 from scheduling.admin.params.json_field import json_block
 from scheduling.admin.params.model import masked
 from scheduling.admin.ui.badges import state_badge
-from scheduling.admin.ui.links import admin_url, execution_link, link
-from scheduling.admin.ui.targets import loaded_target, target_tag
+from scheduling.admin.ui.links import execution_link
+from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
 from scheduling.core.lifecycle import CANCELLABLE, State
 from scheduling.core.text import visible_text
@@ -105,19 +103,14 @@ def _last_lines(lines: list[str]) -> list[str]:
     return lines[first:]
 
 
-def target_link(row: SchedulerExecution, request: HttpRequest) -> SafeString | str:
+def target_link(row: SchedulerExecution, request: HttpRequest) -> str:
     """The target's title, as a link if the target has a page that this user may see."""
     name = target_tag(row.type, row.target_name or row.type or _("unreadable message"), loaded_target(row))
     try:
-        opts = target_model(row.type)._meta
+        model = target_model(row.type)
     except LookupError:
         return name
-    if row.target_id is None or not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
-        return name
-    try:
-        return link(admin_url(f"{opts.app_label}_{opts.model_name}_change", row.target_id), name)
-    except NoReverseMatch:
-        return name
+    return linked_target(model, row.target_id, name, request.user)
 
 
 def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:

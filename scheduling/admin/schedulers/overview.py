@@ -6,9 +6,7 @@ from typing import Any
 
 from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
-from django.urls import NoReverseMatch
 from django.utils import timezone as clock
-from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.audited import Audited
@@ -22,7 +20,8 @@ from scheduling.admin.schedulers.recent_runs import recent_runs
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.why_at import panel
 from scheduling.admin.ui.badges import health_badge
-from scheduling.admin.ui.links import admin_url, link, scheduler_url
+from scheduling.admin.ui.links import admin_url, scheduler_url
+from scheduling.admin.ui.targets import linked_target
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
@@ -100,7 +99,13 @@ class Overview(SchedulerColumns, Audited):
 
     def _facts(self, request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
         """What the form says about the schedule beside its times and parameters."""
-        found: list[tuple[str, Any]] = [(_("Target"), self._target(request, row))]
+        target = row.target
+        found: list[tuple[str, Any]] = [
+            (
+                _("Target"),
+                linked_target(target, target.pk, visible_text(target, 120), request.user) if target else EMPTY,
+            )
+        ]
         if row.stay_alive:
             found.append((_("Queue"), _("standalone")))
         if row.time_limit is not None:
@@ -116,17 +121,3 @@ class Overview(SchedulerColumns, Audited):
         found.append((_("Added"), time_with_relative(row.created_at, now)))
         found.append((_("Changed"), time_with_relative(row.updated_at, now)))
         return found
-
-    @staticmethod
-    def _target(request: HttpRequest, row: Scheduler) -> SafeString | str:
-        """The target, as a link if this user may see its page."""
-        target = row.target
-        if target is None:
-            return EMPTY
-        name, opts = visible_text(target, 120), target._meta
-        if not request.user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
-            return name
-        try:
-            return link(admin_url(f"{opts.app_label}_{opts.model_name}_change", target.pk), name)
-        except NoReverseMatch:
-            return name

@@ -5,20 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from scheduling.core.durations import Usual
-from scheduling.core.durations import percentile as percentile
+from scheduling.core.durations import Usual, percentile
 from scheduling.core.durations import usual as usual_of
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
-from scheduling.models.last_runs import FAILURES, Ran
+from scheduling.models.last_runs import FAILURES, Ran, durations
 
-
-def durations(runs: Iterable[Ran]) -> list[float]:
-    """The durations of the successful runs, in seconds.
-
-    Failed runs are left out, because a failure says little about how long the work takes.
-    """
-    return [run.seconds for run in runs if run.state == State.SUCCEEDED.value and run.seconds is not None]
+__all__ = ["durations", "percentile", "success_rate", "told_at", "usual"]
 
 
 def usual(runs: Iterable[Ran]) -> Usual | None:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.db.models import Model
+from django.urls import NoReverseMatch
 from django.utils.html import format_html
 
+from scheduling.admin.ui.links import admin_url, link
 from scheduling.admin.ui.times import EMPTY
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_named
@@ -31,6 +34,22 @@ def target_tag(type_: str, name: str, target: Any = None, limit: int = 80) -> st
     """The target's title as an element whose own title is the raw name; plain text if both are the same."""
     title, raw = target_title(type_, name, target, limit), visible_text(name, 200)
     return title if not raw or title == raw else format_html('<span title="{}">{}</span>', raw, title)
+
+
+def linked_target(target: type[Model] | Model, pk: object, text: str, user: Any) -> str:
+    """The text as a link to the target's page; plain text if this user may not see it, or if the site has no such page.
+
+    Args:
+        target: the target's row or model.
+        pk: the target's primary key; None if it is not known.
+    """
+    opts = target._meta
+    if pk is None or not user.has_perm(f"{opts.app_label}.view_{opts.model_name}"):
+        return text
+    try:
+        return link(admin_url(f"{opts.app_label}_{opts.model_name}_change", pk), text)
+    except NoReverseMatch:
+        return text
 
 
 def execution_target(row: SchedulerExecution, limit: int = 80) -> str:

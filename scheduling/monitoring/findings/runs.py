@@ -13,7 +13,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.models.counts import Count, count
-from scheduling.models.last_runs import last_runs
+from scheduling.models.last_runs import durations, last_runs
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, span, warn
 
 LOOKED_AT = 50
@@ -49,7 +49,7 @@ def _slow(now: datetime) -> Iterator[Finding]:
     runs = last_runs({scheduler for _pk, scheduler, *_rest in running}, ends=False)
     found = []
     for pk, scheduler, started_at, name in running:
-        known = usual([run.seconds for run in runs[scheduler] if run.seconds and run.state == State.SUCCEEDED.value])
+        known = usual(durations(runs[scheduler]))
         seconds = (now - (started_at or now)).total_seconds()
         if known is not None and known.times(seconds):
             facts = {"time": span(seconds), "usual": span(known.median)}
