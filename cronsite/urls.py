@@ -8,6 +8,8 @@ from django.http import HttpRequest, HttpResponse
 from django.urls import path
 from django.views.generic import RedirectView
 
+admin.autodiscover()
+
 
 @cache
 def _icon() -> bytes:

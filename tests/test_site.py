@@ -36,6 +36,31 @@ def test_the_error_message_names_the_missing_extra(module: str) -> None:
     assert "Traceback" not in done.stderr
 
 
+LOADED = """
+import os, sys
+os.environ["DJANGO_SETTINGS_MODULE"] = "tests.settings"
+import django
+from django.core.management import call_command, load_command_class
+django.setup()
+command = load_command_class("scheduling", {command!r})
+command.check(tags=command.requires_system_checks)
+print("processes:", sorted(name for name in sys.modules if name in {names!r}))
+call_command("check")
+print("checked:", sorted(name for name in sys.modules if name in {names!r}))
+"""
+
+
+@pytest.mark.parametrize("command", ["run_scheduler", "run_worker", "cleanup_executions"])
+def test_a_process_without_requests_does_not_load_the_pages(command: str) -> None:
+    names = ["cronsite.urls", "scheduling.admin.schedulers.admin"]
+    code = LOADED.format(command=command, names=names)
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.stderr.replace("System check identified no issues (0 silenced).", "").strip() == ""
+    assert "processes: []" in done.stdout
+    # `manage.py check` loads the pages, so that Django checks them.
+    assert f"checked: {names}" in done.stdout
+
+
 @pytest.mark.parametrize("path", ["/admin/login/", "/admin/", "/nowhere/"])
 def test_every_page_has_a_strict_content_security_policy(path: str, client: Client) -> None:
     header = client.get(path)["Content-Security-Policy"]

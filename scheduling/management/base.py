@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 from django.conf import settings
+from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
 from scheduling import logs
@@ -20,6 +21,9 @@ FAILED = 1
 
 class SchedulingCommand(BaseCommand):
     """Configures logging, reads the settings, and then calls `work`."""
+
+    # These processes answer no requests. All checks together would import the URLs and pages of the whole project.
+    requires_system_checks = (Tags.models, "scheduling")
 
     def handle(self, *args: Any, **options: Any) -> None:
         """Configure logging and read the settings, then call `work`.
