@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from django.apps import AppConfig
+from django.apps import AppConfig, apps
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, pre_save
 from django.utils.module_loading import autodiscover_modules
@@ -23,6 +23,12 @@ class SchedulingConfig(AppConfig):
         from scheduling.handlers.validation import check_before_save
         from scheduling.models import Scheduler
         from scheduling.processes.sort_buffer import enlarge_sort_buffer
+        from scheduling.signals import executions_replayed
+
+        if apps.is_installed("django.contrib.admin"):
+            from scheduling.inbox.replay_log import log_replayed
+
+            executions_replayed.connect(log_replayed, dispatch_uid="scheduling.replay_log")
 
         connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")
         autodiscover_modules("workers")

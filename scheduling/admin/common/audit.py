@@ -17,7 +17,6 @@ from typing import Any
 
 from django.contrib.admin.models import CHANGE, LogEntry
 from django.db import models
-from django.dispatch import receiver
 from django.forms import ModelChoiceField, ModelForm
 from django.http import HttpRequest
 
@@ -26,8 +25,6 @@ from scheduling.admin.params.diff import Change
 from scheduling.admin.params.model import masked
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
-from scheduling.models import Replay
-from scheduling.signals import executions_replayed
 
 VALUE_MAX_CHARS = 200
 """Each value in an entry is cut after this many characters."""
@@ -40,16 +37,6 @@ def record(request: HttpRequest, objects: Iterable[models.Model], text: str, edi
     rows = list(objects)
     if rows and request.user.pk is not None:
         LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message(text, edits))
-
-
-@receiver(executions_replayed)
-def record_replayed(executions: Iterable[models.Model], replay: Replay, **_kwargs: Any) -> None:
-    """Write an audit entry for each execution that a producer republishes for a replay.
-
-    The entry has the name of the user who started the replay.
-    """
-    if replay.user_id is not None:  # None if the user was deleted. The execution's `reason` still has the name.
-        LogEntry.objects.log_actions(replay.user_id, executions, CHANGE, f"republish: replay {replay.pk}")
 
 
 def message(text: str, edits: Sequence[Change] = ()) -> Any:
