@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-SCHEDULES = 1_000
+SCHEDULES = 10_000
 DAYS = 90
 BATCH = 2_000
 FAILED, SKIPPED = 0.03, 0.01
@@ -43,7 +43,7 @@ def make(executions: int, seed: int = 1) -> None:
     worker = Worker.objects.get(name="tests.noop")
     Scheduler.objects.bulk_create(
         [
-            Scheduler(worker=worker, schedule="*/5 * * * *", description=f"season {number}", status=True)
+            Scheduler(worker=worker, schedule=_cron(number), description=f"season {number}", status=True)
             for number in range(SCHEDULES)
         ],
         batch_size=500,
@@ -71,6 +71,14 @@ def make(executions: int, seed: int = 1) -> None:
             " WHERE started_at IS NOT NULL ORDER BY id DESC LIMIT 100000"
         )
         cursor.execute("ANALYZE" if connection.vendor != "mysql" else "ANALYZE TABLE scheduling_schedulerexecution")
+
+
+def _cron(number: int) -> str:
+    """Many different expressions: a fifth of the schedules runs every few minutes, the others once an hour or a day."""
+    minute, hour = number % 60, number // 60 % 24
+    return ("*/5 * * * *", f"{minute} * * * *", f"{minute} {hour} * * *", f"{minute} {hour} * * 1-5")[
+        min(number % 5, 3)
+    ]
 
 
 def _executions(count: int, schedulers: list[int], worker: int, pick: random.Random) -> Iterator[dict[str, Any]]:

@@ -3,8 +3,9 @@
 Start it with `python -m benchmarks.pages [--database URL] [--broker URL]`.
 
 A superuser requests each page `--repeat` times in one process. The time of a request includes the rendering of the
-answer. The table shows the median, the minimum and the maximum in milliseconds. With RabbitMQ, the option `--parked`
-puts messages into the failed queue. The pages must not change the number or the order of these messages.
+answer. The table shows the number of queries, and the median, the minimum and the maximum in milliseconds.
+With RabbitMQ, the option `--parked` puts messages into the failed queue. The pages must not change the number or the
+order of these messages.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from benchmarks.site import enter
 A = "/admin/scheduling"
 
 LIMIT_MS = 300
+MOST_QUERIES = 20
 
 
 def main() -> int:
@@ -61,12 +63,14 @@ def measure(options: argparse.Namespace) -> int:
     client = Client()
     client.force_login(user)
     slow = 0
-    print(f"{'page':58} median ms [least-most]", flush=True)
+    print(f"{'page':58} queries, median ms [least-most]", flush=True)
     for title, address in pages():
+        number = queries(client, address)
         values = sorted(ask(client, address) for _ in range(options.repeat))
         middle = statistics.median(values)
         slow += middle > LIMIT_MS
-        print(f"{title:58} {middle:.0f} [{values[0]:.0f}-{values[-1]:.0f}]", flush=True)
+        mark = " more than 20 queries" if number > MOST_QUERIES else ""
+        print(f"{title:58} {number:3} {middle:.0f} [{values[0]:.0f}-{values[-1]:.0f}]{mark}", flush=True)
     if before is not None:
         after = lying()
         kept = before == after
@@ -74,6 +78,16 @@ def measure(options: argparse.Namespace) -> int:
         slow += not kept
     print(f"{slow} over {LIMIT_MS} ms" if slow else f"none over {LIMIT_MS} ms")
     return 1 if slow else 0
+
+
+def queries(client: Any, address: str) -> int:
+    """Request a page and return how many queries it made."""
+    from django.db import connection
+    from django.test.utils import CaptureQueriesContext
+
+    with CaptureQueriesContext(connection) as captured:
+        ask(client, address)
+    return len(captured)
 
 
 def ask(client: Any, address: str) -> float:
@@ -100,11 +114,17 @@ def pages() -> list[tuple[str, str]]:
         ("dashboard", f"{A}/dashboard/"),
         *(
             (f"dashboard, {part}", f"{A}/dashboard/part/{part}/")
-            for part in ("tiles", "attention", "heatmap", "running")
+            for part in ("tiles", "attention", "running", "timeline", "next_day", "schedules", "heatmap")
         ),
+        ("dashboard, an hour of the next day", f"{A}/dashboard/hour/{(int(time.time()) // 3600 + 2) * 3600}/"),
+        ("activity", f"{A}/dashboard/activity/"),
         ("schedules", f"{A}/scheduler/"),
+        ("schedules, page 100", f"{A}/scheduler/?p=100"),
+        ("schedules, failing", f"{A}/scheduler/?health=failing"),
+        ("schedules, healthy, of one target type", f"{A}/scheduler/?health=healthy&type=worker"),
         ("schedules, searched", f"{A}/scheduler/?q=season"),
         ("a schedule", f"{A}/scheduler/{schedule}/change/"),
+        ("edit a schedule", f"{A}/scheduler/{schedule}/edit/"),
         ("add a schedule", f"{A}/scheduler/add/"),
         ("a copy of a schedule", f"{A}/scheduler/add/?copy={schedule}"),
         (
@@ -148,6 +168,7 @@ def pages() -> list[tuple[str, str]]:
         ("edit and republish", f"{inbox}{failed.pk}/edit/"),
         ("processes", f"{A}/process/"),
         ("workers", f"{A}/worker/"),
+        ("a worker with all schedules", f"{A}/worker/{last.target_id}/change/"),
     ]
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
+from functools import lru_cache
 from itertools import pairwise
 
 from scheduling.core.cron import Cron, count_between, zone
@@ -33,15 +34,29 @@ def counts_per_hour(cron: Cron, tz: str, edges: Sequence[datetime]) -> list[int]
     Raises:
         ZoneError: the zone is unknown.
     """
+    hours = _local_hours(tz, tuple(edges))
+    matching = {
+        date for date in {date for date, _hour in filter(None, hours)} if first_day(cron.calendar, date) == date
+    }
+    return [
+        (len(cron.minutes) if full[1] in cron.hours and full[0] in matching else 0)
+        if full
+        else count_between(cron, tz, start - _TICK, end - _TICK)
+        for (start, end), full in zip(pairwise(edges), hours, strict=True)
+    ]
+
+
+@lru_cache(maxsize=256)
+def _local_hours(tz: str, edges: tuple[datetime, ...]) -> list[tuple[date, int] | None]:
+    """The local date and hour of each full hour of the local clock; None for an hour that has to be counted.
+
+    All expressions of a zone share the result.
+    """
     info = zone(tz)
     steady = not any(clock_changes(info, edges[0] - _LARGEST_CHANGE, edges[-1]))
-    walls = [edge.astimezone(info) for edge in edges]
-    dates = {wall.date() for wall in walls}
-    matching = {date for date in dates if first_day(cron.calendar, date) == date}
-    counts = []
-    for (start, end), wall in zip(pairwise(edges), walls, strict=False):
-        if steady and end - start == _HOUR and wall.minute == wall.second == 0:
-            counts.append(len(cron.minutes) if wall.hour in cron.hours and wall.date() in matching else 0)
-        else:
-            counts.append(count_between(cron, tz, start - _TICK, end - _TICK))
-    return counts
+    found: list[tuple[date, int] | None] = []
+    for start, end in pairwise(edges):
+        wall = start.astimezone(info)
+        full = steady and end - start == _HOUR and wall.minute == wall.second == 0
+        found.append((wall.date(), wall.hour) if full else None)
+    return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 from functools import reduce
@@ -11,7 +12,7 @@ from typing import Any, ClassVar
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.db import models, transaction
-from django.db.models import Q
+from django.db.models import Q, prefetch_related_objects
 from django.utils import timezone as clock
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
@@ -246,3 +247,8 @@ class Scheduler(PlannedModel):
 for _type, _kind in TARGET_KINDS.items():
     _key = models.ForeignKey(_kind.model, models.PROTECT, null=True, blank=True, related_name="schedulers")
     Scheduler.add_to_class(_type, _key)
+
+
+def load_names(rows: Iterable[Scheduler]) -> None:
+    """Load the targets of the schedules without a description, because `str` then needs the name of the target."""
+    prefetch_related_objects([row for row in rows if not row.description], *TARGETS)

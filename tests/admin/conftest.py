@@ -12,6 +12,7 @@ from django.test import Client, override_settings
 from playwright.sync_api import Browser, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
+from scheduling.admin.dashboard import heatmap
 from scheduling.management.groups import make_groups
 from tests.admin.chromium import ARGUMENTS, Visit, chromium_path
 from tests.factories import PASSWORD, UserFactory
@@ -30,6 +31,13 @@ OPERATE = [
 ]
 
 Login = Callable[[User], Client]
+
+
+@pytest.fixture(autouse=True)
+def fresh_heat_map() -> Iterator[None]:
+    """Forget the counts of the heat map, which the process keeps for a minute."""
+    yield
+    heatmap.forget()
 
 
 def logged_in(user: User) -> Client:

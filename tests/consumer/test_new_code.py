@@ -21,6 +21,7 @@ from scheduling.models import Process, SchedulerExecution
 from scheduling.monitoring.doctor.liveness import of_process
 from scheduling.monitoring.findings import processes
 from scheduling.monitoring.findings.finding import Named
+from scheduling.monitoring.findings.present import Present
 from scheduling.processes.loaded_code import EXIT_NEW_CODE
 from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.management.running import ROOT, Running
@@ -118,7 +119,7 @@ def test_a_consumer_tells_that_its_code_is_old(commands: Commands, project: Path
 
 
 def _old_code() -> list[Named]:
-    return [row for found in processes.examine(clock.now()) if found.check == "old code" for row in found.rows]
+    return [row for found in processes.examine(Present(clock.now())) if found.check == "old code" for row in found.rows]
 
 
 @pytest.mark.processes

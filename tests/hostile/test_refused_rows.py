@@ -20,6 +20,7 @@ from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.refused_row import REMEMBERED
 from scheduling.monitoring.findings import bad_rows
+from scheduling.monitoring.findings.present import Present
 from scheduling.processes import left_out
 from scheduling.processes.left_out import LEFT_OUT_SECONDS, LeftOut
 from scheduling.producer.sweeps import sweep
@@ -65,7 +66,7 @@ def refused(row: Scheduler | SchedulerExecution) -> Iterator[None]:
 
 def found(now: datetime) -> dict[str, list[int | None]]:
     """The primary keys that each finding names."""
-    return {finding.check: [row.pk for row in finding.rows] for finding in bad_rows.examine(now)}
+    return {finding.check: [row.pk for row in finding.rows] for finding in bad_rows.examine(Present(now))}
 
 
 def test_a_schedule_that_refuses_its_mark_stops_no_other_one(caplog: pytest.LogCaptureFixture) -> None:

@@ -20,6 +20,7 @@ from scheduling.handlers.retry_policy import inherited_policy, retry_policy
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Replay, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings import bad_rows
+from scheduling.monitoring.findings.present import Present
 from scheduling.processes.database import is_away
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
@@ -159,7 +160,7 @@ def test_an_execution_that_is_set_aside_names_the_column(column: str, value: str
     ((state, reason),) = SchedulerExecution.objects.filter(pk=row.pk).values_list("state", "error_message")
     assert state == "failed"
     assert reason.startswith(f"Column {column}: ")
-    (finding,) = bad_rows.examine(now)
+    (finding,) = bad_rows.examine(Present(now))
     assert [named.pk for named in finding.rows] == [row.pk]
 
 

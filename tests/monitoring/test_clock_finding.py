@@ -10,13 +10,14 @@ from django.utils import timezone as clock
 from scheduling.models.process import CLOCK_AHEAD
 from scheduling.monitoring.findings import processes
 from scheduling.monitoring.findings.finding import Finding, Level
+from scheduling.monitoring.findings.present import Present
 from tests.factories import ProcessFactory
 
 pytestmark = pytest.mark.django_db
 
 
 def clocks() -> list[Finding]:
-    return [finding for finding in processes.examine(clock.now()) if finding.check == "clocks"]
+    return [finding for finding in processes.examine(Present(clock.now())) if finding.check == "clocks"]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from scheduling.models import Scheduler
 from scheduling.monitoring.doctor.examine import examine
 from scheduling.monitoring.findings.areas import AREAS, problems
 from scheduling.monitoring.findings.finding import Level
+from scheduling.monitoring.findings.present import Present
 from tests.factories import (
     ProcessFactory,
     SchedulerExecutionFactory,
@@ -68,7 +69,7 @@ def test_doctor_and_dashboard_say_the_same(rows_with_problems: None) -> None:
 
 
 def test_failures_come_before_warnings(rows_with_problems: None) -> None:
-    levels = [finding.level for finding in problems(clock.now())]
+    levels = [finding.level for finding in problems(Present(clock.now()))]
     assert levels == sorted(levels, key=[Level.FAIL, Level.WARN].index)
 
 
@@ -76,7 +77,7 @@ def test_only_the_first_of_many_rows_are_named() -> None:
     for _ in range(8):
         SchedulerFactory()
     Scheduler.objects.filter(description__startswith="Schedule").update(next_run_at=None)
-    (finding,) = [finding for finding in problems(clock.now()) if finding.check == "next run"]
+    (finding,) = [finding for finding in problems(Present(clock.now())) if finding.check == "next run"]
     assert finding.seen == "Active schedules without a next run: 8."
     assert len(finding.rows) == 5
     assert finding.in_full.endswith(" and 3 more.")
@@ -85,14 +86,14 @@ def test_only_the_first_of_many_rows_are_named() -> None:
 def test_a_standalone_consumer_alone_serves_no_other_queue() -> None:
     ProcessFactory(producer=True)
     ProcessFactory(info={"queue": "standalone"})
-    assert [finding.check for finding in problems(clock.now())] == ["consumers"]
+    assert [finding.check for finding in problems(Present(clock.now()))] == ["consumers"]
 
 
 def test_a_consumer_without_a_heartbeat_may_serve_any_queue() -> None:
     ProcessFactory(producer=True)
     ProcessFactory(info={})
     SchedulerFactory(stay_alive=True)
-    assert problems(clock.now()) == []
+    assert problems(Present(clock.now())) == []
 
 
 def test_the_number_of_queries_does_not_depend_on_the_rows(
@@ -102,4 +103,4 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(
         ProcessFactory(silent=True)
         SchedulerFactory(worker=WorkerFactory())
     with django_assert_max_num_queries(45):
-        problems(clock.now())
+        problems(Present(clock.now()))

@@ -11,13 +11,14 @@ from django.utils import timezone as clock
 from scheduling.models import SchedulerExecution
 from scheduling.monitoring.findings import inbox
 from scheduling.monitoring.findings.finding import Finding, Level
+from scheduling.monitoring.findings.present import Present
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory
 
 pytestmark = pytest.mark.django_db
 
 
 def finding() -> Finding:
-    (found,) = inbox.examine(clock.now())
+    (found,) = inbox.examine(Present(clock.now()))
     return found
 
 

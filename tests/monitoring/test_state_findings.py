@@ -13,13 +13,14 @@ from scheduling.models import Scheduler
 from scheduling.models.health import health_of, with_health
 from scheduling.monitoring.findings.areas import problems
 from scheduling.monitoring.findings.finding import Finding
+from scheduling.monitoring.findings.present import Present
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory
 
 pytestmark = pytest.mark.django_db
 
 
 def finding(check: str) -> Finding | None:
-    found = [each for each in problems(clock.now()) if each.check == check]
+    found = [each for each in problems(Present(clock.now())) if each.check == check]
     return found[0] if found else None
 
 

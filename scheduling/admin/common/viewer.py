@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, tzinfo
+from functools import cached_property
 from typing import Any
 
 from django.http import HttpRequest
 from django.utils import timezone as clock
 
 from scheduling.admin.ui.links import admin_url, list_url
+from scheduling.monitoring.findings.present import Present
 
 
 @dataclass
@@ -24,6 +26,11 @@ class Viewer:
     zone: tzinfo
     page: str = "1"
     _patterns: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def present(self) -> Present:
+        """The state of the installation. The parts of the dashboard share it."""
+        return Present(self.now)
 
     @classmethod
     def of(cls, request: HttpRequest) -> Viewer:

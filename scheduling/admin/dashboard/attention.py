@@ -49,7 +49,7 @@ TONES = {Level.WARN: "warn", Level.FAIL: "bad"}
 
 def attention(viewer: Viewer) -> dict[str, Any]:
     """All present findings, the most serious first."""
-    return {"problems": [_shown(finding, viewer) for finding in problems(viewer.now)]}
+    return {"problems": [_shown(finding, viewer) for finding in problems(viewer.present)]}
 
 
 def _shown(finding: Finding, viewer: Viewer) -> dict[str, Any]:

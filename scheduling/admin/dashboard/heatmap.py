@@ -11,7 +11,8 @@ the number of hours (7 * 24 = 168), not on the number of rows. The heat map is f
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
+from datetime import datetime, timedelta, tzinfo
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -30,6 +31,11 @@ from scheduling.models.labels import STATES
 DAYS = 7
 COUNT_LIMIT = 100
 """The maximum count for one state in one hour. If there are more executions, the label says `100+`."""
+
+KEPT_SECONDS = 60
+"""How long the counts are kept. The page asks for the heat map as often."""
+COLUMNS_PER_STATEMENT = 1_200
+"""PostgreSQL returns at most 1,664 columns, SQLite 2,000."""
 
 TONES = {
     State.FAILED: "bad",
@@ -61,14 +67,20 @@ class Cell:
 
 def heatmap(viewer: Viewer) -> dict[str, Any]:
     """The picture, and the time zone of its hours."""
-    cells = _cells(viewer)
+    cells = _cells(viewer.zone, int(viewer.now.timestamp()) // KEPT_SECONDS)
     return {"picture": _draw(cells, viewer), "zone": viewer.zone, "any": any(cell.counts for cell in cells)}
 
 
-def _cells(viewer: Viewer) -> list[Cell]:
-    today = viewer.now.astimezone(viewer.zone).date()
+@lru_cache(maxsize=4)
+def _cells(zone: tzinfo, minute: int) -> list[Cell]:
+    """The hours of the last days. All viewers share the result for a minute, because it costs a thousand counts.
+
+    Args:
+        minute: the present time in units of `KEPT_SECONDS`.
+    """
+    today = datetime.fromtimestamp(minute * KEPT_SECONDS, zone).date()
     starts = [
-        datetime(day.year, day.month, day.day, hour, tzinfo=viewer.zone)
+        datetime(day.year, day.month, day.day, hour, tzinfo=zone)
         for day in (today - timedelta(days=back) for back in range(DAYS - 1, -1, -1))
         for hour in range(24)
     ]
@@ -79,29 +91,37 @@ def _cells(viewer: Viewer) -> list[Cell]:
     return cells
 
 
-def _count(cells: list[Cell]) -> None:
-    """Count the executions with one SQL statement for each state. The statement has one subquery for each hour.
+def forget() -> None:
+    """Count again for the next request."""
+    _cells.cache_clear()
 
-    The SQL is written by hand, because the ORM is too slow for 168 subqueries, one for each hour of a week. The ORM
-    would need a hundred times longer to build the statement than the database needs to run it.
+
+def _count(cells: list[Cell]) -> None:
+    """Count the executions with one SQL statement. It has one subquery for each state of each hour that has rows.
+
+    The SQL is written by hand, because the ORM is too slow for a thousand subqueries. The ORM would need a hundred
+    times longer to build the statement than the database needs to run it. The numbers and states are written into the
+    statement, because some databases accept fewer parameters.
     """
     if not cells:
         return
     connection = connections[router.db_for_read(SchedulerExecution)]
     name, meta = connection.ops.quote_name, SchedulerExecution._meta
     table, state, key = name(meta.db_table), name("state"), name("id")
-    column = (
-        f"(SELECT COUNT(*) FROM (SELECT 1 AS one FROM {table} "  # noqa: S608 - names of our own table
-        f"WHERE {state} = %s AND {key} >= %s AND {key} < %s LIMIT {COUNT_LIMIT + 1}) AS counted)"
-    )
-    for counted_state in TONES:
-        params = [value for cell in cells for value in (counted_state.value, cell.first, cell.end)]
+    wanted = [(cell, counted) for cell in cells for counted in TONES]
+    columns = [
+        f"(SELECT COUNT(*) FROM (SELECT 1 AS one FROM {table} "  # noqa: S608 - our own names, states and whole numbers
+        f"WHERE {state} = '{counted.value}' AND {key} >= {cell.first:d} AND {key} < {cell.end:d} "
+        f"LIMIT {COUNT_LIMIT + 1}) AS counted)"
+        for cell, counted in wanted
+    ]
+    for start in range(0, len(columns), COLUMNS_PER_STATEMENT):
         with connection.cursor() as cursor:
-            cursor.execute("SELECT " + ", ".join([column] * len(cells)), params)
+            cursor.execute("SELECT " + ", ".join(columns[start : start + COLUMNS_PER_STATEMENT]))
             row = cursor.fetchone()
-        for cell, number in zip(cells, row, strict=True):
+        for (cell, counted), number in zip(wanted[start : start + COLUMNS_PER_STATEMENT], row, strict=True):
             if number:
-                cell.counts[counted_state] = number
+                cell.counts[counted] = number
 
 
 def _draw(cells: list[Cell], viewer: Viewer) -> SafeString:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+from django.db.models import Count
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -22,18 +24,17 @@ from scheduling.core.hours import counts_per_hour, hours_from
 from scheduling.models import Process, Scheduler
 from scheduling.models.last_runs import last_runs
 
-COUNTED_SCHEDULES = 10_000
-"""At most this many schedules are counted: those that fall due first."""
+COUNTED_TIMES = 10_000
+"""At most this many different expressions and dates are counted."""
 TIMED_SCHEDULES = 300
 """With more schedules, the expected busy minutes are left out, because each schedule's last runs are read for them."""
 
 WIDTH, STEP, HEIGHT, LEFT = 20, 25, 60, 4
 
 
-class Row(NamedTuple):
-    """The columns of a schedule that the part needs."""
+class Times(NamedTuple):
+    """The columns that say when a schedule runs."""
 
-    pk: int
     schedule: str
     timezone: str
     date_time: datetime | None
@@ -42,13 +43,19 @@ class Row(NamedTuple):
 def next_day(viewer: Viewer) -> dict[str, Any]:
     """The template context: the picture, the same as lines of a table, and the number of slots."""
     edges = hours_from(viewer.now)
-    due = Scheduler.objects.filter(status=True, next_run_at__lt=edges[-1]).order_by("next_run_at", "pk")
-    rows = [Row(*values) for values in due.values_list(*Row._fields)[: COUNTED_SCHEDULES + 1]]
-    counted = rows[:COUNTED_SCHEDULES]
-    counts = {row.pk: found for row, found in zip(counted, _counts(counted, edges), strict=True)}
-    runs = [sum(found) for found in zip(*counts.values(), strict=True)] if counts else [0] * (len(edges) - 1)
-    busy = _busy_minutes(counts, len(edges) - 1) if len(counts) <= TIMED_SCHEDULES else None
-    slots = sum(process.concurrency for process in Process.objects.alive(viewer.now, Process.Kind.CONSUMER))
+    due = Scheduler.objects.filter(status=True, next_run_at__lt=edges[-1]).order_by()
+    few = dict(_with_times(due.values_list("pk", *Times._fields)[: TIMED_SCHEDULES + 1]))
+    timed = len(few) <= TIMED_SCHEDULES
+    # Schedules with the same times are counted together.
+    groups = due.values_list(*Times._fields).annotate(number=Count("pk")).values_list("number", *Times._fields)
+    times = Counter(few.values()) if timed else Counter[Times]()
+    if not timed:
+        for number, found in _with_times(groups[: COUNTED_TIMES + 1]):
+            times[found] += number
+    counts = {found: _counts(found, edges) for found in list(times)[:COUNTED_TIMES]}
+    runs = [sum(counts[found][place] * times[found] for found in counts) for place in range(len(edges) - 1)]
+    busy = _busy_minutes({pk: counts[found] for pk, found in few.items()}, len(runs)) if timed else None
+    slots = sum(process.concurrency for process in viewer.present.alive if process.kind == Process.Kind.CONSUMER)
     hours = [
         _hour(start, end, number, busy[place] if busy is not None else None, slots, viewer)
         for place, ((start, end), number) in enumerate(zip(pairwise(edges), runs, strict=True))
@@ -58,31 +65,32 @@ def next_day(viewer: Viewer) -> dict[str, Any]:
         "zone": viewer.zone,
         "slots": slots,
         "total": sum(runs),
-        "timed": busy is not None,
-        "most": COUNTED_SCHEDULES if len(rows) > COUNTED_SCHEDULES else 0,
+        "timed": timed,
+        "most": COUNTED_TIMES if len(times) > COUNTED_TIMES else 0,
     }
 
 
-def _counts(rows: Iterable[Row], edges: list[datetime]) -> list[list[int]]:
-    """How many runs each schedule has in each hour. Equal expressions are counted once."""
-    known: dict[tuple[str, str], list[int]] = {}
-    found = []
-    for row in rows:
-        if row.date_time is not None:
-            found.append([int(start <= row.date_time < end) for start, end in pairwise(edges)])
-            continue
-        key = row.schedule, row.timezone or get_conf().timezone
-        if key not in known:
-            try:
-                known[key] = counts_per_hour(parse(key[0]), key[1], edges)
-            except (CronError, ZoneError):
-                known[key] = [0] * (len(edges) - 1)  # only plain SQL can write an invalid row
-        found.append(known[key])
-    return found
+def _with_times(rows: Iterable[Sequence[Any]]) -> Iterator[tuple[int, Times]]:
+    for first, *columns in rows:
+        yield first, Times(*columns)
+
+
+def _counts(times: Times, edges: list[datetime]) -> list[int]:
+    """How many runs a schedule with these times has in each hour."""
+    if times.date_time is not None:
+        return [int(start <= times.date_time < end) for start, end in pairwise(edges)]
+    try:
+        return counts_per_hour(parse(times.schedule), times.timezone or get_conf().timezone, edges)
+    except (CronError, ZoneError):
+        return [0] * (len(edges) - 1)  # only plain SQL can write an invalid row
 
 
 def _busy_minutes(counts: dict[int, list[int]], hours: int) -> list[float]:
-    """The sum of the median durations of the runs of each hour, in minutes."""
+    """The sum of the median durations of the runs of each hour, in minutes.
+
+    Args:
+        counts: for each schedule, the number of its runs in each hour.
+    """
     totals = [0.0] * hours
     for pk, runs in last_runs(list(counts)).items():
         median = percentile(durations(runs), 0.5) or 0.0

@@ -24,11 +24,11 @@ from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.durations import p95
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
-from scheduling.models.health import ORDER, health_of, with_health
+from scheduling.models.health import health_in_bulk, health_of, most_urgent
 from scheduling.models.last_runs import Ran, last_runs
-from scheduling.models.scheduler import TARGETS
 
-PER_PAGE = 50
+PER_PAGE = 20
+"""The most urgent come first. The list of schedules has all of them, with filters."""
 BUILT_IN = "run_command"
 """The name of the Worker that runs the nightly cleanup. `migrate` creates the schedule of this Worker. Therefore this
 schedule does not count as a user's own schedule."""
@@ -36,9 +36,8 @@ schedule does not count as a user's own schedule."""
 
 def schedules(viewer: Viewer) -> dict[str, Any]:
     """The template context: one page of the table of schedules."""
-    rows = with_health(Scheduler.objects.all(), viewer.now).order_by(*ORDER).prefetch_related(*TARGETS)
-    page = Paginator(rows, PER_PAGE).get_page(viewer.page)
-    found = list(page.object_list)
+    page = Paginator(most_urgent(Scheduler.objects.all(), viewer.now), PER_PAGE).get_page(viewer.page)
+    found = health_in_bulk(page.object_list, viewer.now)
     runs = last_runs([row.pk for row in found])
     return {
         "lines": [_line(row, runs[row.pk], viewer) for row in found],

@@ -20,6 +20,9 @@ LAG_SAMPLE = 1_000
 LAG_SPAN = timedelta(hours=1)
 MOST_SILENT = 1_000
 
+Silences = list[tuple[str, datetime]]
+"""The kind and the last heartbeat of the processes that fell silent, the shortest silence first."""
+
 
 def tiles(viewer: Viewer) -> dict[str, Any]:
     """The template context: the row of tiles, and a sentence with the counts for screen readers."""
@@ -32,13 +35,14 @@ def tiles(viewer: Viewer) -> dict[str, Any]:
     inbox = viewer.list_of("failedexecution") or _executions(viewer, State.FAILED)
     failed_look = ("cross", "bad") if failed else ("check", "good")
     failed_note = _oldest_failed(viewer.now) if failed else _("The inbox is empty.")
+    silent = list(fell_silent(viewer.now).values_list("kind", "heartbeat_at")[:MOST_SILENT])
     shown = [
         _tile(_("Queued"), queued, "clock", "wait", _executions(viewer, State.QUEUED)),
         _tile(_("Running"), running, "play", "busy", _executions(viewer, State.RUNNING)),
         _tile(_("Retrying"), retrying, "again", "warn" if retrying else "off", _executions(viewer, State.RETRYING)),
         _tile(_("Failed"), failed, *failed_look, inbox, failed_note),
-        _processes(viewer, Process.Kind.PRODUCER, _("Producers")),
-        _processes(viewer, Process.Kind.CONSUMER, _("Consumers")),
+        _processes(viewer, Process.Kind.PRODUCER, _("Producers"), silent),
+        _processes(viewer, Process.Kind.CONSUMER, _("Consumers"), silent),
         _lag(viewer),
     ]
     said = _("%(queued)s queued, %(running)s running, %(retrying)s retrying, %(failed)s failed") % numbers
@@ -59,16 +63,15 @@ def _oldest_failed(now: datetime) -> str:
     return _("The oldest: %(age)s") % {"age": relative_time(oldest, now)} if oldest else ""
 
 
-def _processes(viewer: Viewer, kind: Process.Kind, name: str) -> dict[str, Any]:
-    alive = Process.objects.alive(viewer.now, kind).count()
-    silences = list(fell_silent(viewer.now).filter(kind=kind).values_list("heartbeat_at", flat=True)[:MOST_SILENT])
-    silent = len(silences)
+def _processes(viewer: Viewer, kind: Process.Kind, name: str, silent: Silences) -> dict[str, Any]:
+    alive = sum(process.kind == kind for process in viewer.present.alive)
+    silences = [heartbeat for process_kind, heartbeat in silent if process_kind == kind]
     note = _("%(count)d alive") % {"count": alive} if alive else _("none alive")
-    if silent:  # the shortest silence, because it is news; an older one is known
+    if silences:  # the shortest silence, because it is news; an older one is known
         age = silence(silences[0], viewer.now)
-        note += ", " + _("%(count)d silent for %(time)s") % {"count": silent, "time": age}
-    filters = {"kind": kind.value, "presence": "silent"} if silent and alive else {"kind": kind.value}
-    tone = "bad" if not alive else "warn" if silent else "good"
+        note += ", " + _("%(count)d silent for %(time)s") % {"count": len(silences), "time": age}
+    filters = {"kind": kind.value, "presence": "silent"} if silences and alive else {"kind": kind.value}
+    tone = "bad" if not alive else "warn" if silences else "good"
     return _tile(name, alive, "check" if tone == "good" else "warn", tone, viewer.list_of("process", **filters), note)
 
 

@@ -18,7 +18,7 @@ from scheduling.admin.ui.times import relative_time
 from scheduling.core.cron import CronError, ZoneError, next_after, parse
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.scheduler import load_names
 
 SPAN = timedelta(minutes=60)
 SHOWN_DOTS = 200
@@ -78,7 +78,8 @@ def upcoming_runs(
     begin = start or now
     until = until or begin + SPAN
     due = Scheduler.objects.filter(status=True, next_run_at__lte=until).order_by("next_run_at", "pk")
-    rows = list(due.prefetch_related(*TARGETS)[: SHOWN_DOTS + 1 if start is None else SEARCHED])
+    rows = list(due[: SHOWN_DOTS + 1 if start is None else SEARCHED])
+    load_names(rows)
     heap = [(first, number) for number, row in enumerate(rows) if (first := _first(row, begin)) and first <= until]
     heapq.heapify(heap)
     runs: list[UpcomingRun] = []

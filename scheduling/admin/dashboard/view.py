@@ -9,6 +9,7 @@ from urllib.parse import urlencode
 
 from django import forms
 from django.contrib import admin
+from django.db.models import prefetch_related_objects
 from django.http import Http404, HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
 from django.urls import URLPattern
@@ -31,6 +32,7 @@ from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import time_tag
 from scheduling.core.text import visible_text
 from scheduling.models.dashboard import Dashboard
+from scheduling.models.scheduler import TARGETS
 
 TEMPLATES = "admin/scheduling/dashboard"
 
@@ -103,6 +105,7 @@ class DashboardAdmin(ReadOnly):
             raise Http404
         start, end = found
         runs, more = upcoming_runs(viewer.now, start, end - timedelta(microseconds=1))
+        prefetch_related_objects([run.scheduler for run in runs], *TARGETS)
         lines = [
             {
                 "at": time_tag(run.instant, viewer.zone),

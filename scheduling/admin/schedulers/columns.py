@@ -61,7 +61,10 @@ class SchedulerList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        rows = list(self.result_list)
+        # First the keys alone: the database sorts narrow rows faster, and reads the wide rows of this page only.
+        keys = list(self.result_list.prefetch_related(None).values_list("pk", flat=True))
+        found = self.root_queryset.in_bulk(keys)
+        rows = [found[pk] for pk in keys if pk in found]
         latest = last_executions([row.pk for row in rows])
         viewer = Viewer.of(request)
         runs = last_runs([row.pk for row in rows]) if viewer.sees("schedulerexecution") else {}

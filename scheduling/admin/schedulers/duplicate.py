@@ -23,9 +23,11 @@ class Duplicate(admin.ModelAdmin):
 
     def source_of(self, request: HttpRequest) -> Scheduler | None:
         """The schedule that the query string names; None if the schedule does not exist or the user may not view it."""
-        key = request.GET.get(ARGUMENT, "")
-        row: Scheduler | None = self.get_object(request, key) if key else None
-        return row if row is not None and self.has_view_or_change_permission(request, row) else None
+        found: dict[str, Scheduler | None] = request.__dict__.setdefault("_copied", {})  # Django asks several times
+        if (key := request.GET.get(ARGUMENT, "")) not in found:
+            row: Scheduler | None = self.get_object(request, key) if key else None
+            found[key] = row if row is not None and self.has_view_or_change_permission(request, row) else None
+        return found[key]
 
     def get_changeform_initial_data(self, request: HttpRequest) -> dict[str, Any]:
         """The values of the copied schedule. The form masks the secrets later."""

@@ -19,9 +19,8 @@ from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
-from scheduling.models.health import ORDER, health_of, with_health
+from scheduling.models.health import health_in_bulk, health_of, most_urgent
 from scheduling.models.last_runs import last_runs
-from scheduling.models.scheduler import TARGETS
 
 LISTED = 10
 """At most this many schedules and runs are listed."""
@@ -49,8 +48,8 @@ def uses(type_: str, target: models.Model, viewer: Viewer) -> dict[str, Any]:
     """
     if not viewer.sees("scheduler"):
         return {}
-    rows = with_health(Scheduler.objects.filter(**{type_: target.pk}), viewer.now)
-    found = list(rows.order_by(*ORDER).prefetch_related(*TARGETS)[: LISTED + 1])
+    keys = most_urgent(Scheduler.objects.filter(**{type_: target.pk}), viewer.now)[: LISTED + 1]
+    found = health_in_bulk(keys, viewer.now)
     listed = found[:LISTED]
     sees_runs = viewer.sees("schedulerexecution")
     runs = last_runs([row.pk for row in listed]) if sees_runs else {}

@@ -13,10 +13,11 @@ from scheduling.monitoring.doctor import broker, database, environment
 from scheduling.monitoring.doctor.report import Report
 from scheduling.monitoring.findings import areas, targets
 from scheduling.monitoring.findings.finding import Finding, fail, warn, words
+from scheduling.monitoring.findings.present import Present
 
-_READS_ROWS: dict[str, Callable[[datetime], Iterable[Finding]]] = {
+_READS_ROWS: dict[str, Callable[[Present], Iterable[Finding]]] = {
     **areas.AREAS,
-    "schedules": lambda now: chain(areas.AREAS["schedules"](now), targets.unused(now)),
+    "schedules": lambda present: chain(areas.AREAS["schedules"](present), targets.unused()),
 }
 
 AREAS = ("settings", "database", "broker", *_READS_ROWS)
@@ -40,8 +41,10 @@ def examine(now: datetime, only: Collection[str] = AREAS) -> Report:
                 add(area, [warn("skipped", "Not looked at: the settings cannot be used.", "")])
             return report
         add("broker", broker.examine(now, rows=obstacle is None))
+        present = Present(now)
         for area, look in _READS_ROWS.items():
-            add(area, [warn("skipped", "Not looked at: the database cannot be read.", "")] if obstacle else look(now))
+            away = [warn("skipped", "Not looked at: the database cannot be read.", "")]
+            add(area, away if obstacle else look(present))
     return report
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from datetime import datetime
 from itertools import chain
 
 from scheduling.monitoring.findings import bad_rows, inbox, processes, runs, schedules
 from scheduling.monitoring.findings.finding import Finding, Level, severity
+from scheduling.monitoring.findings.present import Present
 
-AREAS: dict[str, Callable[[datetime], Iterator[Finding]]] = {
+AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "schedules": schedules.examine,
     "processes": processes.examine,
     "runs": runs.examine,
@@ -18,7 +18,7 @@ AREAS: dict[str, Callable[[datetime], Iterator[Finding]]] = {
 }
 
 
-def problems(now: datetime) -> list[Finding]:
+def problems(present: Present) -> list[Finding]:
     """The findings of level FAIL, then the findings of level WARN."""
-    found = chain.from_iterable(examine(now) for examine in AREAS.values())
+    found = chain.from_iterable(examine(present) for examine in AREAS.values())
     return sorted((finding for finding in found if finding.level is not Level.OK), key=severity, reverse=True)

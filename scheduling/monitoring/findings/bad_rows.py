@@ -2,37 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Iterable, Iterator
 
 from django.utils.translation import gettext as _
 
-from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import RefusedRow, SchedulerExecution
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, warn
+from scheduling.monitoring.findings.present import Failed, Present
 from scheduling.processes.set_aside import ERROR_CLASS
 
 LOOKED_AT = 1_000
-"""How many of the newest failures are read to find those with an unusable column. No index contains the error."""
+"""How many refused rows are read."""
 
 
-def examine(now: datetime) -> Iterator[Finding]:
+def examine(present: Present) -> Iterator[Finding]:
     """Find refused rows, and failed executions with a column that cannot be used."""
     advice = _("A trigger or a constraint refuses every change. Fix the row: it is tried again every minute.")
     sentences = {
         RefusedRow.Kind.SCHEDULER: _("Schedules that the database refuses to change: %(count)s."),
         RefusedRow.Kind.EXECUTION: _("Executions that the database refuses to change: %(count)s."),
     }
+    refused = list(RefusedRow.objects.present(present.now).only("kind", "row_id", "error")[:LOOKED_AT])
     for kind, sentence in sentences.items():
-        refused = RefusedRow.objects.present(now).filter(kind=kind).only("kind", "row_id", "error")
-        yield from named(fail(f"refused {kind.value}", sentence, advice), refused, _refused)
-    yield from _unusable()
+        rows = [row for row in refused if row.kind == kind]
+        yield from named(fail(f"refused {kind.value}", sentence, advice), rows, _refused)
+    yield from _unusable(present.failures)
 
 
-def _unusable() -> Iterator[Finding]:
-    newest = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk").values_list("pk", "error_class")
-    pks = [pk for pk, error_class in newest[:LOOKED_AT] if error_class == ERROR_CLASS]
+def _unusable(failures: Iterable[Failed]) -> Iterator[Finding]:
+    """Only among the newest failures, because no index contains the error."""
+    pks = [failed.pk for failed in failures if failed.error_class == ERROR_CLASS]
     if pks:
         seen = _("Failed executions with a column that cannot be used: %(count)s.")
         finding = warn("unusable", seen, _("The error names the column. Fix its value, then republish."))

@@ -87,25 +87,38 @@ def fail(check: str, seen: str, advice: str) -> Finding:
 
 
 def named(
-    finding: Finding, rows: QuerySet[Any], describe: Callable[[Any], Named], fine: str = "", **facts: object
+    finding: Finding,
+    rows: QuerySet[Any] | Sequence[Any],
+    describe: Callable[[Any], Named],
+    fine: str = "",
+    load: Callable[[list[Any]], None] | None = None,
+    **facts: object,
 ) -> Iterator[Finding]:
     """Yield the finding with the names of the first rows and the number of all rows.
 
     Args:
         finding: the finding to complete. The sentence `finding.seen` may contain the placeholder `%(count)s` and a
             placeholder for each of `facts`.
+        rows: the rows, or a query of which only the first rows are read.
         describe: makes the `Named` of a row.
         fine: the sentence of the OK finding that is yielded if there are no rows. If there are no rows and this
             sentence is empty, nothing is yielded.
+        load: reads what `describe` needs of the first rows from other tables.
     """
     first = list(rows[: NAMED_ROWS + 1])
+    if load is not None:
+        load(first)
     shown = [describe(row) for row in first[:NAMED_ROWS]]
     if first:
-        total = count(rows) if len(first) > NAMED_ROWS else Count(len(first))
+        total = _total(rows) if len(first) > NAMED_ROWS else Count(len(first))
         more = Count(total.number - len(shown), total.capped)
         yield replace(finding, seen=finding.seen % {"count": total, **facts}, rows=shown, more=more)
     elif fine:
         yield ok(finding.check, fine)
+
+
+def _total(rows: QuerySet[Any] | Sequence[Any]) -> Count:
+    return count(rows) if isinstance(rows, QuerySet) else Count(len(rows))
 
 
 def severity(finding: Finding) -> int:

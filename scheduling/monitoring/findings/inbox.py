@@ -5,57 +5,41 @@ from __future__ import annotations
 from collections.abc import Iterator
 from datetime import datetime
 
-from django.db.models import DateTimeField, QuerySet, Value
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
-from scheduling.inbox.causes import COLUMNS, Cause, Failure, causes_of
+from scheduling.inbox.causes import Cause, causes_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.counts import Count, count
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.scheduler import load_names
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Level, Named, ok, span
-
-LOOKED_AT = 1_000
-"""How many of the newest failures are read to find the causes."""
+from scheduling.monitoring.findings.present import LOOKED_AT, Present
 
 
-def examine(now: datetime) -> Iterator[Finding]:
+def examine(present: Present) -> Iterator[Finding]:
     """Name the most frequent causes of the failures that wait in the inbox."""
-    failures = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk")
-    newest = _newest(failures)
+    newest = present.failures
     if not newest:
         yield ok("inbox", "The failed inbox is empty.")
         return
-    causes = causes_of(newest[:LOOKED_AT])
+    causes = causes_of(failed[:-1] for failed in newest[:LOOKED_AT])
     named = causes[:NAMED_ROWS]
-    errors = dict(
-        SchedulerExecution.objects.filter(pk__in=[cause.latest for cause in named]).values_list("pk", "error_class")
-    )
+    errors = {failed.pk: failed.error_class for failed in newest}
     only = {pk for cause in named if len(cause.schedulers) == 1 for pk in cause.schedulers}
-    schedules = Scheduler.objects.prefetch_related(*TARGETS).in_bulk(only)
+    schedules = Scheduler.objects.in_bulk(only)
+    load_names(schedules.values())
     capped = len(newest) > LOOKED_AT
-    waiting = count(failures) if capped else len(newest)
+    waiting = count(SchedulerExecution.objects.in_state(State.FAILED)) if capped else len(newest)
     yield Finding(
         "inbox",
         Level.WARN,
         _("Failures in the inbox: %(count)s.") % {"count": waiting},
         _("Fix the cause, then republish."),
-        [_named(cause, errors.get(cause.latest, ""), schedules, now) for cause in named],
+        [_named(cause, errors[cause.latest], schedules, present.now) for cause in named],
         Count(len(causes) - len(named), capped),
     )
-
-
-def _newest(failures: QuerySet[SchedulerExecution]) -> list[Failure]:
-    try:
-        return list(failures.values_list(*COLUMNS)[: LOOKED_AT + 1])
-    except (
-        ValueError
-    ):  # plain SQL has written an instant that Python cannot read; the other columns are numbers and texts
-        without = ["ended" if name == "finished_at" else name for name in COLUMNS]
-        ended = Value(None, output_field=DateTimeField())
-        return list(failures.annotate(ended=ended).values_list(*without)[: LOOKED_AT + 1])
 
 
 def _named(cause: Cause, error: str, schedules: dict[int, Scheduler], now: datetime) -> Named:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 
 from django.utils.translation import gettext as _
@@ -15,14 +15,14 @@ SAME_DAY = timedelta(hours=20)
 """A time that is further away is written with its date."""
 
 
-def examine(now: datetime) -> Iterator[Finding]:
-    """Report the alive processes that run old code."""
+def examine(alive: Iterable[Process], now: datetime) -> Iterator[Finding]:
+    """Report which of the alive processes run old code."""
     finding = warn(
         "old code",
         _("Processes that run old code: %(count)s."),
         _("Restart them: their files have changed since they were loaded."),
     )
-    rows = Process.objects.alive(now).filter(code_changed_at__isnull=False).order_by("id")
+    rows = sorted((process for process in alive if process.code_changed_at is not None), key=lambda row: row.pk)
     yield from named(finding, rows, lambda process: _named(process, now))
 
 

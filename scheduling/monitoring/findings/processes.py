@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -13,6 +13,7 @@ from scheduling.core.text import visible_text
 from scheduling.models import Process, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings import old_code
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
+from scheduling.monitoring.findings.present import Present
 
 REMEMBERED = timedelta(days=1)
 """How long a silent process is reported. Sweeps recover the runs of a silent process much earlier."""
@@ -28,19 +29,20 @@ def fell_silent(now: datetime) -> QuerySet[Process]:
     return Process.objects.silent(now).filter(heartbeat_at__gte=now - REMEMBERED).order_by("-heartbeat_at")
 
 
-def examine(now: datetime) -> Iterator[Finding]:
+def examine(present: Present) -> Iterator[Finding]:
     """Report whether every required kind of process is alive, and which processes fell silent."""
-    if producers := Process.objects.alive(now, Process.Kind.PRODUCER).count():
+    now, alive = present.now, present.alive
+    if producers := sum(process.kind == Process.Kind.PRODUCER for process in alive):
         yield ok("producers", f"{counted(producers, 'producer')} at work.")
     else:
         seen = _("No producer is alive: no schedule runs.")
         yield fail("producers", seen, _("Start: manage.py run_scheduler"))
-    if consumers := Process.objects.serving(Queue.MAIN, now):
+    if consumers := _serving(Queue.MAIN, alive):
         slots = sum(process.concurrency for process in consumers)
         yield ok("consumers", f"{counted(len(consumers), 'consumer')} at work, {counted(slots, 'run')} at a time.")
     else:
         yield fail("consumers", _("No consumer is alive: all runs wait."), _("Start: manage.py run_worker"))
-    if standalone := len(Process.objects.serving(Queue.STANDALONE, now)):
+    if standalone := len(_serving(Queue.STANDALONE, alive)):
         yield ok("standalone", f"{counted(standalone, 'standalone consumer')} at work.")
     elif needed := Scheduler.objects.filter(status=True, stay_alive=True).count():
         seen = _("No standalone consumer is alive. Schedules marked standalone will not run: %(count)s.")
@@ -51,28 +53,31 @@ def examine(now: datetime) -> Iterator[Finding]:
         _("They were killed, ran out of memory, or cannot reach the database. Their runs were recovered."),
     )
     yield from named(silent, fell_silent(now), lambda process: _silent(process, now))
-    yield from old_code.examine(now)
-    yield from _clocks(now)
+    yield from old_code.examine(alive, now)
+    yield from _clocks(alive)
 
 
-def _clocks(now: datetime) -> Iterator[Finding]:
+def _serving(queue: str, alive: Iterable[Process]) -> list[Process]:
+    return [process for process in alive if process.kind == Process.Kind.CONSUMER and process.serves(queue)]
+
+
+def _clocks(alive: Iterable[Process]) -> Iterator[Finding]:
     """Report the processes whose host has a wrong clock.
 
     The times are compared in Python, because plain SQL may have written anything into the column.
     """
     limits = get_conf()
-    ahead = {process.container_id: process.clock_ahead for process in Process.objects.alive(now)}
-    refused = [name for name, seconds in ahead.items() if abs(seconds) >= limits.clock_limit_seconds]
-    warned = [name for name, seconds in ahead.items() if abs(seconds) >= limits.clock_warn_seconds]
+    by_id = sorted(alive, key=lambda process: process.pk)
+    refused = [process for process in by_id if abs(process.clock_ahead) >= limits.clock_limit_seconds]
+    warned = [process for process in by_id if abs(process.clock_ahead) >= limits.clock_warn_seconds]
     if not warned:
         return
-    rows = Process.objects.filter(container_id__in=warned).order_by("id")
     advice = _("Run a time service (chrony, systemd-timesyncd) on every host.")
     if refused:
         seen = _("Processes with a wrong clock, which claim, start and recover nothing: %(count)s.")
-        yield from named(fail("clocks", seen, advice), rows.filter(container_id__in=refused), _clock)
+        yield from named(fail("clocks", seen, advice), refused, _clock)
     else:
-        yield from named(warn("clocks", _("Processes with a wrong clock: %(count)s."), advice), rows, _clock)
+        yield from named(warn("clocks", _("Processes with a wrong clock: %(count)s."), advice), warned, _clock)
 
 
 def _clock(process: Process) -> Named:

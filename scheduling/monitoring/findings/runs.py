@@ -15,6 +15,7 @@ from scheduling.models import SchedulerExecution
 from scheduling.models.counts import Count, count
 from scheduling.models.last_runs import durations, last_runs
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, span, warn
+from scheduling.monitoring.findings.present import Present
 
 LOOKED_AT = 50
 """How many running executions are compared with the usual duration of their schedules."""
@@ -22,8 +23,9 @@ QUEUED_LONG = timedelta(minutes=5)
 STUCK_LONG = timedelta(minutes=2)
 
 
-def examine(now: datetime) -> Iterator[Finding]:
+def examine(present: Present) -> Iterator[Finding]:
     """Find executions that stay queued, claimed or running for too long."""
+    now = present.now
     # Each queue has its own query, because the index is (state, queue, wake_at).
     queued = [finding for queue in SchedulerExecution.Queue for finding in _queued(queue, now)]
     yield from queued or [ok("queued", "Nothing waits.")]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -16,8 +16,9 @@ from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.health import LEFT_OUT_BY_PAUSE, health_of, with_health
 from scheduling.models.last_runs import failures_in_a_row, last_runs
 from scheduling.models.plan import PlanState
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.scheduler import load_names
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, span, warn
+from scheduling.monitoring.findings.present import Failed, Present
 from scheduling.monitoring.findings.targets import unregistered
 
 VERY_LATE = timedelta(minutes=5)
@@ -27,21 +28,21 @@ STREAK_RUNS = 10
 """How many of a schedule's last runs are read to count the failures in a row."""
 
 LOOKED_AT = 1_000
-"""How many of the newest failures and skipped executions are read to find their schedules."""
+"""How many of the newest skipped executions are read to find their schedules."""
 LISTED = 50
 """How many of these schedules are looked at."""
 
 PAUSED_LONG = timedelta(days=1)
 
 
-def examine(now: datetime) -> Iterator[Finding]:
+def examine(present: Present) -> Iterator[Finding]:
     """Find active schedules that cannot run, are late, or fail again and again."""
     yield from list(_code()) or [ok("code", "The code of every active schedule is registered here.")]
     yield from _plans()
-    yield from _overdue(now)
-    yield from _failing()
-    yield from _skipped(now)
-    yield from _paused(now)
+    yield from _overdue(present.now)
+    yield from _failing(present.failures)
+    yield from _skipped(present.now)
+    yield from _paused(present.now)
 
 
 def _code() -> Iterator[Finding]:
@@ -83,18 +84,19 @@ def _overdue(now: datetime) -> Iterator[Finding]:
 
     late = Scheduler.objects.overdue(now)
     oldest = late.values_list("next_run_at", flat=True).first()
-    finding = (fail if oldest and oldest < now - VERY_LATE else warn)(
+    if oldest is None:
+        yield ok("overdue", "Nothing that is due is left unclaimed.")
+        return
+    finding = (fail if oldest < now - VERY_LATE else warn)(
         "overdue",
         _("Schedules due and not claimed: %(count)s, the oldest for %(time)s."),
         _("Start a producer, or read the producers' logs. Each occurrence will still run once."),
     )
-    fine = "Nothing that is due is left unclaimed."
-    yield from _named(finding, late, lambda row: waited(row.next_run_at), fine, time=waited(oldest))
+    yield from _named(finding, late, lambda row: waited(row.next_run_at), time=waited(oldest))
 
 
-def _failing() -> Iterator[Finding]:
-    newest = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk").values_list("scheduler", flat=True)
-    tally = Counter(pk for pk in newest[:LOOKED_AT] if pk is not None)
+def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
+    tally = Counter(failed.scheduler_id for failed in newest if failed.scheduler_id is not None)
     often = [pk for pk, failures in tally.most_common(LISTED) if failures >= IN_A_ROW]
     streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, STREAK_RUNS).items()}
     seen = _("Schedules that fail repeatedly, the last 3 or more runs: %(count)s.")
@@ -112,13 +114,13 @@ def _skipped(now: datetime) -> Iterator[Finding]:
     skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
     newest = dict.fromkeys(pk for pk in skips.values_list("scheduler", flat=True)[:LOOKED_AT] if pk is not None)
     rows = with_health(Scheduler.objects.filter(pk__in=list(newest)[:LISTED]), now).filter(status=True)
-    found = [row.pk for row in rows if health_of(row) is Health.SKIPPED]
+    found = [row for row in rows.order_by("pk") if health_of(row) is Health.SKIPPED]
     finding = warn(
         "skipped",
         _("Schedules whose last occurrence did not run: %(count)s."),
         _("Read why on the page of the schedule. Run it now if its work is still needed."),
     )
-    yield from _named(finding, Scheduler.objects.filter(pk__in=found).order_by("pk"), lambda row: row.schedule)
+    yield from _named(finding, found, lambda row: row.schedule)
 
 
 def _paused(now: datetime) -> Iterator[Finding]:
@@ -137,9 +139,13 @@ def _paused(now: datetime) -> Iterator[Finding]:
 
 
 def _named(
-    finding: Finding, rows: QuerySet[Scheduler], about: Callable[[Scheduler], str], fine: str = "", **facts: object
+    finding: Finding,
+    rows: QuerySet[Scheduler] | Sequence[Scheduler],
+    about: Callable[[Scheduler], str],
+    fine: str = "",
+    **facts: object,
 ) -> Iterator[Finding]:
     def describe(row: Scheduler) -> Named:
         return Named(visible_text(row, 80), visible_text(about(row), 160), row.pk)
 
-    return named(finding, rows.prefetch_related(*TARGETS), describe, fine, **facts)
+    return named(finding, rows, describe, fine, load_names, **facts)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import datetime
 
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import NAME_FIELD, target_model
@@ -21,7 +20,7 @@ def unregistered() -> dict[str, dict[int, str]]:
     return found
 
 
-def unused(_now: datetime) -> Iterator[Finding]:
+def unused() -> Iterator[Finding]:
     """A finding about targets whose code is not registered and that no active schedule uses.
 
     Only the doctor reports this finding.

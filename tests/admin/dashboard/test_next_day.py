@@ -56,11 +56,15 @@ def test_many_schedules_are_counted_without_their_durations(
     viewer: Client, context: Context, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(next_day, "TIMED_SCHEDULES", 1)
-    monkeypatch.setattr(next_day, "COUNTED_SCHEDULES", 2)
-    for _schedule in range(3):
-        hourly()
+    monkeypatch.setattr(next_day, "COUNTED_TIMES", 2)
+    for minute in (30, 30, 31, 32):
+        Scheduler.objects.filter(pk=hourly().pk).update(schedule=f"{minute} * * * *")
     part = context("next_day")
     assert (part["timed"], part["most"]) == (False, 2)
+    monkeypatch.setattr(next_day, "COUNTED_TIMES", 3)
+    part = context("next_day")
+    assert part["most"] == 0
+    assert 4 * 23 <= part["total"] <= 4 * 25
     assert "slot minutes" not in viewer.get(address("next_day")).content.decode()
 
 
