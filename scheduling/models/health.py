@@ -11,6 +11,7 @@ from django.db.models.functions import Coalesce, Least
 from scheduling.core.health import RESULTS, Health
 from scheduling.core.lifecycle import CANCELLABLE, State
 from scheduling.core.skip_reasons import PAUSED
+from scheduling.models.counts import count
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
 from scheduling.models.plan import OVERDUE_AFTER, PlanState
@@ -20,6 +21,10 @@ _GOES_ON = [state.value for state in CANCELLABLE]
 
 LEFT_OUT_BY_PAUSE = Q(state=State.SKIPPED.value, reason__startswith=PAUSED)
 """Executions that record what a pause has left out. They say nothing about the health of a schedule."""
+
+SORTED_SCHEDULES = 20_000
+"""With more schedules, lists are sorted by number. The health is found with one look for each schedule, so for a
+million schedules it would take ten seconds."""
 
 ORDER = ("health_rank", "description", "pk")
 """The order of lists of schedules: the most urgent health first, then by name."""
@@ -77,12 +82,17 @@ def health_of(row: Scheduler) -> Health:
     return list(Health)[row.health_rank]  # type: ignore[attr-defined]
 
 
+def may_sort() -> bool:
+    """Whether lists are sorted by health. With more than `SORTED_SCHEDULES`, it would take seconds."""
+    return not count(Scheduler.objects.all(), SORTED_SCHEDULES).capped
+
+
 def most_urgent(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler, int]:
-    """The primary keys of the schedules, the most urgent health first.
+    """The primary keys of the schedules, the most urgent health first, if there are not too many schedules.
 
     Only keys, because a database sorts thousands of narrow rows much faster than wide ones.
     """
-    return with_health(rows, now).order_by(*ORDER).values_list("pk", flat=True)
+    return with_health(rows, now).order_by(*(ORDER if may_sort() else ("pk",))).values_list("pk", flat=True)
 
 
 def health_in_bulk(keys: Iterable[int], now: datetime) -> list[Scheduler]:

@@ -17,7 +17,7 @@ from django.utils import timezone as clock
 from scheduling.admin.common.batches import RequestLimits
 from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.core.lifecycle import State
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Scheduler, SchedulerExecution, health
 from tests.admin.audit import entry_line
 from tests.admin.conftest import said
 from tests.admin.scheduler_form import form
@@ -416,3 +416,17 @@ def test_a_schedule_that_does_not_exist(operator: Client) -> None:
     for key in ("999999", "abc", "0"):
         response = operator.get(reverse("admin:scheduling_scheduler_run", args=[key]), follow=True)
         assert "It may be deleted" in said(response)[0]
+
+
+def test_very_many_schedules_are_sorted_by_number(editor: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    healthy, failing = SchedulerFactory(), SchedulerFactory()
+    SchedulerExecutionFactory(scheduler=healthy, succeeded=True)
+    SchedulerExecutionFactory(scheduler=failing, failed=True)
+    sentence = "There are more than"
+    for most, order, noted in ((2, [failing, healthy], False), (1, [healthy, failing], True)):
+        monkeypatch.setattr(health, "SORTED_SCHEDULES", most)
+        page = editor.get(LIST)
+        assert [row.pk for row in page.context["cl"].result_list] == [row.pk for row in order]
+        assert (sentence in page.content.decode()) is noted
+        lines = editor.get("/admin/scheduling/dashboard/").context["parts"]["schedules"]["lines"]
+        assert [line["pk"] for line in lines] == [row.pk for row in order]

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 from django.contrib.admin import ListFilter
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
+from django.http import HttpRequest
 from django.utils.text import capfirst
 
 from scheduling.core.text import visible_text
@@ -46,7 +47,7 @@ class FilterBar:
     """What the template of a list shows above the table.
 
     Args:
-        notes: sentences about the search.
+        notes: sentences about the search or the order.
     """
 
     def __init__(self, changelist: ChangeList, notes: Sequence[str] = ()) -> None:
@@ -112,3 +113,13 @@ def _words(spec: ListFilter, choices: list[Any]) -> str:
         return visible_text(", ".join(selected), 60)
     values = [value for each in spec.used_parameters.values() for value in (each if isinstance(each, list) else [each])]
     return visible_text(", ".join(str(value) for value in values if value), 60) or "-"
+
+
+def add_notes(request: HttpRequest, sentences: Iterable[str]) -> None:
+    """Store sentences that the page shows above the list."""
+    request.list_notes = [*notes_of(request), *sentences]  # type: ignore[attr-defined]
+
+
+def notes_of(request: HttpRequest) -> Sequence[str]:
+    """The sentences that `add_notes` has stored."""
+    return getattr(request, "list_notes", ())

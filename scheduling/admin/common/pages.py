@@ -18,7 +18,7 @@ from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common import refused_values
-from scheduling.admin.common.filter_bar import FilterBar
+from scheduling.admin.common.filter_bar import FilterBar, notes_of
 from scheduling.admin.common.unusable import explained
 from scheduling.admin.ui.links import addresses_on, admin_url
 from scheduling.admin.ui.media import MEDIA
@@ -62,7 +62,7 @@ class Pages(admin.ModelAdmin):
     def get_changelist_instance(self, request: HttpRequest) -> ChangeList:
         """The list, with the line of filters above it as `bar`."""
         changelist = super().get_changelist_instance(request)
-        changelist.bar = FilterBar(changelist, getattr(request, "search_notes", ()))  # type: ignore[attr-defined]
+        changelist.bar = FilterBar(changelist, notes_of(request))  # type: ignore[attr-defined]
         return changelist
 
     def get_search_results(self, request: HttpRequest, queryset: QuerySet, search_term: str) -> tuple[QuerySet, bool]:

@@ -16,6 +16,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDi
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common import names
+from scheduling.admin.common.filter_bar import add_notes
 from scheduling.admin.common.filters import SchedulerFilter
 from scheduling.admin.common.names import schedules_named, targets_named
 from scheduling.admin.common.pages import Pages
@@ -81,7 +82,7 @@ class RunSearch(Pages):
         """The rows that match the words and all qualifiers. No row, if a qualifier cannot be used."""
         search = read_search(searched(search_term))
         if problems := list(self._problems(request, search)):
-            _tell(request, problems)
+            add_notes(request, problems)
             return queryset.none(), False
         for part in search.qualifiers:
             if part.name in NARROW:
@@ -96,7 +97,7 @@ class RunSearch(Pages):
         if not wide:
             return queryset, False
         limit, said = self.bounded(request, queryset)
-        _tell(request, [said] if said else [])
+        add_notes(request, [said] if said else [])
         matching = reduce(and_, wide) & limit
         return queryset.filter(matching | Q(pk=int(search.words)) if number else matching), False
 
@@ -177,7 +178,7 @@ def _of_schedules(request: HttpRequest, text: str) -> Q:
     keys = schedules_named(text)
     if len(keys) == names.MOST:
         said = _("Many schedules have “%(text)s” in their name. Only the newest %(count)s of them were searched.")
-        _tell(request, [said % {"text": visible_text(text, 60), "count": names.MOST}])
+        add_notes(request, [said % {"text": visible_text(text, 60), "count": names.MOST}])
     return Q(scheduler_id__in=keys)
 
 
@@ -187,11 +188,6 @@ def _words(request: HttpRequest, text: str) -> Q:
     if text.startswith(KEY_PREFIXES):
         return _with_key(text)
     return errors_with(text) | targets_named(text) | _of_schedules(request, text)
-
-
-def _tell(request: HttpRequest, sentences: Iterable[str]) -> None:
-    """Stores sentences about the search. The page shows them above the list."""
-    request.search_notes = [*getattr(request, "search_notes", ()), *sentences]  # type: ignore[attr-defined]
 
 
 def _becomes_filter(part: Qualifier, filters: dict[str, tuple[str, dict[str, str]]], query: QueryDict) -> bool:

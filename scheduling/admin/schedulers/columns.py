@@ -10,11 +10,13 @@ from django.contrib.admin.views.main import ORDER_VAR, ChangeList
 from django.db.models import OuterRef, QuerySet, Subquery
 from django.http import HttpRequest
 from django.utils import timezone as clock
+from django.utils.formats import number_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.common.filter_bar import add_notes
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import told_at
@@ -26,7 +28,8 @@ from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.health import ORDER, health_of, with_health
+from scheduling.models import health as health_rules
+from scheduling.models.health import ORDER, health_of, may_sort, with_health
 from scheduling.models.last_runs import last_runs
 from scheduling.models.scheduler import TARGETS
 
@@ -56,8 +59,15 @@ class SchedulerList(ChangeList):
     """Sets `last_execution`, `bars` and `looked_at` on each row of the page."""
 
     def get_ordering(self, request: HttpRequest, queryset: QuerySet) -> list[Any]:
-        """The most urgent health first, then by name, unless the user sorts by columns."""
-        return super().get_ordering(request, queryset) if ORDER_VAR in self.params else [*ORDER]
+        """The most urgent health first, then by name, unless the user sorts by columns or there are too many."""
+        if ORDER_VAR in self.params:
+            return super().get_ordering(request, queryset)
+        if may_sort():
+            return [*ORDER]
+        most = number_format(health_rules.SORTED_SCHEDULES, force_grouping=True)
+        said = _("There are more than %(count)s schedules, so they are sorted by number. Filter by health.")
+        add_notes(request, [said % {"count": most}])
+        return ["pk"]
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
