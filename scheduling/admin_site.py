@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
-from scheduling.models.counts import count
+from scheduling.models.counts import Count, count
 
 ORDER = (
     ("scheduling", "Dashboard"),
@@ -67,7 +67,7 @@ class CronAdminSite(admin.AdminSite):
         own = [models[key] for key in ORDER if key in models]
         for model in own:
             if model["object_name"] == "FailedExecution":
-                _count_failures(model)
+                _name_failures(model, getattr(request, "failures", None))
         for app in apps:
             app["models"] = [model for model in app["models"] if model not in own]
         first: dict[str, Any] = {
@@ -82,7 +82,14 @@ class CronAdminSite(admin.AdminSite):
         return [*([first] if own else []), *others]
 
 
-def _count_failures(model: dict[str, Any]) -> None:
-    """Add the number of failures to the name of the inbox."""
-    if waiting := count(SchedulerExecution.objects.in_state(State.FAILED), COUNTED):
+def _name_failures(model: dict[str, Any], known: Count | None) -> None:
+    """Add the number of failures to the name of the inbox.
+
+    Args:
+        known: the number of failures, if the page has counted them.
+    """
+    waiting = count(SchedulerExecution.objects.in_state(State.FAILED), COUNTED) if known is None else known
+    if waiting.number > COUNTED:
+        waiting = Count(COUNTED, capped=True)
+    if waiting:
         model["name"] = _("%(name)s (%(count)s)") % {"name": model["name"], "count": waiting}

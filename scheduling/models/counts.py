@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import Any, TypeVar
 
+from django.core.exceptions import EmptyResultSet
+from django.db import connections
 from django.db.models import QuerySet
 from django.utils.formats import number_format
+
+Name = TypeVar("Name", bound=Hashable)
 
 CAP = 10_000
 """The number at which a count stops. An operator does not need to know exactly how many more rows there are."""
@@ -29,3 +35,24 @@ def count(rows: QuerySet, cap: int = CAP) -> Count:
     """Count rows, but stop at `cap`."""
     found = rows.order_by()[: cap + 1].count()
     return Count(min(found, cap), found > cap)
+
+
+def counts(rows: Mapping[Name, QuerySet[Any]], cap: int = CAP) -> dict[Name, Count]:
+    """Count the rows of several queries of one database with one statement. Each count stops at `cap`."""
+    if not rows:
+        return {}
+    connection = connections[next(iter(rows.values())).db]
+    columns, params = [], []
+    for number, queryset in enumerate(rows.values()):
+        limited = queryset.order_by().values("pk")[: cap + 1]
+        try:
+            sql, values = limited.query.get_compiler(connection=connection).as_sql()
+        except EmptyResultSet:  # a condition that no row can meet
+            columns.append("0")
+            continue
+        columns.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted{number})")  # noqa: S608 - Django's own SQL
+        params += values
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(columns)}", params)
+        found = cursor.fetchone()
+    return {name: Count(min(number, cap), number > cap) for name, number in zip(rows, found, strict=True)}

@@ -82,17 +82,24 @@ def health_of(row: Scheduler) -> Health:
     return list(Health)[row.health_rank]  # type: ignore[attr-defined]
 
 
-def may_sort() -> bool:
-    """Whether lists are sorted by health. With more than `SORTED_SCHEDULES`, it would take seconds."""
-    return not count(Scheduler.objects.all(), SORTED_SCHEDULES).capped
+def may_sort(number: int | None = None) -> bool:
+    """Whether lists are sorted by health. With more than `SORTED_SCHEDULES`, it would take seconds.
+
+    Args:
+        number: the number of schedules, if it is known.
+    """
+    if number is None:
+        return not count(Scheduler.objects.all(), SORTED_SCHEDULES).capped
+    return number <= SORTED_SCHEDULES
 
 
-def most_urgent(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler, int]:
-    """The primary keys of the schedules, the most urgent health first, if there are not too many schedules.
+def most_urgent(rows: QuerySet[Scheduler], now: datetime, number: int | None = None) -> QuerySet[Scheduler, int]:
+    """The primary keys of the schedules, the most urgent health first, if `may_sort` allows it; else by number.
 
     Only keys, because a database sorts thousands of narrow rows much faster than wide ones.
     """
-    return with_health(rows, now).order_by(*(ORDER if may_sort() else ("pk",))).values_list("pk", flat=True)
+    order = ORDER if may_sort(number) else ("pk",)
+    return with_health(rows, now).order_by(*order).values_list("pk", flat=True)
 
 
 def health_in_bulk(keys: Iterable[int], now: datetime) -> list[Scheduler]:

@@ -102,5 +102,5 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(
     for _ in range(10):
         ProcessFactory(silent=True)
         SchedulerFactory(worker=WorkerFactory())
-    with django_assert_max_num_queries(45):
+    with django_assert_max_num_queries(35):
         problems(Present(clock.now()))

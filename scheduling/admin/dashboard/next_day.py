@@ -44,17 +44,17 @@ def next_day(viewer: Viewer) -> dict[str, Any]:
     """The template context: the picture, the same as lines of a table, and the number of slots."""
     edges = hours_from(viewer.now)
     due = Scheduler.objects.filter(status=True, next_run_at__lt=edges[-1]).order_by()
-    few = dict(_with_times(due.values_list("pk", *Times._fields)[: TIMED_SCHEDULES + 1]))
-    timed = len(few) <= TIMED_SCHEDULES
     # Schedules with the same times are counted together.
     groups = due.values_list(*Times._fields).annotate(number=Count("pk")).values_list("number", *Times._fields)
-    times = Counter(few.values()) if timed else Counter[Times]()
-    if not timed:
-        for number, found in _with_times(groups[: COUNTED_TIMES + 1]):
-            times[found] += number
+    times = Counter[Times]()
+    for number, found in _with_times(groups[: COUNTED_TIMES + 1]):
+        times[found] += number
     counts = {found: _counts(found, edges) for found in list(times)[:COUNTED_TIMES]}
     runs = [sum(counts[found][place] * times[found] for found in counts) for place in range(len(edges) - 1)]
-    busy = _busy_minutes({pk: counts[found] for pk, found in few.items()}, len(runs)) if timed else None
+    timed, busy = times.total() <= TIMED_SCHEDULES, None
+    if timed:
+        rows = _with_times(due.values_list("pk", *Times._fields)[: TIMED_SCHEDULES + 1])
+        busy = _busy_minutes({pk: counts[found] for pk, found in rows if found in counts}, len(runs))
     slots = sum(process.concurrency for process in viewer.present.alive if process.kind == Process.Kind.CONSUMER)
     hours = [
         _hour(start, end, number, busy[place] if busy is not None else None, slots, viewer)

@@ -16,9 +16,9 @@ from scheduling.core.durations import Usual
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
-from scheduling.models.counts import count
 from scheduling.models.last_runs import last_runs
 from scheduling.models.scheduler import TARGETS
+from scheduling.monitoring.findings import watched
 
 SHOWN_RUNS = 50
 
@@ -28,14 +28,14 @@ def running(viewer: Viewer) -> dict[str, Any]:
     rows = SchedulerExecution.objects.filter(state=State.RUNNING.value)
     related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
     narrow = rows.order_by("pk").defer("params", "error_message", "reason").prefetch_related(*related)
-    found = list(narrow[: SHOWN_RUNS + 1])
+    found = list(narrow[: SHOWN_RUNS + 1]) if viewer.present.count(watched.running) else []
     runs_of = last_runs({row.scheduler_id for row in found if row.scheduler_id})
     known = {pk: usual(runs) for pk, runs in runs_of.items()}
     lines = [_line(row, known.get(row.scheduler_id or 0), viewer) for row in found[:SHOWN_RUNS]]
     lines.sort(key=lambda line: -line["seconds"])
     return {
         "lines": lines,
-        "more": count(rows) if len(found) > SHOWN_RUNS else "",
+        "more": viewer.present.count(watched.running) if len(found) > SHOWN_RUNS else "",
         "all": viewer.list_of("schedulerexecution", state=State.RUNNING.value),
         "may_cancel": viewer.may_cancel,
     }

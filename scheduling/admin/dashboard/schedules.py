@@ -36,7 +36,10 @@ schedule does not count as a user's own schedule."""
 
 def schedules(viewer: Viewer) -> dict[str, Any]:
     """The template context: one page of the table of schedules."""
-    page = Paginator(most_urgent(Scheduler.objects.all(), viewer.now), PER_PAGE).get_page(viewer.page)
+    number = Scheduler.objects.count()
+    paginator = Paginator(most_urgent(Scheduler.objects.all(), viewer.now, number), PER_PAGE)
+    vars(paginator)["count"] = number  # it would count the rows again, together with their health
+    page = paginator.get_page(viewer.page)
     found = health_in_bulk(page.object_list, viewer.now)
     runs = last_runs([row.pk for row in found])
     return {
@@ -45,7 +48,8 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
         "pages": page.paginator.get_elided_page_range(page.number) if page.paginator.num_pages > 1 else (),
         "may_run": viewer.may_run,
         "may_pause": viewer.may_pause,
-        "own": Scheduler.objects.exclude(worker__name=BUILT_IN).exists(),
+        # The first steps are for a new installation, which has few schedules.
+        "own": number > PER_PAGE or Scheduler.objects.exclude(worker__name=BUILT_IN).exists(),
         "add": admin_url("scheduling_scheduler_add") if viewer.may("add_scheduler") else "",
     }
 

@@ -13,8 +13,7 @@ from scheduling.admin.ui.badges import icon, silence
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time
 from scheduling.core.lifecycle import State
 from scheduling.models import FailedExecution, Process, SchedulerExecution
-from scheduling.models.counts import count
-from scheduling.monitoring.findings.processes import fell_silent
+from scheduling.monitoring.findings import watched
 
 LAG_SAMPLE = 1_000
 LAG_SPAN = timedelta(hours=1)
@@ -26,16 +25,17 @@ Silences = list[tuple[str, datetime]]
 
 def tiles(viewer: Viewer) -> dict[str, Any]:
     """The template context: the row of tiles, and a sentence with the counts for screen readers."""
-    rows = SchedulerExecution.objects.all()
-    queued = count(rows.filter(state__in=[State.CLAIMED.value, State.QUEUED.value]))
-    running, retrying, failed = (
-        count(rows.filter(state=state.value)) for state in (State.RUNNING, State.RETRYING, State.FAILED)
+    present = viewer.present
+    queued, running, retrying, failed = (
+        present.count(rows) for rows in (watched.queued, watched.running, watched.retrying, watched.failed)
     )
     numbers = {"queued": queued, "running": running, "retrying": retrying, "failed": failed}
     inbox = viewer.list_of("failedexecution") or _executions(viewer, State.FAILED)
     failed_look = ("cross", "bad") if failed else ("check", "good")
     failed_note = _oldest_failed(viewer.now) if failed else _("The inbox is empty.")
-    silent = list(fell_silent(viewer.now).values_list("kind", "heartbeat_at")[:MOST_SILENT])
+    silent: Silences = []
+    if present.count(watched.fell_silent):
+        silent = list(watched.fell_silent(viewer.now).values_list("kind", "heartbeat_at")[:MOST_SILENT])
     shown = [
         _tile(_("Queued"), queued, "clock", "wait", _executions(viewer, State.QUEUED)),
         _tile(_("Running"), running, "play", "busy", _executions(viewer, State.RUNNING)),
@@ -82,7 +82,7 @@ def _lag(viewer: Viewer) -> dict[str, Any]:
     Only first attempts count, because a retry waits before it starts.
     """
     since, lags = viewer.now - LAG_SPAN, list[float]()
-    for state in (State.SUCCEEDED, State.RUNNING):
+    for state in (State.SUCCEEDED, State.RUNNING) if viewer.present.count(watched.running) else (State.SUCCEEDED,):
         rows = SchedulerExecution.objects.filter(state=state.value).order_by("-pk")
         for scheduled, started, attempt in rows.values_list("scheduled_at", "started_at", "attempt")[:LAG_SAMPLE]:
             if attempt == 1 and started is not None and started >= since:

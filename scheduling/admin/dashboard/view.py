@@ -33,6 +33,7 @@ from scheduling.admin.ui.times import time_tag
 from scheduling.core.text import visible_text
 from scheduling.models.dashboard import Dashboard
 from scheduling.models.scheduler import TARGETS
+from scheduling.monitoring.findings import watched
 
 TEMPLATES = "admin/scheduling/dashboard"
 
@@ -80,6 +81,7 @@ class DashboardAdmin(ReadOnly):
 
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         viewer = Viewer.of(request)
+        request.failures = viewer.present.count(watched.failed)  # type: ignore[attr-defined] # for the sidebar
         context = {
             "media": self.media,
             "title": _("Dashboard"),

@@ -8,6 +8,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.core.text import visible_text
 from scheduling.models import RefusedRow, SchedulerExecution
+from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, warn
 from scheduling.monitoring.findings.present import Failed, Present
 from scheduling.processes.set_aside import ERROR_CLASS
@@ -23,7 +24,9 @@ def examine(present: Present) -> Iterator[Finding]:
         RefusedRow.Kind.SCHEDULER: _("Schedules that the database refuses to change: %(count)s."),
         RefusedRow.Kind.EXECUTION: _("Executions that the database refuses to change: %(count)s."),
     }
-    refused = list(RefusedRow.objects.present(present.now).only("kind", "row_id", "error")[:LOOKED_AT])
+    refused = list[RefusedRow]()
+    if present.count(watched.refused):
+        refused = list(watched.refused(present.now).only("kind", "row_id", "error")[:LOOKED_AT])
     for kind, sentence in sentences.items():
         rows = [row for row in refused if row.kind == kind]
         yield from named(fail(f"refused {kind.value}", sentence, advice), rows, _refused)

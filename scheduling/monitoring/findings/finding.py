@@ -92,6 +92,7 @@ def named(
     describe: Callable[[Any], Named],
     fine: str = "",
     load: Callable[[list[Any]], None] | None = None,
+    total: Count | None = None,
     **facts: object,
 ) -> Iterator[Finding]:
     """Yield the finding with the names of the first rows and the number of all rows.
@@ -104,13 +105,17 @@ def named(
         fine: the sentence of the OK finding that is yielded if there are no rows. If there are no rows and this
             sentence is empty, nothing is yielded.
         load: reads what `describe` needs of the first rows from other tables.
+        total: how many rows there are, if that is known.
     """
-    first = list(rows[: NAMED_ROWS + 1])
+    first = list(rows[: NAMED_ROWS + 1]) if total is None or total else []
     if load is not None:
         load(first)
     shown = [describe(row) for row in first[:NAMED_ROWS]]
     if first:
-        total = _total(rows) if len(first) > NAMED_ROWS else Count(len(first))
+        if len(first) <= NAMED_ROWS:
+            total = Count(len(first))
+        elif not total:
+            total = _total(rows)
         more = Count(total.number - len(shown), total.capped)
         yield replace(finding, seen=finding.seen % {"count": total, **facts}, rows=shown, more=more)
     elif fine:

@@ -8,12 +8,12 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.inbox.causes import Cause, causes_of
-from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.counts import Count, count
+from scheduling.models import Scheduler
+from scheduling.models.counts import Count
 from scheduling.models.scheduler import load_names
+from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Level, Named, ok, span
 from scheduling.monitoring.findings.present import LOOKED_AT, Present
 
@@ -31,7 +31,7 @@ def examine(present: Present) -> Iterator[Finding]:
     schedules = Scheduler.objects.in_bulk(only)
     load_names(schedules.values())
     capped = len(newest) > LOOKED_AT
-    waiting = count(SchedulerExecution.objects.in_state(State.FAILED)) if capped else len(newest)
+    waiting = present.count(watched.failed) if capped else len(newest)
     yield Finding(
         "inbox",
         Level.WARN,

@@ -9,8 +9,9 @@ from typing import NamedTuple
 
 from django.db.models import DateTimeField, Value
 
-from scheduling.core.lifecycle import State
-from scheduling.models import Process, SchedulerExecution
+from scheduling.models import Process
+from scheduling.models.counts import Count, counts
+from scheduling.monitoring.findings.watched import WATCHED, Rows, failed
 
 LOOKED_AT = 1_000
 """How many of the newest failures in the inbox the checks look at."""
@@ -39,10 +40,24 @@ class Present:
         """The alive processes, the newest first."""
         return list(Process.objects.alive(self.now))
 
+    def count(self, rows: Rows) -> Count:
+        """How many of these rows there are.
+
+        Args:
+            rows: one of `watched.WATCHED`.
+        """
+        return self._counts[rows]
+
+    @cached_property
+    def _counts(self) -> dict[Rows, Count]:
+        return counts({rows: rows(self.now) for rows in WATCHED})
+
     @cached_property
     def failures(self) -> list[Failed]:
         """The newest failures, the newest first: at most one more than `LOOKED_AT`."""
-        rows = SchedulerExecution.objects.in_state(State.FAILED).order_by("-pk")
+        if not self.count(failed):
+            return []
+        rows = failed(self.now).order_by("-pk")
         try:
             return [Failed(*values) for values in rows.values_list(*Failed._fields)[: LOOKED_AT + 1]]
         except ValueError:

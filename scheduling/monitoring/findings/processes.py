@@ -3,30 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
-from scheduling.models import Process, Scheduler, SchedulerExecution
-from scheduling.monitoring.findings import old_code
+from scheduling.models import Process, SchedulerExecution
+from scheduling.monitoring.findings import old_code, watched
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
 from scheduling.monitoring.findings.present import Present
 
-REMEMBERED = timedelta(days=1)
-"""How long a silent process is reported. Sweeps recover the runs of a silent process much earlier."""
-
 Queue = SchedulerExecution.Queue
-
-
-def fell_silent(now: datetime) -> QuerySet[Process]:
-    """The processes that fell silent in the last day.
-
-    A killed process stays silent for ever. After a day, it no longer needs attention and is left out.
-    """
-    return Process.objects.silent(now).filter(heartbeat_at__gte=now - REMEMBERED).order_by("-heartbeat_at")
 
 
 def examine(present: Present) -> Iterator[Finding]:
@@ -44,7 +32,7 @@ def examine(present: Present) -> Iterator[Finding]:
         yield fail("consumers", _("No consumer is alive: all runs wait."), _("Start: manage.py run_worker"))
     if standalone := len(_serving(Queue.STANDALONE, alive)):
         yield ok("standalone", f"{counted(standalone, 'standalone consumer')} at work.")
-    elif needed := Scheduler.objects.filter(status=True, stay_alive=True).count():
+    elif needed := present.count(watched.standalone):
         seen = _("No standalone consumer is alive. Schedules marked standalone will not run: %(count)s.")
         yield fail("standalone", seen % {"count": needed}, _("Start: manage.py run_worker --standalone"))
     silent = warn(
@@ -52,7 +40,12 @@ def examine(present: Present) -> Iterator[Finding]:
         _("Processes that lost contact: %(count)s."),
         _("They were killed, ran out of memory, or cannot reach the database. Their runs were recovered."),
     )
-    yield from named(silent, fell_silent(now), lambda process: _silent(process, now))
+    yield from named(
+        silent,
+        watched.fell_silent(now),
+        lambda process: _silent(process, now),
+        total=present.count(watched.fell_silent),
+    )
     yield from old_code.examine(alive, now)
     yield from _clocks(alive)
 

@@ -12,24 +12,23 @@ from scheduling.core.durations import usual
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
-from scheduling.models.counts import Count, count
+from scheduling.models.counts import Count
 from scheduling.models.last_runs import durations, last_runs
+from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, span, warn
 from scheduling.monitoring.findings.present import Present
 
 LOOKED_AT = 50
 """How many running executions are compared with the usual duration of their schedules."""
 QUEUED_LONG = timedelta(minutes=5)
-STUCK_LONG = timedelta(minutes=2)
 
 
 def examine(present: Present) -> Iterator[Finding]:
     """Find executions that stay queued, claimed or running for too long."""
-    now = present.now
-    # Each queue has its own query, because the index is (state, queue, wake_at).
-    queued = [finding for queue in SchedulerExecution.Queue for finding in _queued(queue, now)]
+    queued = [finding for queue in watched.waiting for finding in _queued(queue, present)]
     yield from queued or [ok("queued", "Nothing waits.")]
-    yield from _slow(now)
+    if present.count(watched.running):
+        yield from _slow(present.now)
     claimed = warn(
         "claimed",
         _("Runs claimed and not confirmed by the broker: %(count)s."),
@@ -40,8 +39,8 @@ def examine(present: Present) -> Iterator[Finding]:
         _("Runs whose process is gone, not recovered yet: %(count)s."),
         _("Producers recover them every few seconds. Start one, or read the producers' logs."),
     )
-    for state, finding in ((State.CLAIMED, claimed), (State.RUNNING, lost)):
-        if stuck := count(SchedulerExecution.objects.overdue(state, now - STUCK_LONG)):
+    for rows, finding in ((watched.claimed_long, claimed), (watched.running_long, lost)):
+        if stuck := present.count(rows):
             yield replace(finding, seen=finding.seen % {"count": stuck})
 
 
@@ -67,11 +66,11 @@ def _slow(now: datetime) -> Iterator[Finding]:
         yield replace(slow, rows=found[:NAMED_ROWS], more=Count(max(more, 0)))
 
 
-def _queued(queue: SchedulerExecution.Queue, now: datetime) -> Iterator[Finding]:
-    rows = SchedulerExecution.objects.overdue(State.QUEUED, now).filter(queue=queue.value)
-    oldest = rows.values_list("wake_at", flat=True).first()
+def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Finding]:
+    now, rows = present.now, watched.waiting[queue]
+    oldest = rows(now).values_list("wake_at", flat=True).first() if present.count(rows) else None
     if oldest is not None:
-        facts = {"count": count(rows), "queue": queue.label, "time": span((now - oldest).total_seconds())}
+        facts = {"count": present.count(rows), "queue": queue.label, "time": span((now - oldest).total_seconds())}
         seen = _("Runs waiting in the queue “%(queue)s”: %(count)s, the oldest for %(time)s.") % facts
         if now - oldest > QUEUED_LONG:
             yield warn("queued", seen, _("Start more consumers, or give them more --concurrency."))

@@ -13,13 +13,15 @@ from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.counts import Count
 from scheduling.models.health import LEFT_OUT_BY_PAUSE, health_of, with_health
 from scheduling.models.last_runs import failures_in_a_row, last_runs
-from scheduling.models.plan import PlanState
 from scheduling.models.scheduler import load_names
+from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, span, warn
 from scheduling.monitoring.findings.present import Failed, Present
 from scheduling.monitoring.findings.targets import unregistered
+from scheduling.monitoring.findings.watched import Rows
 
 VERY_LATE = timedelta(minutes=5)
 
@@ -32,17 +34,15 @@ LOOKED_AT = 1_000
 LISTED = 50
 """How many of these schedules are looked at."""
 
-PAUSED_LONG = timedelta(days=1)
-
 
 def examine(present: Present) -> Iterator[Finding]:
     """Find active schedules that cannot run, are late, or fail again and again."""
     yield from list(_code()) or [ok("code", "The code of every active schedule is registered here.")]
-    yield from _plans()
-    yield from _overdue(present.now)
+    yield from _plans(present)
+    yield from _overdue(present)
     yield from _failing(present.failures)
     yield from _skipped(present.now)
-    yield from _paused(present.now)
+    yield from _paused(present)
 
 
 def _code() -> Iterator[Finding]:
@@ -57,7 +57,7 @@ def _code() -> Iterator[Finding]:
             yield from _named(finding, rows, lambda row: f"{row.target_type} {getattr(row.target, 'handler_name', '')}")
 
 
-def _plans() -> Iterator[Finding]:
+def _plans(present: Present) -> Iterator[Finding]:
     broken = fail(
         "plans",
         _("Schedules that will not run until they are fixed: %(count)s."),
@@ -68,22 +68,19 @@ def _plans() -> Iterator[Finding]:
         _("Active schedules without a next run: %(count)s."),
         _("No future run: set a date in the future, or pause them."),
     )
-    yield from _named(
-        broken,
-        Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk"),
-        lambda row: row.plan_error,
-        "Every active schedule can be planned.",
-    )
-    without = Scheduler.objects.filter(plan_state=PlanState.WITHOUT_NEXT_RUN).order_by("pk")
-    yield from _named(finished, without, lambda row: row.schedule)
+    fine = "Every active schedule can be planned."
+    yield from _watched(broken, watched.set_aside, present, lambda row: row.plan_error, fine)
+    yield from _watched(finished, watched.without_next_run, present, lambda row: row.schedule)
 
 
-def _overdue(now: datetime) -> Iterator[Finding]:
+def _overdue(present: Present) -> Iterator[Finding]:
+    now = present.now
+
     def waited(instant: datetime | None) -> str:
         return span((now - (instant or now)).total_seconds())
 
-    late = Scheduler.objects.overdue(now)
-    oldest = late.values_list("next_run_at", flat=True).first()
+    late = watched.overdue(now).values_list("next_run_at", flat=True)
+    oldest = late.first() if present.count(watched.overdue) else None
     if oldest is None:
         yield ok("overdue", "Nothing that is due is left unclaimed.")
         return
@@ -92,7 +89,7 @@ def _overdue(now: datetime) -> Iterator[Finding]:
         _("Schedules due and not claimed: %(count)s, the oldest for %(time)s."),
         _("Start a producer, or read the producers' logs. Each occurrence will still run once."),
     )
-    yield from _named(finding, late, lambda row: waited(row.next_run_at), time=waited(oldest))
+    yield from _watched(finding, watched.overdue, present, lambda row: waited(row.next_run_at), time=waited(oldest))
 
 
 def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
@@ -123,19 +120,29 @@ def _skipped(now: datetime) -> Iterator[Finding]:
     yield from _named(finding, found, lambda row: row.schedule)
 
 
-def _paused(now: datetime) -> Iterator[Finding]:
+def _paused(present: Present) -> Iterator[Finding]:
     def about(row: Scheduler) -> str:
-        time = span((now - (row.paused_at or now)).total_seconds())
+        time = span((present.now - (row.paused_at or present.now)).total_seconds())
         who = _("%(time)s, by %(name)s") % {"time": time, "name": row.paused_by} if row.paused_by else time
         return f"{who}: {row.pause_reason}" if row.pause_reason else who
 
-    rows = Scheduler.objects.filter(status=False, paused_at__lt=now - PAUSED_LONG).order_by("-paused_at", "pk")
     finding = warn(
         "paused",
         _("Schedules paused for more than a day: %(count)s."),
         _("Resume them, or delete them if they are not needed any more."),
     )
-    yield from _named(finding, rows, about)
+    yield from _watched(finding, watched.paused_long, present, about)
+
+
+def _watched(
+    finding: Finding,
+    rows: Rows,
+    present: Present,
+    about: Callable[[Scheduler], str],
+    fine: str = "",
+    **facts: object,
+) -> Iterator[Finding]:
+    return _named(finding, rows(present.now), about, fine, present.count(rows), **facts)
 
 
 def _named(
@@ -143,9 +150,10 @@ def _named(
     rows: QuerySet[Scheduler] | Sequence[Scheduler],
     about: Callable[[Scheduler], str],
     fine: str = "",
+    total: Count | None = None,
     **facts: object,
 ) -> Iterator[Finding]:
     def describe(row: Scheduler) -> Named:
         return Named(visible_text(row, 80), visible_text(about(row), 160), row.pk)
 
-    return named(finding, rows, describe, fine, load_names, **facts)
+    return named(finding, rows, describe, fine, load_names, total, **facts)

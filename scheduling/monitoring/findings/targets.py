@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from django.db.models import CharField, Value
+
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import NAME_FIELD, target_model
 from scheduling.models import Scheduler
@@ -12,11 +14,14 @@ from scheduling.monitoring.findings.finding import Finding, counted, some, warn
 
 def unregistered() -> dict[str, dict[int, str]]:
     """The targets whose code is not registered. For each target type, a dict maps primary keys to names."""
-    found = {}
+    selects = []
     for type_, column in NAME_FIELD.items():
         known = [handler.name for handler in handlers(type_)]
-        rows = target_model(type_)._default_manager.exclude(**{f"{column}__in": known})
-        found[type_] = dict(rows.order_by("pk").values_list("pk", column))
+        rows = target_model(type_)._default_manager.exclude(**{f"{column}__in": known}).order_by()
+        selects.append(rows.values_list(Value(type_, output_field=CharField()), "pk", column))
+    found: dict[str, dict[int, str]] = {type_: {} for type_ in NAME_FIELD}
+    for type_, pk, name in sorted(selects[0].union(*selects[1:], all=True)):
+        found[type_][pk] = name
     return found
 
 

@@ -132,5 +132,5 @@ def test_the_number_of_queries_does_not_grow_with_the_findings(
         for _run in range(3):
             SchedulerExecutionFactory(scheduler=row, failed=True)
         Scheduler.objects.filter(pk=row.pk).update(next_run_at=None)
-    with django_assert_max_num_queries(45, connection=connection):
+    with django_assert_max_num_queries(20, connection=connection):
         context("attention")

@@ -12,7 +12,7 @@ from django.db import connection
 from scheduling.admin.stats.runs import percentile, success_rate
 from scheduling.admin.ui import first_keys, svg
 from scheduling.models import SchedulerExecution
-from scheduling.models.counts import Count, count
+from scheduling.models.counts import Count, count, counts
 from scheduling.models.last_runs import Ran, failures_in_a_row, last_runs
 from tests.factories import ManualExecutionFactory, SchedulerExecutionFactory, SchedulerFactory
 from tests.support import NOON
@@ -99,3 +99,21 @@ def test_a_count_stops_at_its_cap() -> None:
     assert count(SchedulerExecution.objects.all(), cap=3) == Count(3, capped=True)
     assert str(Count(10_000, capped=True)) == "10,000+"
     assert str(count(SchedulerExecution.objects.all(), cap=5)) == "5"
+
+
+@pytest.mark.django_db
+def test_several_queries_are_counted_with_one_statement(django_assert_num_queries: object) -> None:
+    for _number in range(4):
+        SchedulerExecutionFactory(failed=True, target_name="50 % of 'it'")
+    SchedulerExecutionFactory(succeeded=True)
+    rows = SchedulerExecution.objects.order_by("-pk")
+    wanted = {
+        "failed": rows.filter(state="failed", target_name="50 % of 'it'"),
+        "none": rows.none(),
+        "all": rows.exclude(scheduler=None),
+        "late": rows.filter(scheduled_at__gt=NOON + timedelta(days=90_000)),
+    }
+    with django_assert_num_queries(1, connection=connection):  # type: ignore[operator]
+        found = counts(wanted, cap=4)
+    assert found == {"failed": Count(4), "none": Count(0), "all": Count(4, capped=True), "late": Count(0)}
+    assert counts({}) == {}
