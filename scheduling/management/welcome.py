@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from contextlib import suppress
 
+from django.contrib import admin
 from django.urls import NoReverseMatch, reverse
 
+from scheduling.admin_site import CronAdminSite
 from scheduling.management.command_line import address_of, answer, reachable_host, shown_command
 from scheduling.management.first_start import Account
 from scheduling.management.log_prefix import Prefixer
@@ -74,10 +77,12 @@ class Welcome:
 
 
 def _first_page() -> str:
-    try:
-        return reverse("admin:index")
-    except NoReverseMatch:
-        return "/"
+    """The dashboard, which is the first page of our own admin site. In other sites, it is one of many pages."""
+    ours = isinstance(admin.site, CronAdminSite)
+    for name in ("admin:index",) if ours else ("admin:scheduling_dashboard_changelist", "admin:index"):
+        with suppress(NoReverseMatch):
+            return reverse(name)
+    return "/"
 
 
 def _headline(status: int) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from django.contrib.admin import AdminSite
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 
@@ -178,6 +179,12 @@ class TestWelcome:
         for part in ["http://127.0.0.1:8000/admin/", "Ctrl-C stops everything.", *expected]:
             assert part in stream.getvalue()
         assert stream.getvalue().count("secret") == (1 if account.password else 0)
+
+    def test_a_stock_admin_site_opens_with_the_dashboard(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("django.contrib.admin.site", AdminSite())
+        welcome, stream = self.welcome(Account("admin"), status=200)
+        welcome()
+        assert "http://127.0.0.1:8000/admin/scheduling/dashboard/" in stream.getvalue()
 
     def test_the_password_is_shown_although_the_start_was_interrupted(self) -> None:
         welcome, stream = self.welcome(Account("admin", "secret"), status=None)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
+import time
 import urllib.request
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,7 @@ import pytest
 from django.contrib.staticfiles.handlers import StaticFilesHandler
 
 from scheduling.management.commands.run_web import application_of_project
+from scheduling.processes.loaded_code import EXIT_NEW_CODE
 from tests.management.running import ROOT, Running, until
 
 
@@ -24,33 +27,59 @@ def test_another_project_gets_a_handler_for_static_files(settings: Any) -> None:
     assert isinstance(application_of_project(), StaticFilesHandler)
 
 
+def hide_gunicorn(folder: Path) -> None:
+    """Make an empty package with the name gunicorn. In an import path, it hides the real package."""
+    (folder / "gunicorn").mkdir()
+    (folder / "gunicorn" / "__init__.py").touch()
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """The variables of our site with a data folder of its own."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
+        "ENV_FILE": "/nonexistent",
+        "DATA_DIR": str(folder),
+        "SECRET_KEY": "tests",
+    }
+
+
+def answers(address: str) -> bool:
+    """Whether the address answers with status 200."""
+    try:
+        with urllib.request.urlopen(address) as response:  # noqa: S310 - an address of this test's server
+            return bool(response.status == 200)
+    except OSError:
+        return False
+
+
 @pytest.mark.processes
 @pytest.mark.parametrize("with_gunicorn", [True, False])
 def test_static_files_are_served(with_gunicorn: bool, tmp_path: Path, free_port: int) -> None:
-    path = ROOT
     if not with_gunicorn:
-        # An empty package with the name gunicorn hides the real package.
-        (tmp_path / "gunicorn").mkdir()
-        (tmp_path / "gunicorn" / "__init__.py").touch()
-        path = tmp_path
-    env = {
-        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
-        "ENV_FILE": "/nonexistent",
-        "DATA_DIR": str(tmp_path),
-        "SECRET_KEY": "tests",
-        "PYTHONPATH": str(path),
-    }
+        hide_gunicorn(tmp_path)
+    env = {**environment(tmp_path), "PYTHONPATH": str(ROOT if with_gunicorn else tmp_path)}
     address = f"http://127.0.0.1:{free_port}/static/admin/css/base.css"
     with Running([sys.executable, str(ROOT / "manage.py"), "run_web", "--port", str(free_port)], env) as running:
-
-        def answers() -> bool:
-            try:
-                with urllib.request.urlopen(address) as response:
-                    return response.status == 200
-            except OSError:
-                return False
-
-        until(answers, "the site answers")
+        until(lambda: answers(address), "the site answers")
         running.send(signal.SIGTERM)
         running.ended()
         assert ("development server" in running.text) is not with_gunicorn
+
+
+@pytest.mark.processes
+@pytest.mark.parametrize("with_gunicorn", [True, False])
+def test_new_code_ends_the_server(with_gunicorn: bool, tmp_path: Path, free_port: int) -> None:
+    if not with_gunicorn:
+        hide_gunicorn(tmp_path)
+    app = tmp_path / "mended"
+    app.mkdir()
+    (app / "__init__.py").touch()
+    handlers = app / "workers.py"
+    handlers.write_text("")
+    env = {**environment(tmp_path), "EXTRA_APPS": "mended", "PYTHONPATH": f"{tmp_path}:{ROOT}"}
+    command = [sys.executable, str(ROOT / "manage.py"), "run_web", "--restart-on-change", "--port", str(free_port)]
+    with Running(command, env) as running:
+        until(lambda: answers(f"http://127.0.0.1:{free_port}/static/admin/css/base.css"), "the site answers")
+        handlers.write_text("# changed\n")
+        os.utime(handlers, (time.time() + 5, time.time() + 5))
+        assert running.ended() == EXIT_NEW_CODE, running.text

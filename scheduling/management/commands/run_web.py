@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import signal
 import sys
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -48,12 +49,12 @@ class Command(BaseCommand):
         if settings.LOGGING_CONFIG is None:  # `cronsite` sets None; other projects configure logging themselves
             logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
         address = address_of(options["host"], options["port"])
+        watch = CodeWatch() if options["restart_on_change"] else None
         try:
             base = importlib.import_module("gunicorn.app.base")
         except ImportError:  # gunicorn is not installed or does not run on this system (Windows)
-            call_command("runserver", address, use_reloader=False)
+            _serve_with_django(address, watch)
             return
-        watch = CodeWatch() if options["restart_on_change"] else None
         if watch is not None:
             watch.start()
         try:
@@ -61,6 +62,14 @@ class Command(BaseCommand):
         finally:
             if watch is not None and watch.begun:
                 sys.exit(EXIT_NEW_CODE)  # gunicorn has ended; its own exit code is 0
+
+
+def _serve_with_django(address: str, watch: CodeWatch | None) -> None:
+    if watch is not None:
+        # Unlike gunicorn, Django's server does not handle SIGTERM.
+        signal.signal(signal.SIGTERM, lambda *_args: sys.exit(EXIT_NEW_CODE if watch.begun else 0))
+        watch.start()
+    call_command("runserver", address, use_reloader=False)
 
 
 def _serve(base: Any, address: str, threads: int) -> None:
