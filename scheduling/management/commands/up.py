@@ -121,8 +121,9 @@ class Command(BaseCommand):
         slots = f"--concurrency={options['concurrency']}"
         commands = {
             "web": ["run_web", f"--host={options['host']}", f"--port={port}", OPTION],
-            **_numbered("producer", options["producers"], ["run_scheduler", OPTION]),
-            **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION]),
+            # `up` has run the system checks. Each process would print their warnings again, at every start.
+            **_numbered("producer", options["producers"], ["run_scheduler", OPTION, "--skip-checks"]),
+            **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION, "--skip-checks"]),
         }
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
         out = Prefixer(self.stdout, commands, own="up", colour=colour)
