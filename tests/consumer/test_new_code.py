@@ -177,5 +177,5 @@ def test_up_runs_the_new_code(tmp_path: Path, project: Path, free_port: int) -> 
             running.wait_for(f"The code of {name} has changed; starting it again with the new code")
         second = ask()
         assert wait_for(lambda: ended(second), "the mended handler has ended") == "succeeded"
-        assert "mended code" in running.text
+        running.wait_for("mended code")  # the log may come later than the row
         running.wait_for("Consumer ready", 2)
