@@ -190,6 +190,24 @@ def test_a_search_takes_few_queries(viewer: Client, address: str, monkeypatch: p
     assert notes(page) == ["Many schedules have “Nightly” in their name. Only the newest 3 of them were searched."]
 
 
+@BOTH
+def test_a_search_says_when_a_name_has_too_many_targets(
+    viewer: Client, address: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows = [
+        FailedExecutionFactory(target_name=f"old.{place}", target_id=worker.pk, scheduler=None)
+        for place, worker in enumerate(WorkerFactory(name=f"shop.{letter}", title="Import orders") for letter in "abc")
+    ]
+    monkeypatch.setattr(names, "MOST", 2)
+    said = "Many targets have “{}” in their name. Only the newest 2 of each type were searched."
+    for text, name in (("orders", "orders"), ("target:orders", "orders")):
+        page = search(viewer, address, text)
+        assert {row.pk for row in page.context["cl"].result_list} == {row.pk for row in rows[1:]}
+        assert notes(page) == [said.format(name)]
+    monkeypatch.setattr(names, "MOST", 3)
+    assert notes(search(viewer, address, "orders")) == []
+
+
 def test_the_search_box_says_what_it_searches(viewer: Client) -> None:
     page = BeautifulSoup(viewer.get(f"{EXECUTIONS}?q=a&state=failed").content, "html.parser")
     box = page.find("input", id="searchbar")

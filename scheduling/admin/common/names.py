@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from functools import reduce
 from operator import or_
+from typing import NamedTuple
 
 from django.apps import apps
 from django.db.models import Q
@@ -33,12 +34,21 @@ def schedules_named(text: str) -> list[int]:
     return list(Scheduler.objects.filter(named).order_by("-pk").values_list("pk", flat=True)[:MOST])
 
 
-def targets_named(text: str) -> Q:
-    """The condition on executions whose target is named so: by its title, or by the name that the execution holds."""
-    found = Q(target_name__icontains=text)
+class TargetsNamed(NamedTuple):
+    """The condition on executions whose target has a name. `cut`: of one type, more than `MOST` targets have it."""
+
+    found: Q
+    cut: bool
+
+
+def targets_named(text: str) -> TargetsNamed:
+    """The executions whose target is named so: by its title, or by the name that the execution holds."""
+    found, cut = Q(target_name__icontains=text), False
     for type_, kind in TARGET_KINDS.items():
         named = reduce(or_, (Q(**{f"{column}__icontains": text}) for column in kind.searched))
-        keys = apps.get_model(kind.model).objects.filter(named).order_by("-pk").values_list("pk", flat=True)[:MOST]
-        if ids := list(keys):
-            found |= Q(type=type_, target_id__in=ids)
-    return found
+        keys = apps.get_model(kind.model).objects.filter(named).order_by("-pk").values_list("pk", flat=True)
+        ids = list(keys[: MOST + 1])
+        cut = cut or len(ids) > MOST
+        if ids:
+            found |= Q(type=type_, target_id__in=ids[:MOST])
+    return TargetsNamed(found, cut)

@@ -27,7 +27,7 @@ from scheduling.core.text import visible_text
 QUERY = "q"
 KEY_PREFIXES = ("cron-", "date-", "manual-")
 
-Find = Callable[[str], Q]
+Find = Callable[[HttpRequest, str], Q]
 
 
 def errors_with(text: str) -> Q:
@@ -58,10 +58,22 @@ def _with_key(text: str) -> Q:
     return Q(execution_key__startswith=text)
 
 
+def _of_targets(request: HttpRequest, text: str) -> Q:
+    named = targets_named(text)
+    if named.cut:
+        said = _("Many targets have “%(text)s” in their name. Only the newest %(count)s of each type were searched.")
+        add_notes(request, [said % {"text": visible_text(text, 60), "count": names.MOST}])
+    return named.found
+
+
 NARROW = ("id", "schedule")
 """Qualifiers whose condition an index answers. They apply before the limit of a search."""
 
-WIDE: Mapping[str, Find] = {"error": errors_with, "target": targets_named, "key": _with_key}
+WIDE: Mapping[str, Find] = {
+    "error": lambda _request, text: errors_with(text),
+    "target": _of_targets,
+    "key": lambda _request, text: _with_key(text),
+}
 """Qualifiers whose condition reads the text of each row. They apply to the rows within the limit only."""
 
 
@@ -88,7 +100,7 @@ class RunSearch(Pages):
             if part.name in NARROW:
                 found = _with_id(part.value) if part.name == "id" else _of_schedules(request, part.value)
                 queryset = queryset.filter(found)
-        wide = [WIDE[part.name](part.value) for part in search.qualifiers if part.name in WIDE]
+        wide = [WIDE[part.name](request, part.value) for part in search.qualifiers if part.name in WIDE]
         number = is_number(search.words)
         if number and self.numbers_are_ids and not wide:
             return queryset.filter(pk=int(search.words)), False
@@ -187,7 +199,7 @@ def _words(request: HttpRequest, text: str) -> Q:
         return _with_fingerprint(text)
     if text.startswith(KEY_PREFIXES):
         return _with_key(text)
-    return errors_with(text) | targets_named(text) | _of_schedules(request, text)
+    return errors_with(text) | _of_targets(request, text) | _of_schedules(request, text)
 
 
 def _becomes_filter(part: Qualifier, filters: dict[str, tuple[str, dict[str, str]]], query: QueryDict) -> bool:
