@@ -66,6 +66,7 @@ def next_day(viewer: Viewer) -> dict[str, Any]:
         "slots": slots,
         "total": sum(runs),
         "timed": timed,
+        "timed_schedules": TIMED_SCHEDULES,
         "most": COUNTED_TIMES if len(times) > COUNTED_TIMES else 0,
     }
 

@@ -65,7 +65,12 @@ def test_many_schedules_are_counted_without_their_durations(
     part = context("next_day")
     assert part["most"] == 0
     assert 4 * 23 <= part["total"] <= 4 * 25
-    assert "slot minutes" not in viewer.get(address("next_day")).content.decode()
+    page = viewer.get(address("next_day")).content.decode()
+    assert "slot minutes" not in page
+    left_out = "The expected busy minutes are left out: there are more than {} schedules."
+    assert left_out.format(1) in page
+    monkeypatch.setattr(next_day, "TIMED_SCHEDULES", 4)
+    assert "left out" not in viewer.get(address("next_day")).content.decode()
 
 
 def test_dates_and_rows_that_plain_sql_has_spoilt(context: Context) -> None:
