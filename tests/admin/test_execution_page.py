@@ -24,7 +24,13 @@ from tests.admin.audit import entry_line
 from tests.admin.conftest import said
 from tests.admin.pages import page_of
 from tests.apps.sample.workers import noop
-from tests.factories import AttemptFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+from tests.factories import (
+    AttemptFactory,
+    ManualExecutionFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    WorkerFactory,
+)
 from tests.support import NOON
 
 
@@ -180,6 +186,22 @@ def test_the_page_shows_how_the_params_differ_from_the_schedule(viewer: Client) 
         Scheduler.objects.filter(pk=scheduler.pk).update(params=params)
         assert viewer.get(page_of(row)).context["difference"] is None
     assert viewer.get(page_of(SchedulerExecutionFactory(scheduler=None))).context["difference"] is None
+
+
+def test_parameters_that_an_operator_chose_are_not_an_edit_of_the_schedule(viewer: Client) -> None:
+    chosen, edited = "Chosen for this run", "Differs from the schedule's current parameters"
+    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 3})
+    own = ManualExecutionFactory(scheduler=scheduler, params={"since_days": 7})
+    planned = SchedulerExecutionFactory(scheduler=scheduler, params={"since_days": 7})
+
+    def heading(row: SchedulerExecution) -> str:
+        text = viewer.get(page_of(row)).content.decode()
+        return next(words for words in (chosen, edited) if words in text)
+
+    assert [heading(own), heading(planned)] == [chosen, edited]
+    scheduler.params = {"since_days": 9}
+    scheduler.save()
+    assert heading(own) == edited
 
 
 # --- the message ------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import CANCELLABLE, State, Trigger
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_of, handler_of_execution, target_model
@@ -138,6 +138,16 @@ def difference(row: SchedulerExecution, handler: Handler | None) -> list[Change]
     return changes(handler, row.params, scheduler.params, other=handler_of(scheduler))
 
 
+def chosen_for_run(row: SchedulerExecution) -> bool:
+    """Whether an operator chose the parameters in which the execution differs from its schedule.
+
+    If the schedule was edited after the run had been asked for, it is not known which of the two made the difference.
+    """
+    if row.trigger != Trigger.MANUAL.value or row.scheduler is None:
+        return False
+    return row.scheduler.updated_at <= row.executed_at
+
+
 @times_of_schedule
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the two parts of the page that change while the execution goes on.
@@ -187,6 +197,7 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
         "numbers": range(1, row.attempt + 1)[-MOST_ATTEMPTS:],
         "params": json_block(masked(handler, row.params)),
         "difference": difference(row, handler),
+        "chosen_for_run": chosen_for_run(row),
         "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),
         "message": None if embedded() else message_panel(row, attempts, handler),
         "wanted": wanted,
