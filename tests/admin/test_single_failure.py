@@ -63,6 +63,22 @@ def test_two_clicks_republish_a_failure_and_lead_back_to_the_list(operator: Clie
     assert (entry.object_id, entry.change_message) == (str(row.pk), "republish")
 
 
+@pytest.mark.parametrize("name", ["Republish", "Discard"])
+def test_cancel_leads_back_to_where_the_operator_was(operator: Client, name: str) -> None:
+    row = FailedExecutionFactory(error_class="KeyError")
+    address = f"{EACH}&error_class=KeyError"
+
+    def back(button: str) -> str:
+        link = BeautifulSoup(operator.get(button).content, "html.parser").select_one("a.closelink")
+        assert link is not None
+        assert link.text == "Cancel"
+        return str(link["href"])
+
+    assert back(links(operator, address)[name]) == address
+    page = {"Republish": "republish", "Discard": "discard"}[name]
+    assert back(reverse(f"admin:scheduling_failedexecution_{page}", args=[row.pk])) == page_of(row)
+
+
 def test_a_second_click_republishes_nothing(operator: Client) -> None:
     row = FailedExecutionFactory()
     button = links(operator)["Republish"]
