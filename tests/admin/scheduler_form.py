@@ -23,7 +23,6 @@ def form(**values: Any) -> dict[str, Any]:
         "date_time_0": "",
         "date_time_1": "",
         "timezone": "",
-        "status": "on",
         "pause_reason": "",
         "max_retries": "",
         "retry_delay_ms": "",

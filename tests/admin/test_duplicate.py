@@ -55,7 +55,7 @@ def test_the_form_is_filled_in_and_stores_nothing_yet(editor: Client, row: Sched
     assert made["description"].value() == "Invoices (copy)"
     assert made["worker"].value() == row.worker.pk
     assert (made["schedule"].value(), made["timezone"].value()) == ("0 8 * * 1-5", "Europe/Madrid")
-    assert (made["max_retries"].value(), made["stay_alive"].value(), made["status"].value()) == (5, True, False)
+    assert (made["max_retries"].value(), made["stay_alive"].value(), made["paused"].value()) == (5, True, True)
     assert 'name="params.field.region" value="us"' in page
     assert "A copy of “Invoices”." in page
     assert "hunter2" not in page
@@ -64,7 +64,7 @@ def test_the_form_is_filled_in_and_stores_nothing_yet(editor: Client, row: Sched
 
 def test_saved_duplicate_keeps_the_hidden_secret(editor: Client, row: Scheduler) -> None:
     values = form(worker=row.worker.pk, description="Other", schedule="0 9 * * *")
-    del values["status"]
+    values["paused"] = "on"
     typed = {"params.for": "worker/tests.orders", "params.field.region": "de", "params.field.token": "••••••"}
     assert editor.post(copy_address(row), {**values, **typed}).status_code == 302
     made = Scheduler.objects.get(description="Other")

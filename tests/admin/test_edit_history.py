@@ -81,7 +81,7 @@ def test_text_inside_a_value_is_not_read_as_an_edit(editor: Client) -> None:
     row = SchedulerFactory(description="Nightly", worker=WorkerFactory(name="tests.flood"))
     forged = "x; status: yes -> no; pause_reason: (empty) -> mallory -> was here"
     values = form(worker=worker("tests.flood"), description=forged, pause_reason=forged)
-    del values["status"]
+    values["paused"] = "on"
     editor.post(change(row), {**values, "params": '{"a; status: no -> yes": "; status: no -> yes"}'})
     text, found = read(LogEntry.objects.latest("id"))
     assert text == ""
@@ -103,6 +103,9 @@ def test_the_history_page_shows_old_and_new_values(editor: Client) -> None:
         "<del><code>3</code></del>",
         "<ins><code>4</code></ins>",
         "<ins><code>&lt;script&gt;alert(1)&lt;/script&gt;</code></ins>",
+        '<th scope="row">Paused</th>',
+        "<del><code>no</code></del>",
+        "<ins><code>yes</code></ins>",
         '<th scope="row">Reason for the pause</th>',
         "<ins><code>it burns</code></ins>",
         ">run now</td>",
@@ -110,6 +113,7 @@ def test_the_history_page_shows_old_and_new_values(editor: Client) -> None:
     ):
         assert text in page, text
     assert hostile not in page
+    assert "Active" not in page.split('id="change-history"')[1]
 
 
 def test_the_history_of_a_target_shows_old_and_new_values(editor: Client) -> None:

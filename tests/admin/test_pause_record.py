@@ -55,7 +55,7 @@ def test_the_row_names_the_user_who_paused(editor: Client, way: str) -> None:
 def test_a_pause_in_the_form_names_its_user(editor: Client) -> None:
     row = SchedulerFactory(schedule="* * * * *")
     values = form(worker=row.worker.pk, schedule=row.schedule, description=row.description)
-    del values["status"]
+    values["paused"] = "on"
     assert editor.post(change(row), values).status_code == 302
     row.refresh_from_db()
     assert row.paused_by == "editor"

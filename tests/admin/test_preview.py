@@ -34,7 +34,7 @@ def at() -> Any:
 
 def ask(client: Client, address: str = RUNS, **typed: str) -> str:
     """Return the HTML of the preview panel for the typed values."""
-    response = client.get(address, {"status": "on", **typed} if address == RUNS else typed)
+    response = client.get(address, typed)
     assert response.status_code == 200
     assert response["X-Part"] in {"runs", "retry"}
     return response.content.decode()
@@ -98,7 +98,7 @@ def test_one_date_and_time(editor: Client) -> None:
 
 
 def test_the_preview_of_a_paused_schedule_says_so(editor: Client) -> None:
-    assert "these would be its next runs" in ask(editor, schedule="0 8 * * *", status="")
+    assert "these would be its next runs" in ask(editor, schedule="0 8 * * *", paused="on")
 
 
 @pytest.mark.parametrize(
@@ -203,6 +203,6 @@ def test_the_inputs_need_the_permission_to_edit(viewer: Client, operator: Client
 def test_a_preview_has_a_limited_cost(db: None) -> None:
     """A preview may make only a limited number of function calls, even for a very long text."""
     for expression in [*CRAFTED, "0," * 1_000_000]:
-        typed = {"schedule": expression, "timezone": "Europe/Madrid", "status": "on"}
+        typed = {"schedule": expression, "timezone": "Europe/Madrid", "paused": ""}
         assert steps(runs_preview, typed) <= 1_000_000, expression[:40]
         assert len(runs_preview(typed)) < 10_000

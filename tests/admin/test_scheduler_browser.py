@@ -61,7 +61,7 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     expect(said).to_have_text("Minute: '61' is outside 0-59.")
     page.get_by_label("Schedule:", exact=True).fill("* * * * *")
     expect(panel.locator(".sch-note-warn")).to_contain_text("It runs each minute.")
-    page.get_by_label("Active").uncheck()
+    page.get_by_label("Paused").check()
     expect(panel).to_contain_text("these would be its next runs")
 
     # A preset fills in the field, and the panel is updated.
@@ -295,6 +295,24 @@ def test_pause_with_a_reason_and_resume(visit: Visit) -> None:
     assert (row.status, row.pause_reason) == (True, "")
 
 
+@pytest.mark.parametrize("script", [True, False])
+def test_the_reason_of_a_pause_is_asked_once_the_box_is_ticked(visit: Visit, script: bool) -> None:
+    UserFactory(username="ada", superuser=True)
+    row = SchedulerFactory(description="Stock")
+    page = visit("ada", script=script)
+    page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
+    box, reason = page.get_by_label("Paused"), page.get_by_label("Reason for the pause")
+    expect(box).not_to_be_checked()
+    expect(reason).to_be_hidden()
+    box.check()
+    expect(reason).to_be_visible()
+    reason.fill("the bank is closed")
+    page.get_by_role("button", name="Save", exact=True).click()
+    expect(page.locator(".sch-strip")).to_contain_text("the bank is closed")
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (False, "the bank is closed")
+
+
 def test_duplicate_history_and_recent_runs(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     row = SchedulerFactory(description="Invoices", timezone="Europe/Madrid")
@@ -313,7 +331,7 @@ def test_duplicate_history_and_recent_runs(visit: Visit) -> None:
     page.get_by_role("link", name="Duplicate").click()
     expect(page.locator(".sch-note").first).to_contain_text("A copy of “Invoices”.")
     expect(page.get_by_label("Description:")).to_have_value("Invoices (copy)")
-    expect(page.get_by_label("Active")).not_to_be_checked()
+    expect(page.get_by_label("Paused")).to_be_checked()
     picture(page, "duplicate")
     page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
     page.get_by_role("button", name="Save and continue editing").click()

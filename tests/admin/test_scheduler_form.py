@@ -250,7 +250,7 @@ def test_an_edit_is_recorded_with_old_and_new_values(editor: Client) -> None:
     values = form(
         worker=worker("tests.typed"), schedule="0 9 * * *", params='{"since_days": 3}', timezone="UTC", max_retries="5"
     )
-    del values["status"]
+    values["paused"] = "on"
     assert editor.post(change(row), values).status_code == 302
     entry = LogEntry.objects.latest("id")
     assert entry_line(entry) == (
@@ -296,15 +296,37 @@ def shown(client: Client, row: Scheduler) -> dict[str, Any]:
     page = client.get(change(row))
     return {
         f"initial-{name}": str(page.context["adminform"].form[name].value())
-        for name in ("status", "pause_reason")
+        for name in ("paused", "pause_reason")
         if f'name="initial-{name}"' in page.content.decode()
     }
+
+
+def test_the_box_paused_pauses_and_says_so(editor: Client) -> None:
+    row = SchedulerFactory()
+    assert "Active" not in editor.get(change(row)).content.decode().split('id="content"')[1]
+    assert editor.post(change(row), form(worker=row.worker_id, paused="on")).status_code == 302
+    row.refresh_from_db()
+    assert not row.status
+    assert "Paused" in (page := editor.get(change(row)).content.decode())
+    assert 'name="paused"' in page
+    assert editor.get(change(row)).context["adminform"].form["paused"].value() is True
+    assert editor.post(change(row), form(worker=row.worker_id)).status_code == 302
+    row.refresh_from_db()
+    assert row.status
+
+
+def test_a_reader_of_the_form_sees_whether_it_is_paused(viewer: Client) -> None:
+    for off, word in ((True, "True"), (False, "False")):
+        page = viewer.get(change(SchedulerFactory(off=off))).content.decode()
+        row = page.split("field-paused_shown")[1].split("form-row")[0]
+        assert "Paused" in row
+        assert f'alt="{word}"' in row
 
 
 def test_an_old_form_does_not_resume_a_paused_schedule(editor: Client) -> None:
     row = SchedulerFactory()
     unseen = shown(editor, row)
-    assert unseen == {"initial-status": "True", "initial-pause_reason": ""}
+    assert unseen == {"initial-paused": "False", "initial-pause_reason": ""}
     Scheduler.objects.filter(pk=row.pk).update(status=False, pause_reason="the bank is closed")
     address = change(row)
     data = form(worker=row.worker_id, description="Weekly", **unseen)

@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.audit import deletion_edits, form_edits, message
 from scheduling.admin.common.base import SafePages
+from scheduling.admin.params.diff import Change
 from scheduling.admin.params.json_field import json_block
 from scheduling.admin.params.model import masked
 from scheduling.handlers import Handler
@@ -48,8 +49,12 @@ class Audited(SafePages):
     def params_shown(self, row: Any) -> SafeString:
         return json_block(masked(self.code_of(row), row.params))
 
+    def edits_of(self, form: Any) -> list[Change]:
+        """The fields that the form changed, with the database names of their columns."""
+        return form_edits(form, self.code_of(form.instance))
+
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
-        edits = form_edits(form, self.code_of(form.instance))
+        edits = self.edits_of(form)
         return message("" if edits else "Nothing was changed.", edits)
 
     def log_deletions(self, request: HttpRequest, queryset: models.QuerySet) -> Any:

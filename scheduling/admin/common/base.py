@@ -13,8 +13,10 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.audit import read
 from scheduling.admin.common.pages import Pages
+from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.media import MEDIA
 from scheduling.core.text import visible_text
+from scheduling.models import Scheduler
 
 PAGE_MAX_CHARS = 20_000
 """Each value on a page is cut after this many characters."""
@@ -79,6 +81,8 @@ def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
     """
     labels = {field.name: capfirst(str(field.verbose_name)) for field in model._meta.fields}
     text, edits = read(entry)
+    if model is Scheduler:
+        labels["status"], edits = _("Paused"), [_as_pause(edit) for edit in edits]
     full_name = getattr(entry.user, "get_full_name", str)()
     name = entry.user.get_username()
     return {
@@ -86,6 +90,14 @@ def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
         "text": visible_text(text, PAGE_MAX_CHARS),
         "edits": [(_label(edit.name, labels), _shown(edit.old), _shown(edit.new)) for edit in edits],
     }
+
+
+def _as_pause(edit: Change) -> Change:
+    """Pages say "paused" and never "active", so an edit of the column `status` is shown as its opposite."""
+    opposite = {"yes": "no", "no": "yes"}
+    if edit.name != "status":
+        return edit
+    return Change(edit.name, *(opposite.get(value, value) if value else value for value in (edit.old, edit.new)))
 
 
 def _shown(value: str | None) -> str | None:

@@ -11,9 +11,10 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audit import form_edits, message
+from scheduling.admin.common.audit import message
 from scheduling.admin.common.filters import SchedulerTypeFilter
 from scheduling.admin.common.names import SCHEDULE_COLUMNS
+from scheduling.admin.params.diff import Change
 from scheduling.admin.schedulers.duplicate import Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
 from scheduling.admin.schedulers.health_filter import HealthFilter
@@ -55,7 +56,9 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
     no_rows = gettext_lazy("A schedule runs a worker, a report or a reminder at its times.")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")
-    shown_instead = {"params": "params_shown", "date_time": "date_shown", "user": "user_shown"}
+    shown_instead = {
+        "params": "params_shown", "date_time": "date_shown", "user": "user_shown", "paused": "paused_shown",
+    }  # fmt: skip
     fieldsets = (
         (None, {"fields": ("description",)}),
         (
@@ -68,7 +71,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         (
             gettext_lazy("When"),
             {
-                "fields": ("schedule", "date_time", "timezone", "status", "pause_reason", "next_runs"),
+                "fields": ("schedule", "date_time", "timezone", "paused", "pause_reason", "next_runs"),
                 "description": gettext_lazy("Enter a schedule, or one date and time."),
             },
         ),
@@ -128,6 +131,10 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         except ZoneError:
             return time_tag(row.date_time)
 
+    @admin.display(description=gettext_lazy("Paused"), boolean=True)
+    def paused_shown(self, row: Scheduler) -> bool:
+        return not row.status
+
     @admin.display(description=gettext_lazy("User"))
     def user_shown(self, row: Scheduler) -> str:
         """The user's name as safe text, because users choose their names themselves."""
@@ -152,10 +159,16 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         obj.paused_by = request.user.get_username()  # used only if this save pauses the schedule
         super().save_model(request, obj, form, change)
 
+    def edits_of(self, form: Any) -> list[Change]:
+        """The box "Paused" is recorded under the name of its column, as the buttons "Pause" and "Resume" are."""
+        return [
+            Change("status", edit.new, edit.old) if edit.name == "paused" else edit for edit in super().edits_of(form)
+        ]
+
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         """The audit entry of a copy names the copied schedule and the differences."""
         if add and form.source is not None:
-            edits = form_edits(form, self.code_of(form.instance))
+            edits = self.edits_of(form)
             return message(f"added as a copy of schedule {form.source.pk}", edits)
         return super().construct_change_message(request, form, formsets, add)
 

@@ -41,7 +41,7 @@ class Duplicate(admin.ModelAdmin):
         values |= {
             "description": (_("%(name)s (copy)") % {"name": source.description or source})[:limit],
             "date_time": wall(source),
-            "status": False,
+            "paused": True,
             "pause_reason": "",
         }
         return values

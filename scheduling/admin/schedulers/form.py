@@ -30,7 +30,7 @@ from scheduling.handlers.validation import mark_checked, params_error
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
 
-SWITCH = ("status", "pause_reason")
+SWITCH = ("paused", "pause_reason")
 """Fields that the pause and resume buttons may change while this form is open."""
 
 
@@ -46,6 +46,10 @@ class SchedulerForm(forms.ModelForm):
         label=_("Date and time"),
         help_text=_("Instead of a schedule: runs once, at this time in its zone, and is then paused."),
     )
+    paused = forms.BooleanField(
+        required=False, label=_("Paused"), help_text=_("No run of it starts by itself until it is resumed.")
+    )
+    """The opposite of the column `status`."""
     params = ParamsField(label=_("Parameters"), required=False)
     retry_delay_ms = TimeSpanField(label=RETRY_LABELS["retry_delay_ms"])
     retry_max_delay_ms = TimeSpanField(label=RETRY_LABELS["retry_max_delay_ms"])
@@ -61,6 +65,8 @@ class SchedulerForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         row: Scheduler = self.instance
+        if row.pk:
+            self.initial["paused"] = not row.status
         self.former = {**self.initial, "date_time": row.date_time}
         self.former_code = handler_of(row)
         if row.date_time is not None:
@@ -116,6 +122,8 @@ class SchedulerForm(forms.ModelForm):
         return data
 
     def _post_clean(self) -> None:
+        if "paused" in self.cleaned_data:
+            self.instance.status = not self.cleaned_data["paused"]
         super()._post_clean()  # type: ignore[misc]
         row: Scheduler = self.instance
         if "date_time" in self.errors and self.has_error("schedule", code="time"):

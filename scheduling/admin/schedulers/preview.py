@@ -31,7 +31,7 @@ from scheduling.models import Scheduler
 from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
 
 FIELDS = {
-    "runs": ("schedule", "date_time_0", "date_time_1", "timezone", "status"),
+    "runs": ("schedule", "date_time_0", "date_time_1", "timezone", "paused"),
     "retry": (*TARGETS, *RETRY_COLUMNS),
 }
 """Maps each panel to the names of the form's fields on which the panel depends."""
@@ -107,7 +107,7 @@ def runs_preview(typed: dict[str, str]) -> SafeString:
     row = Scheduler(
         schedule=typed["schedule"].strip(),
         timezone=typed["timezone"].strip()[:LONGEST_ZONE],
-        status=bool(typed["status"]),
+        status=not typed["paused"],
     )
     fields = Typed({name: value[:LONGEST_NUMBER] for name, value in typed.items() if name.startswith("date_")})
     if not fields.is_valid():
