@@ -65,14 +65,17 @@ CHANGES = {
     "scheduling_worker_changelist: delete_selected": Change(EDITOR, r"name: unused -> \(empty\)"),
     "scheduling_worker_add": Change(EDITOR, r"name: \(empty\) -> unused.too"),
     "scheduling_worker_change": Change(EDITOR, r"description: \(empty\) -> described anew"),
+    "scheduling_worker_run": Change(OPERATOR, r"run once: execution \d+"),
     "scheduling_worker_delete": Change(EDITOR, r"name: unused -> \(empty\)"),
     "scheduling_reminder_changelist: delete_selected": Change(EDITOR, r"name: .+ -> \(empty\); subject: Stand-up -> "),
     "scheduling_reminder_add": Change(EDITOR, r"name: \(empty\) -> another; subject: \(empty\) -> Another one"),
     "scheduling_reminder_change": Change(EDITOR, r"subject: Stand-up -> Another one"),
+    "scheduling_reminder_run": Change(OPERATOR, r"run once: execution \d+"),
     "scheduling_reminder_delete": Change(EDITOR, r"name: .+ -> \(empty\); subject: Stand-up -> \(empty\)"),
     "cron_reports_report_changelist: delete_selected": Change(EDITOR, r"controller: .+ -> \(empty\)"),
     "cron_reports_report_add": Change(EDITOR, r"controller: \(empty\) -> unused.too"),
     "cron_reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
+    "cron_reports_report_run": Change(OPERATOR, r"run once: execution \d+"),
     "cron_reports_report_delete": Change(EDITOR, r"controller: .+ -> \(empty\)"),
 }  # fmt: skip
 """Every POST that changes something. Each key is the name of the address. If the POST is an action of a list, the key

@@ -9,9 +9,9 @@ from django import forms
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 
-from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
+from scheduling.admin.targets.run_once import RunOnce
 from scheduling.admin.ui.badges import health_badge, state_badge
 from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.admin.ui.media import page_media
@@ -26,8 +26,8 @@ LISTED = 10
 """At most this many schedules and runs are listed."""
 
 
-class Uses(Audited):
-    """Adds what uses the target to its page."""
+class Uses(RunOnce):
+    """Adds what uses the target to its page, and the button "Run once"."""
 
     change_form_template = "admin/scheduling/targets/change_form.html"
 
