@@ -135,7 +135,7 @@ def _split(expression: str) -> list[str]:
     if len(expression) > MAX_LENGTH:
         raise CronError(f"The expression has {len(expression)} characters; shorten it to at most {MAX_LENGTH}.")
     if not all(" " <= character <= "~" or character == "\t" for character in expression):
-        raise CronError("The expression holds characters that are not plain ASCII; type it anew.")
+        raise CronError("The expression holds characters that are not plain ASCII; type it again.")
     texts = expression.split()
     if texts and texts[0].startswith("@"):
         alias = ALIASES.get(" ".join(texts).lower())

@@ -39,7 +39,7 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
             moved = rows.move(
                 [*WAITING, State.RUNNING], State.FAILED, wake_at=None, finished_at=now, published_at=now,
                 error_class=ERROR_CLASS, error_message=said, fingerprint=fingerprint(ERROR_CLASS, said),
-                reason="A column of this row cannot be used. Mend it, then republish.",
+                reason="A column of this row cannot be used. Correct it, then republish.",
             )  # fmt: skip
     except Exception as refused:
         if is_away(refused):

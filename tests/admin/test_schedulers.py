@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
@@ -269,6 +270,25 @@ def test_form_keeps_the_pause_reason_until_the_schedule_is_resumed(editor: Clien
     editor.post(address, values)
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")
+
+
+def test_a_deed_has_one_word_on_all_pages(operator: Client) -> None:
+    row = SchedulerFactory()
+    listed = BeautifulSoup(operator.get(LIST).content, "html.parser")
+    actions = {str(option["value"]): option.text for option in listed.select("select[name=action] option[value]")}
+    assert (actions["pause_selected"], actions["resume_selected"]) == ("Pause selected", "Resume selected")
+    choices = {
+        str(link.get("href")): link.text.strip() for link in listed.select(".sch-filters a[href*=status__exact]")
+    }
+    assert choices == {"?status__exact=1": "active", "?status__exact=0": "paused"}
+    for page, name in (("pause", "Pause"), ("resume", "Resume")):
+        address = reverse(f"admin:scheduling_scheduler_{page}", args=[row.pk])
+        asked = BeautifulSoup(operator.get(address).content, "html.parser")
+        assert [asked.find("h1").text, asked.select_one(".submit-row input")["value"]] == [name, name]
+        assert said(operator.post(address, {"reason": ""}, follow=True)) == [f"1 schedule was {page}d."]
+        chip = BeautifulSoup(operator.get(LIST).content, "html.parser").select_one("#result_list .sch-chip")
+        assert (chip.text == "paused") is (name == "Pause")
+    assert sum(word in listed.text.lower() for word in ("switch", "enable", "disable")) == 0
 
 
 def test_pause_reason_is_bounded_and_kept_on_a_second_click(operator: Client) -> None:

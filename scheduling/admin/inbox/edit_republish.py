@@ -45,7 +45,7 @@ class EditForm(RunParamsForm):
         """Refuses the edit if the execution has run and failed again since the page was opened."""
         attempt: int = self.cleaned_data["attempt"]
         if attempt != self.row.attempt:
-            raise ValidationError(_("It ran and failed again meanwhile: look at it anew."), code="attempt")
+            raise ValidationError(_("It ran and failed again meanwhile. Look at the new failure."), code="attempt")
         return attempt
 
 
