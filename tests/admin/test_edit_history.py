@@ -113,6 +113,9 @@ def test_the_history_page_shows_old_and_new_values(editor: Client) -> None:
     ):
         assert text in page, text
     assert hostile not in page
+    assert (
+        page.index(">run now</td>") < page.index("it burns") < page.index("<ins><code>4</code></ins>")
+    )  # newest first
     assert "Active" not in page.split('id="change-history"')[1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib.admin.models import LogEntry
+from django.contrib.admin.views.main import PAGE_VAR
 from django.db import models
 from django.http import HttpRequest, HttpResponse
 from django.template.response import TemplateResponse
@@ -62,10 +63,14 @@ class SafePages(Pages):
     def history_view(
         self, request: HttpRequest, object_id: str, extra_context: dict[str, Any] | None = None
     ) -> HttpResponse:
-        """Shows the edits of each audit entry as a table."""
+        """Shows the edits of each audit entry as a table, the newest entry first. Django shows the oldest first."""
         response = super().history_view(request, object_id, {"media": MEDIA, **(extra_context or {})})
         if isinstance(response, TemplateResponse) and response.context_data is not None:
-            for entry in response.context_data.get("action_list", ()):
+            oldest_first = response.context_data["action_list"].paginator
+            entries = oldest_first.object_list.order_by("-action_time", "-pk")
+            newest_first = self.get_paginator(request, entries, oldest_first.per_page)
+            response.context_data["action_list"] = newest_first.get_page(request.GET.get(PAGE_VAR, 1))
+            for entry in response.context_data["action_list"]:
                 entry.shown = shown_entry(entry, self.model)
         return response
 
