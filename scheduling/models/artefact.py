@@ -50,6 +50,10 @@ class ArtefactQuerySet(models.QuerySet["Artefact"]):
         """The artefacts of these executions, from all attempts."""
         return self.filter(execution__in=list(execution_ids))
 
+    def per_execution(self) -> dict[int, int]:
+        """How many of these artefacts each execution has."""
+        return dict(self.order_by().values_list("execution").annotate(models.Count("pk")))
+
     def results(self) -> ArtefactQuerySet:
         """The artefacts made by attempts that succeeded."""
         return self.filter(execution__state=State.SUCCEEDED.value, attempt=F("execution__attempt"))

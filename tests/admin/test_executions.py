@@ -24,7 +24,7 @@ from scheduling.admin.ui.first_keys import first_keys
 from scheduling.admin.ui.paginators import CappedPaginator
 from scheduling.core.lifecycle import State
 from scheduling.handlers import registry
-from scheduling.models import Attempt, Scheduler, SchedulerExecution
+from scheduling.models import Artefact, Attempt, Scheduler, SchedulerExecution
 from tests.admin.audit import entry_line
 from tests.admin.conftest import said
 from tests.admin.pages import HOSTILE, page_of
@@ -136,7 +136,7 @@ def test_the_list_makes_few_queries_without_joins(viewer: Client) -> None:
     SchedulerExecutionFactory.create_batch(5, scheduler=SchedulerFactory(of_report=True, description=""), failed=True)
     many = queries()
     assert len(many) <= len(few) + 4  # more queries: the reports, the ends of attempts, and two for usual durations
-    assert len(many) <= 13  # one of them counts the failures for the sidebar
+    assert len(many) <= 14  # one of them counts the failures for the sidebar, and one the files
     executions = [sql for sql in many if 'FROM "scheduling_schedulerexecution"' in sql]
     assert executions
     for sql in executions:
@@ -216,6 +216,9 @@ def test_the_running_attempt_stands_first(viewer: Client) -> None:
     assert (first["number"], first["consumer"], first["pid"], first["error"]) == (2, "box-7-ffff", 4242, "3/10")
     assert (second["number"], "timed out" in second["chip"]) == (1, True)
     assert "on box-7-ffff, attempt 2." in response.content.decode()
+    assert first["end"] == ""  # the lease matters only if it has ended
+    SchedulerExecution.objects.filter(pk=row.pk).update(wake_at=clock.now() - timedelta(seconds=30))
+    assert viewer.get(page_of(row)).context["attempts"][0]["end"].startswith("its lease ended 3")
 
 
 def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
@@ -318,6 +321,16 @@ def test_the_page_links_to_the_files_of_a_run(viewer: Client, monkeypatch: pytes
     row = SchedulerExecutionFactory(succeeded=True)
     page = viewer.get(page_of(row)).content.decode()
     assert f'<a href="/files/{row.pk}">&lt;b&gt;.csv</a>' in page
+
+
+def test_the_list_says_how_many_files_a_run_made(viewer: Client) -> None:
+    without, one, two = SchedulerExecutionFactory.create_batch(3, succeeded=True)
+    for row, name in ((one, "a.csv"), (two, "a.csv"), (two, "b.csv")):
+        Artefact.objects.create(execution=row, attempt=1, filename=name, content_type="text/csv", file=name)
+    page = BeautifulSoup(viewer.get(LIST).content, "html.parser")
+    links = [(str(link["href"]), link.text) for link in page.select("#result_list a[href$='#files']")]
+    assert links == [(f"{page_of(two)}#files", "2 files"), (f"{page_of(one)}#files", "1 file")]
+    assert "#files" not in viewer.get(f"{LIST}?q={without.pk}").content.decode()
 
 
 def test_secret_parameters_are_hidden_from_viewers_and_editors(

@@ -31,8 +31,7 @@ def attempt_rows(row: SchedulerExecution, ended: Sequence[Attempt], now: datetim
 
 
 def _running(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
-    over = row.wake_at is not None and row.wake_at < now
-    lease = _("its lease ended %(time)s") if over else _("its lease ends %(time)s")
+    ended = relative_time(row.wake_at, now) if row.wake_at is not None and row.wake_at < now else ""
     return {
         "number": row.attempt,
         "chip": state_badge(row.state),
@@ -40,7 +39,7 @@ def _running(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
         "pid": row.pid,
         "started": time_with_relative(row.started_at, now),
         "took": duration_between(row.started_at, now),
-        "end": lease % {"time": relative_time(row.wake_at, now)} if row.wake_at else "",
+        "end": _("its lease ended %(time)s") % {"time": ended} if ended else "",
         "error": visible_text(row.progress),
         "wait": EMPTY,
     }

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from django.contrib import admin
 from django.utils.html import format_html
-from django.utils.translation import gettext_lazy
+from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.executions.duration import TOOK, slow_mark
 from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.ui.badges import state_badge
-from scheduling.admin.ui.links import scheduler_url
+from scheduling.admin.ui.links import execution_url, scheduler_url
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
+
+
+def _files(row: SchedulerExecution) -> str:
+    """How many files the run has made, as a link to them; empty if it has made none."""
+    if not (number := getattr(row, "files", 0)):
+        return ""
+    words = ngettext("%(count)d file", "%(count)d files", number) % {"count": number}
+    return format_html('<a class="sch-below" href="{}#files">{}</a>', execution_url(row.pk), words)
 
 
 class ExecutionColumns(admin.ModelAdmin):
@@ -43,14 +51,15 @@ class ExecutionColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Started, took"), ordering=TOOK)
     def started_column(self, row: SchedulerExecution) -> str:
-        """The start of the last attempt, how long it took or has run so far, and whether this is slower than usual."""
+        """The start of the last attempt, how long it took so far, whether this is slower than usual, and its files."""
         if row.started_at is None:
             return EMPTY
         return format_html(
-            '{}<span class="sch-below">{}</span>{}',
+            '{}<span class="sch-below">{}</span>{}{}',
             time_tag(row.started_at, zone_of(row.scheduler)),
             getattr(row, "took", EMPTY),
             slow_mark(getattr(row, "slow", "")),
+            _files(row),
         )
 
     @admin.display(description=gettext_lazy("Trigger and key"))

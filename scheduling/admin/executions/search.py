@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils import timezone as clock
 
 from scheduling.admin.executions.duration import newest_of, note_durations
-from scheduling.models import SchedulerExecution
+from scheduling.models import Artefact, SchedulerExecution
 from scheduling.models.scheduler import TARGETS
 
 SCHEDULER = [f"scheduler__{target}" for target in TARGETS]
@@ -31,7 +31,7 @@ class ExecutionList(ChangeList):
     deferred: tuple[str, ...] = ("params", "error_message", "reason")
     """The list does not show these large columns, so it does not load them."""
     durations = True
-    """Whether the list shows how long its runs took."""
+    """Whether the list shows how long its runs took, and how many files they made."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> QuerySet:
         found = super().get_queryset(request, exclude_parameters).defer(*self.deferred)
@@ -55,3 +55,6 @@ class ExecutionList(ChangeList):
             row.looked_at = now
         if self.durations:
             note_durations(self.result_list, now, request)
+            files = Artefact.objects.of(row.pk for row in self.result_list).per_execution()
+            for row in self.result_list:
+                row.files = files.get(row.pk, 0)

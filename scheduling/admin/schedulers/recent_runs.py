@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.db.models import Count
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
@@ -30,7 +29,7 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
         return {}
     runs = last_runs([row.pk])[row.pk]
     took, rate, known = durations(runs), success_rate(runs), usual(runs)
-    files = _files([run.pk for run in runs[-LISTED:]])
+    files = Artefact.objects.of(run.pk for run in runs[-LISTED:]).per_execution()
     info = zone_of(row)
     return {
         "count": len(runs),
@@ -53,12 +52,6 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
         ],
         "all": list_url("schedulerexecution", scheduler=row.pk),
     }
-
-
-def _files(keys: list[int]) -> dict[int, int]:
-    """How many files each execution has made."""
-    rows = Artefact.objects.filter(execution__in=keys).order_by().values_list("execution").annotate(Count("pk"))
-    return dict(rows)
 
 
 def _took(run: Ran, known: Usual | None) -> str:
