@@ -14,6 +14,7 @@ from django.utils import timezone as clock
 
 from scheduling.models import Process, Reminder, Worker
 from tests.admin.audit import entry_line
+from tests.admin.conftest import said
 from tests.factories import ProcessFactory, SchedulerFactory, WorkerFactory
 
 WORKERS = reverse("admin:scheduling_worker_changelist")
@@ -77,7 +78,15 @@ def test_a_worker_is_added_with_a_suggested_or_another_name(editor: Client) -> N
     address = reverse("admin:scheduling_worker_add")
     assert '<option value="tests.typed">' in editor.get(address).content.decode()
     values = {"name": "tests.later", "title": "", "description": "", "params": "{}"}
-    assert editor.post(address, values).status_code == 302
+    warning = "No code named “tests.later” is registered here. Its runs fail until such code is deployed."
+    assert said(editor.post(address, values, follow=True))[0] == warning
+    listed = editor.get(reverse("admin:scheduling_scheduler_add")).content.decode()
+    assert ">tests.later (no code)</option>" in listed
+    assert ">tests.typed</option>" in listed
+    known = WorkerFactory(name="tests.typed")
+    posted = {"title": "", "description": "", "params": "{}"}
+    change = reverse("admin:scheduling_worker_change", args=[known.pk])
+    assert not [text for text in said(editor.post(change, posted, follow=True)) if "No code" in text]
     assert "already exists" in form_errors(editor.post(address, values))["name"][0]
 
 

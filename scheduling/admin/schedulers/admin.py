@@ -32,7 +32,7 @@ from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
-from scheduling.handlers.targets import handler_of
+from scheduling.handlers.targets import handler_behind, handler_of
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
 
@@ -42,6 +42,12 @@ FOLDED = (*RETRY_COLUMNS, "time_limit", "stay_alive", "language", "user", "group
 
 def _is_empty(value: object) -> bool:
     return value is None or value is False or value == ""  # 0 retries is a value
+
+
+def _target_label(row: Any) -> str:
+    """A target among the choices. A schedule of a target without code would only fail."""
+    known = handler_behind(str(row._meta.model_name), row) is not None
+    return visible_text(row, 200) if known else _("%(name)s (no code)") % {"name": visible_text(row, 200)}
 
 
 @admin.register(Scheduler)
@@ -113,6 +119,8 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             for ability in ("can_add_related", "can_change_related", "can_delete_related"):
                 setattr(field.widget, ability, False)
             if db_field.name in TARGETS:
+                options: Any = field
+                options.label_from_instance = _target_label
                 field.widget.can_view_related = True
                 field.widget.widget.attrs["data-params-target"] = ""
             elif db_field.name == "user":

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
@@ -79,6 +79,13 @@ class TargetAdmin(Uses):
     def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
         """The name is read-only once the row exists, because schedules rely on the name."""
         return self.readonly_fields if obj is None else (self.name_field, *self.readonly_fields)
+
+    def save_model(self, request: HttpRequest, obj: Target, form: Any, change: bool) -> None:
+        """Warns if no code has the name: a mistyped name would be noticed only when its runs fail."""
+        super().save_model(request, obj, form, change)
+        if self.code_of(obj) is None:
+            said = _("No code named “%(name)s” is registered here. Its runs fail until such code is deployed.")
+            self.message_user(request, said % {"name": visible_text(obj.handler_name, 120)}, messages.WARNING)
 
     @admin.display(description=gettext_lazy("Code"))
     def code_chip(self, row: Target) -> str:
