@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils.translation import gettext_lazy
 from pydantic import BaseModel, ValidationError
 
 from scheduling.handlers.registry import Handler
@@ -41,6 +42,34 @@ def validate(handler: Handler, params: Mapping[str, Any]) -> BaseModel:
         return handler.params.model_validate(dict(params))
     except ValidationError as error:
         errors: dict[str, str] = {}
-        for problem in error.errors(include_url=False, include_context=False, include_input=False):
-            errors.setdefault(".".join(str(part) for part in problem["loc"]), problem["msg"])
+        for problem in error.errors(include_url=False, include_input=False):
+            errors.setdefault(".".join(str(part) for part in problem["loc"]), _sentence(problem))
         raise ParamsInvalid(errors) from None
+
+
+_PLAIN = {
+    "missing": gettext_lazy("must be given"),
+    "extra_forbidden": gettext_lazy("there is no such parameter"),
+    "greater_than_equal": gettext_lazy("must be at least %(ge)s"),
+    "greater_than": gettext_lazy("must be more than %(gt)s"),
+    "less_than_equal": gettext_lazy("must be at most %(le)s"),
+    "less_than": gettext_lazy("must be less than %(lt)s"),
+    "int_type": gettext_lazy("must be a whole number"),
+    "int_parsing": gettext_lazy("must be a whole number"),
+    "int_from_float": gettext_lazy("must be a whole number"),
+    "float_type": gettext_lazy("must be a number"),
+    "float_parsing": gettext_lazy("must be a number"),
+    "bool_type": gettext_lazy("must be true or false"),
+    "bool_parsing": gettext_lazy("must be true or false"),
+    "string_type": gettext_lazy("must be a text"),
+    "list_type": gettext_lazy("must be a list"),
+    "dict_type": gettext_lazy("must be a JSON object"),
+    "model_type": gettext_lazy("must be a JSON object"),
+    "literal_error": gettext_lazy("must be one of these: %(expected)s"),
+}
+"""Maps the types of pydantic's most frequent errors to plain words. All other errors keep the words of pydantic."""
+
+
+def _sentence(problem: Mapping[str, Any]) -> str:
+    plain = _PLAIN.get(problem["type"])
+    return str(problem["msg"]) if plain is None else str(plain) % problem.get("ctx", {})

@@ -62,7 +62,7 @@ def test_from_a_new_schedule_to_an_empty_inbox(visit: Visit) -> None:
     page.get_by_label("since_days").fill("700")
     page.get_by_role("button", name="Save and continue editing").click()
     expect(page.locator(".field-schedule .errorlist")).to_have_text("Minute: '61' is outside 0-59.")
-    expect(page.locator("[data-param=since_days] .errorlist")).to_contain_text("less than or equal to 90")
+    expect(page.locator("[data-param=since_days] .errorlist")).to_contain_text("at most 90")
     assert not Scheduler.objects.exists()
 
     # The corrected schedule is stored, and the page shows the next ten runs.
@@ -151,7 +151,7 @@ def test_a_parameter_is_corrected_and_the_execution_republished(visit: Visit) ->
     page.get_by_role("link", name="Edit and republish").click()
     page.get_by_label("seconds").fill("601")
     page.get_by_role("button", name="Continue").click()
-    expect(page.locator("[data-param=seconds] .errorlist")).to_contain_text("should be less than or equal to 600")
+    expect(page.locator("[data-param=seconds] .errorlist")).to_contain_text("must be at most 600")
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/edit.png", full_page=True)
     page.locator("summary", has_text="As JSON").click()

@@ -300,7 +300,7 @@ def test_edit_and_run_again(operator: Client, typed: SchedulerExecution) -> None
     page = operator.get(address).content.decode()
     assert "&quot;since_days&quot;: 30" in page
     refused = operator.post(address, {"params": '{"since_days": 999}', "post": "yes"})
-    assert "less than or equal to 90" in refused.context["form"].params.errors["since_days"]
+    assert "at most 90" in refused.context["form"].params.errors["since_days"]
     asked = operator.post(address, {"params": '{"since_days": 60}'})
     assert [(edit.name, edit.old, edit.new) for edit in asked.context["c"].changes] == [("since_days", "30", "60")]
     assert SchedulerExecution.objects.count() == 1

@@ -265,7 +265,7 @@ def test_its_handler_is_missing(consumer: Any, operator: Client) -> None:
 def test_its_parameters_are_invalid(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.typed", params={"since_days": 900}), "failed")
     said = explanation(operator, row)
-    assert "since_days: Input should be less than or equal to 90" in said
+    assert "since_days: must be at most 90" in said
     assert "The error says that a retry would not help." in said
 
 

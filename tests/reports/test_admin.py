@@ -182,7 +182,7 @@ def test_defaults_may_be_incomplete_but_not_wrong(admin_client: Client, region_r
     region_report.refresh_from_db()
     assert region_report.params == {"days": 30}
     response = post(admin_client, region_report, params='{"days": 300}')
-    assert "less than or equal to 90" in response.content.decode()
+    assert "at most 90" in response.content.decode()
     response = post(admin_client, region_report, params="[1]")
     assert "Write a JSON object" in response.content.decode()
     region_report.refresh_from_db()

@@ -61,8 +61,8 @@ def test_arguments_that_choose_settings_or_a_python_path_are_refused(argument: s
     [
         (["x" * 501], "at most 500 characters"),
         (["x"] * 51, "at most 50 items"),
-        ("--deploy", "valid list"),
-        ([7], "valid string"),
+        ("--deploy", "must be a list"),
+        ([7], "must be a text"),
         (["--help"], "only prints a text"),
         (["--dayz", "3"], "check does not take these arguments: unrecognized arguments: --dayz"),
         (["--fail-level", "LOUD"], "invalid choice: 'LOUD'"),
