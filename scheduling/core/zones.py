@@ -20,7 +20,14 @@ _DAY = timedelta(days=1)
 
 
 class ZoneError(ValueError):
-    """A zone name is refused, or the data of the zone cannot be read. The message is a sentence for users."""
+    """A zone name is refused, or the data of the zone cannot be read. The message is a sentence for users.
+
+    ``nearest`` is the zone that the user probably meant; empty if none is similar.
+    """
+
+    def __init__(self, said: str, nearest: str = "") -> None:
+        super().__init__(said)
+        self.nearest = nearest
 
 
 @lru_cache(maxsize=1)
@@ -45,7 +52,7 @@ def zone(name: str) -> ZoneInfo:
         raise ZoneError(f"Zone: a name of {len(name)} characters is no IANA time zone; write one like 'Europe/Madrid'.")
     nearest = _nearest(name)
     fix = f"did you mean '{nearest}'?" if nearest else "write one like 'Europe/Madrid', or 'UTC'."
-    raise ZoneError(f"Zone: {name!r} is not an IANA time zone; {fix}")
+    raise ZoneError(f"Zone: {name!r} is not an IANA time zone; {fix}", nearest or "")
 
 
 def _nearest(name: str) -> str | None:

@@ -200,6 +200,13 @@ def test_the_inputs_need_the_permission_to_edit(viewer: Client, operator: Client
     assert blind.post(params_address(row.pk), {"params": "{}"}).status_code == 403
 
 
+def test_a_mistyped_zone_has_a_button_that_mends_it(editor: Client) -> None:
+    panel = ask(editor, schedule="0 8 * * *", timezone="berlin")
+    assert 'data-live-fill="timezone" value="Europe/Berlin" hidden>Use Europe/Berlin</button>' in panel
+    assert "data-live-fill" not in ask(editor, schedule="0 8 * * *", timezone="no such place")
+    assert "data-live-fill" not in ask(editor, schedule="61 8 * * *", timezone="Europe/Berlin")
+
+
 def test_a_preview_has_a_limited_cost(db: None) -> None:
     """A preview may make only a limited number of function calls, even for a very long text."""
     for expression in [*CRAFTED, "0," * 1_000_000]:

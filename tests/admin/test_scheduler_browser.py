@@ -76,6 +76,18 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     expect(page.get_by_text("each tenth, from the first on")).to_be_visible()
 
 
+def test_a_click_mends_a_mistyped_zone(visit: Visit) -> None:
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    page.goto(ADD)
+    page.get_by_label("Schedule:", exact=True).fill("0 8 * * *")
+    page.get_by_label("Time zone:").fill("berlin")
+    page.get_by_role("button", name="Use Europe/Berlin").click()
+    expect(page.get_by_label("Time zone:")).to_have_value("Europe/Berlin")
+    expect(page.get_by_label("Time zone:")).to_be_focused()
+    expect(page.locator(".field-next_runs .sch-words")).to_have_text("At 08:00")
+
+
 def test_the_table_of_attempts_is_updated_while_the_user_types(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     page = visit("ada")

@@ -20,6 +20,13 @@ def test_iana_names_are_zones(name: str) -> None:
     assert name in zone_names()
 
 
+def test_an_error_names_the_nearest_zone() -> None:
+    for name, nearest in (("berlin", "Europe/Berlin"), ("no such place", "")):
+        with pytest.raises(ZoneError) as caught:
+            zone(name)
+        assert caught.value.nearest == nearest
+
+
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [

@@ -8,9 +8,10 @@ from typing import Any
 
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import icon
-from scheduling.core.cron import CronError, next_after, parse
+from scheduling.core.cron import CronError, ZoneError, next_after, parse
 from scheduling.models import Scheduler
 
 NEXT_RUNS = 10
@@ -34,13 +35,18 @@ def upcoming_runs(scheduler: Scheduler, now: datetime, count: int = NEXT_RUNS) -
 
 
 def refused(error: object) -> SafeString:
-    """A panel that contains only an error message."""
-    said = str(error)
+    """A panel that contains only an error message, and for a mistyped zone a button that writes the nearest zone.
+
+    A script shows the button. Without it, the message names the zone.
+    """
+    said, nearest = str(error), error.nearest if isinstance(error, ZoneError) else ""
+    button = '<button type="button" class="sch-preset" data-live-fill="timezone" value="{}" hidden>{}</button>'
     return format_html(
-        '<div class="sch-panel" data-live-said="{}"><p class="sch-note sch-note-bad">{} {}</p></div>',
+        '<div class="sch-panel" data-live-said="{}"><p class="sch-note sch-note-bad">{} {} {}</p></div>',
         said,
         icon("warn"),
         said,
+        format_html(button, nearest, _("Use %(zone)s") % {"zone": nearest}) if nearest else "",
     )
 
 

@@ -3,6 +3,7 @@
    <div data-live-url="..." data-live-fields="schedule timezone" data-live-failed="...">  a panel
    <p role="status" aria-live="polite">  follows the panel; announces the text in data-live-said of the new content
    <span data-live-hint="name">          in a panel: the value that the field of that name inherits if it is empty
+   <button data-live-fill="name" value="..." hidden>  in a panel: writes its value into the field of that name
    <time datetime="..." data-viewer>     a time that the script shows in the viewer's zone
    <span data-viewer-zone="...: %(zone)s">  the heading of the column with these times
    <div data-cron="id of the input">     holds [data-preset] buttons and the names of the five fields
@@ -65,10 +66,20 @@
                 if (field?.options) field.options[0].textContent = span.textContent;
                 else if (field) field.placeholder = span.textContent;
             }
+            for (const button of panel.querySelectorAll("[data-live-fill]")) button.hidden = false;
         }
 
         function say(words) {
             if (status && status.textContent !== words) status.textContent = words;
+        }
+
+        function fill(event) {
+            const button = event.target.closest("[data-live-fill]");
+            if (!button) return;
+            const field = form.elements[button.dataset.liveFill];
+            field.value = button.value;
+            field.focus(); // the panel that comes next no longer has the button
+            field.dispatchEvent(new Event("input", { bubbles: true }));
         }
 
         function changed(event) {
@@ -76,6 +87,7 @@
             clearTimeout(timer);
             timer = setTimeout(ask, WAIT);
         }
+        panel.addEventListener("click", fill);
         form.addEventListener("input", changed);
         form.addEventListener("change", changed);
         hint(); // a page with errors was rendered with the hints of the stored target
