@@ -465,3 +465,11 @@ def test_each_request_of_edit_and_rerun_validates_once(operator: Client, counted
         assert Counted.asked == [2]
         operator.post(address, dict(asked.context["c"].hidden))
         assert Counted.asked == [2, 2]
+
+
+def test_a_link_from_the_page_of_a_target_opens_with_its_inputs(handler: Handler, editor: Client) -> None:
+    add = reverse("admin:scheduling_scheduler_add")
+    target = WorkerFactory(name="many")
+    assert 'name="params.field.days"' in editor.get(f"{add}?worker={target.pk}").content.decode()
+    for query in ("", "?worker=x", f"?worker={10**30}", f"?worker={target.pk}&report=1"):
+        assert 'name="params.field.days"' not in editor.get(f"{add}{query}").content.decode()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -78,7 +79,7 @@ class SchedulerForm(forms.ModelForm):
     def _dress(self, row: Scheduler) -> None:
         widget = self.fields["params"].widget
         assert isinstance(widget, ParamsWidget)  # noqa: S101 - the widget of ParamsField
-        widget.form = params_form(self.source or row, self.data if self.is_bound else None)
+        widget.form = params_form(self.source or row, self.data if self.is_bound else None, self.initial)
         widget.form.told_elsewhere = True
         schedule, zone_field = self.fields["schedule"], self.fields["timezone"]
         schedule.widget, schedule.help_text = CronInput(), ""
@@ -159,9 +160,16 @@ def wall(row: Scheduler) -> datetime | None:
     return row.date_time.astimezone(info).replace(tzinfo=None)
 
 
-def params_form(row: Scheduler, data: Any = None) -> ParamsForm:
-    """The parameters of a schedule as a form. If a form was posted, its target replaces the row's target."""
-    chosen = {name: data.get(name, "") if data is not None else getattr(row, f"{name}_id") for name in TARGETS}
+def params_form(row: Scheduler, data: Any = None, initial: Mapping[str, Any] | None = None) -> ParamsForm:
+    """The parameters of a schedule as a form. If a form was posted, its target replaces the row's target.
+
+    Args:
+        initial: names the target of a new schedule, as a link from the page of a target does.
+    """
+    stored = {name: getattr(row, f"{name}_id") for name in TARGETS}
+    chosen = stored if any(stored.values()) or initial is None else {name: initial.get(name) for name in TARGETS}
+    if data is not None:
+        chosen = {name: data.get(name, "") for name in TARGETS}
     keys = [(name, int(str(key))) for name, key in chosen.items() if str(key or "").isdecimal() and len(str(key)) < 19]
     # If the user chose two targets, it is unknown which handler gets the parameters. The field of a target shows the
     # error.
