@@ -14,9 +14,9 @@ from django.utils import timezone as clock
 
 from scheduling.admin.inbox.answer import DiscardForm
 from scheduling.models import Replay, ReplayChunk, SchedulerExecution
-from tests.admin.conftest import said
+from tests.admin.conftest import logged_in, said
 from tests.admin.inbox import LIST, ask, confirm, states
-from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory
+from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, UserFactory
 
 EACH = f"{LIST}?group=each"
 
@@ -58,7 +58,11 @@ def test_two_clicks_republish_a_failure_and_lead_back_to_the_list(operator: Clie
     response = press(operator, button)
     assert response.redirect_chain == [(address, 302)]
     assert states(row, other) == ["queued", "failed"]
-    assert said(response) == [f'Queued again: <a href="{page_of(row)}">execution {row.pk}</a>.']
+    chip = reverse("admin:scheduling_schedulerexecution_chip", args=[row.pk])
+    assert said(response) == [
+        f'Queued again: <a href="{page_of(row)}">execution {row.pk}</a>.'
+        f' <span role="status" data-poll-url="{chip}" data-poll-seconds="2"></span>'
+    ]
     entry = LogEntry.objects.get()
     assert (entry.object_id, entry.change_message) == (str(row.pk), "republish")
 
@@ -77,6 +81,31 @@ def test_cancel_leads_back_to_where_the_operator_was(operator: Client, name: str
     assert back(links(operator, address)[name]) == address
     page = {"Republish": "republish", "Discard": "discard"}[name]
     assert back(reverse(f"admin:scheduling_failedexecution_{page}", args=[row.pk])) == page_of(row)
+
+
+def test_the_message_sends_the_present_state_and_the_end(operator: Client) -> None:
+    address = reverse("admin:scheduling_schedulerexecution_chip", args=[SchedulerExecutionFactory(running=True).pk])
+    response = operator.get(address)
+    assert response.headers["X-Part"] == "chip"
+    assert "running" in response.content.decode()
+    assert "data-poll-end" not in response.content.decode()
+    SchedulerExecution.objects.update(state="failed")
+    assert "data-poll-end" in operator.get(address).content.decode()
+    assert operator.post(address).status_code == 405
+
+
+def test_a_user_who_may_not_view_executions_gets_no_state_of_the_run(db: None) -> None:
+    rights = ["scheduling.view_failedexecution", "scheduling.republish_failedexecution"]
+    client, row = logged_in(UserFactory(permissions=rights)), FailedExecutionFactory()
+    assert "data-poll-url" not in said(press(client, links(client)["Republish"]))[0]
+    assert client.get(reverse("admin:scheduling_schedulerexecution_chip", args=[row.pk])).status_code == 403
+
+
+def test_the_buttons_of_a_group_have_one_primary(operator: Client) -> None:
+    FailedExecutionFactory.create_batch(2, fingerprint="a" * 40)
+    page = BeautifulSoup(operator.get(LIST).content, "html.parser")
+    buttons = {str(button.text): button["class"] for button in page.select(".sch-group-actions button")}
+    assert buttons == {"Republish": ["button", "default"], "Discard": ["button", "sch-outline"]}
 
 
 def test_a_second_click_republishes_nothing(operator: Client) -> None:

@@ -25,6 +25,7 @@ from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
 from scheduling.admin.executions.duration import limit_words, with_took
 from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
+from scheduling.admin.executions.live_chip import LiveChip
 from scheduling.admin.executions.naming import execution_title
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
@@ -33,7 +34,7 @@ from scheduling.models import SchedulerExecution
 
 
 @admin.register(SchedulerExecution)
-class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, RunSearch, Keys, ReadOnly):
+class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, LiveChip, RunSearch, Keys, ReadOnly):
     """The list stays fast with millions of rows, because it has no join, no date hierarchy, and a limited count."""
 
     list_filter = (

@@ -15,6 +15,8 @@ from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.next_page import NEXT, next_page
 from scheduling.admin.common.pages import Page, Pages
+from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.executions.live_chip import live_chip
 from scheduling.admin.executions.lookup import way_back
 from scheduling.admin.inbox.answer import ReasonForm
 from scheduling.admin.inbox.facts import failure_facts
@@ -48,7 +50,7 @@ class SingleFailure(Pages):
         def republish(broker: Broker) -> list[int]:
             return inbox_actions.republish([row.pk], broker, by, attempt=row.attempt)
 
-        return self._act_on_one(request, row, republish, "republish", _("Queued again: {}."))
+        return self._act_on_one(request, row, republish, "republish", _("Queued again: {}."), follow=True)
 
     def discard_view(self, request: HttpRequest, row: FailedExecution) -> HttpResponse:
         """GET asks for a reason. The POST takes the execution out of the inbox."""
@@ -71,13 +73,22 @@ class SingleFailure(Pages):
         return self._act_on_one(request, row, discard, f"discard: {reason}", _("Discarded: {}."))
 
     def _act_on_one(
-        self, request: HttpRequest, row: FailedExecution, act: Callable[[Broker], list[int]], entry: str, said: Any
+        self,
+        request: HttpRequest,
+        row: FailedExecution,
+        act: Callable[[Broker], list[int]],
+        entry: str,
+        said: Any,
+        follow: bool = False,
     ) -> HttpResponse:
         """Act on the row, write the audit entry, tell the operator, and go back to the page before.
 
         Args:
             act: returns the ids of the executions that left the inbox.
+            follow: whether the message shows the execution's state until the execution has ended.
         """
+        own = execution_url(row.pk)
+        back = next_page(request, own)
         try:
             with open_broker() as broker:
                 moved = act(broker)
@@ -86,10 +97,14 @@ class SingleFailure(Pages):
         else:
             if moved:
                 record(request, SchedulerExecution.objects.filter(pk=row.pk), entry)
-                self.message_user(request, format_html(said, execution_link(row.pk)), messages.SUCCESS)
+                message = format_html(said, execution_link(row.pk))
+                # The execution's own page shows the state without the message.
+                if follow and back != own and Viewer.of(request).sees("schedulerexecution"):
+                    message += live_chip(row.pk)
+                self.message_user(request, message, messages.SUCCESS)
             else:
                 self.message_user(request, _("Already handled by someone else."), messages.WARNING)
-        return HttpResponseRedirect(next_page(request, execution_url(row.pk)))
+        return HttpResponseRedirect(back)
 
 
 def _question(request: HttpRequest, row: FailedExecution, **texts: Any) -> Confirmation:

@@ -25,7 +25,10 @@ def button(label: Any, address: str, about: Any, css: str = "default") -> SafeSt
 
 
 def menu(about: Any, entries: Iterable[Entry]) -> SafeString:
-    """A menu. Screen readers read its name as "More for" the object `about`."""
+    """A menu. Screen readers read its name as "More for" the object `about`.
+
+    By its key, `swap.js` finds the menu again after it has replaced the part of the page around it.
+    """
     items = format_html_join(
         "",
         '<li><a href="{}">{}</a>{}</li>',
@@ -36,4 +39,5 @@ def menu(about: Any, entries: Iterable[Entry]) -> SafeString:
     )
     label = _("More for %(what)s") % {"what": about}
     summary = format_html('<summary class="button" aria-label="{}">…</summary>', label)
-    return format_html('<details class="sch-menu" name="sch-menu">{}<ul>{}</ul></details>', summary, items)
+    template = '<details class="sch-menu" name="sch-menu" data-key="{}">{}<ul>{}</ul></details>'
+    return format_html(template, label, summary, items)

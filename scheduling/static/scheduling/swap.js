@@ -1,25 +1,39 @@
 /* Replaces the content of a part of the page with new HTML. The focus, open <details> and the scroll positions of wide
-   tables are kept. A new element counts as the old one if both have the same data-key, id, address or name. */
+   or long boxes are kept. A new element counts as the old one if both have the same data-key, id, address or name; a
+   <summary> has that of its <details>. Elements that share it, or have none, are told apart by their order. */
 "use strict";
 window.schedulingSwap = (() => {
+    const SCROLLING = ".sch-scroll, .sch-code";
+
     function mark(element) {
-        return element.dataset.key || element.id || element.getAttribute("href") || element.getAttribute("name");
+        const owner = element.tagName === "SUMMARY" ? element.parentElement : element;
+        return owner.dataset.key || owner.id || owner.getAttribute("href") || owner.getAttribute("name")
+            || `.${owner.className}`;
     }
 
-    function same(part, element) {
+    function alike(part, element) {
         const wanted = mark(element);
-        return wanted && [...part.querySelectorAll(element.tagName)].find((other) => mark(other) === wanted);
+        return [...part.querySelectorAll(element.tagName)].filter((other) => mark(other) === wanted);
+    }
+
+    /* Where the element is now. Asked before and answered after the content is replaced. */
+    function follow(part, element) {
+        const place = alike(part, element).indexOf(element);
+        return () => { const found = alike(part, element); return found[place] || found[0]; };
     }
 
     return function swap(part, html) {
-        const focused = part.contains(document.activeElement) && document.activeElement;
-        const open = [...part.querySelectorAll("details[open]")];
-        const scrolled = [...part.querySelectorAll(".sch-scroll")].map((box) => box.scrollLeft);
+        const active = document.activeElement;
+        const focused = active !== part && part.contains(active) && follow(part, active);
+        const open = [...part.querySelectorAll("details[open]")].map((details) => follow(part, details));
+        const scrolled = [...part.querySelectorAll(SCROLLING)].map((box) => [box.scrollLeft, box.scrollTop]);
         part.innerHTML = html;
-        for (const details of open) { const found = same(part, details); if (found) found.open = true; }
-        part.querySelectorAll(".sch-scroll").forEach((box, place) => { box.scrollLeft = scrolled[place] || 0; });
+        for (const found of open) { const details = found(); if (details) details.open = true; }
+        part.querySelectorAll(SCROLLING).forEach((box, place) => {
+            [box.scrollLeft, box.scrollTop] = scrolled[place] || [0, 0];
+        });
         if (focused) {
-            const found = same(part, focused);
+            const found = focused();
             if (found) found.focus({ preventScroll: true });
             else { part.tabIndex = -1; part.focus({ preventScroll: true }); } // the element is gone: focus its part
         }
