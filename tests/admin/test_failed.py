@@ -215,14 +215,6 @@ def test_republish_of_all_matching_rows_runs_the_filter_again(
     assert response.redirect_chain[-1][0] == address
 
 
-def test_a_request_stops_at_its_time_limit(operator: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
-    monkeypatch.setattr(RequestLimits, "seconds", -1.0)
-    rows = FailedExecutionFactory.create_batch(5)
-    response = confirm(operator, ask(operator, "republish_selected", rows))
-    assert said(response) == ["2 were republished. 3 remain. Do the same again to continue."]
-
-
 def test_an_unreadable_message_stays_in_the_inbox(operator: Client) -> None:
     unreadable = SchedulerExecutionFactory(
         scheduler=None, failed=True, type="", target_name="", params={"body": "<b>no json</b>"}, trigger="message"

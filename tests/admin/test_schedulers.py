@@ -15,7 +15,6 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin.common.batches import RequestLimits
 from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.core.lifecycle import State
 from scheduling.models import Scheduler, SchedulerExecution, health
@@ -185,18 +184,6 @@ def test_all_matching_schedules_are_switched_across_pages(operator: Client) -> N
     assert Scheduler.objects.filter(status=False).count() == 60
     other.refresh_from_db()
     assert other.status
-
-
-def test_a_request_stops_at_its_time_limit_and_says_what_is_left(
-    operator: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(RequestLimits, "chunk_rows", 2)
-    monkeypatch.setattr(RequestLimits, "seconds", -1.0)
-    rows = SchedulerFactory.create_batch(5)
-    assert said(act(operator, "pause_selected", rows, post="yes")) == [
-        "2 schedules were paused.",
-        "3 remain. Do the same again to continue.",
-    ]
 
 
 def test_pause_asks_for_a_reason_and_every_page_shows_it(operator: Client) -> None:

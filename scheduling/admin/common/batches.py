@@ -18,7 +18,7 @@ class RequestLimits:
     seconds = 20.0
     """The request stops its work after this time. Many web servers end a request after 30 s, so the limit is lower.
 
-    The remaining rows stay unchanged, and the page asks the operator to repeat the action.
+    The remaining rows stay unchanged, and a button of the message continues the action.
     """
 
 

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone as clock
+from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
@@ -20,6 +21,7 @@ from scheduling.admin.common.audit import record
 from scheduling.admin.common.batches import in_chunks
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import key_of
+from scheduling.admin.common.continuation import remaining
 from scheduling.admin.inbox.answer import Answer, DiscardForm, RepublishForm
 from scheduling.admin.inbox.confirmation import InboxConfirmation, bare
 from scheduling.admin.ui.paginators import count_of_state
@@ -35,6 +37,22 @@ VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
 
 Do = Callable[[list[int], Broker], list[int]]
 """A function that acts on rows. It gets the ids of the rows, and returns the ids of the rows that left the inbox."""
+
+MINUTE = timedelta(minutes=1)
+LONGEST_SPREAD = timedelta(days=1)
+
+
+class Deed(NamedTuple):
+    """What an action does, and what the next request needs if this request ends before all is done.
+
+    Args:
+        action: the name of the action.
+        rest: gets the number of executions that are left, and returns the operator's answers for them.
+    """
+
+    action: str
+    do: Do
+    rest: Callable[[int], dict[str, Any]]
 
 
 class InboxActions(InboxConfirmation):
@@ -72,7 +90,8 @@ class InboxActions(InboxConfirmation):
             return None
         first: datetime | None = None
         if minutes:
-            first = clock.now()
+            now = clock.now()
+            first = asked.start if asked.start is not None and now < asked.start < now + LONGEST_SPREAD else now
             step = timedelta(minutes=minutes) / max(count_of_state(asked.rows(queryset)), 1)
 
         def republish(ids: list[int], broker: Broker) -> list[int]:
@@ -82,9 +101,12 @@ class InboxActions(InboxConfirmation):
                 first += step * len(moved)  # the next chunk starts after the last execution of this chunk
             return moved
 
+        def rest(still: int) -> dict[str, Any]:
+            return {"minutes": -(-still * step // MINUTE), "start": first.isoformat()} if first is not None else {}
+
         said = f"republish, spread over {minutes} minutes" if minutes else "republish"
         text = ngettext_lazy("%(count)d was republished.", "%(count)d were republished.", "count")
-        self._act(request, queryset, asked, republish, said, text)
+        self._act(request, queryset, asked, Deed("republish_selected", republish, rest), said, text)
         return None
 
     @admin.action(permissions=["discard"], description=gettext_lazy("Discard selected, with a reason"))
@@ -111,11 +133,18 @@ class InboxActions(InboxConfirmation):
             return inbox_actions.discard(ids, by, reason, broker=broker)
 
         text = ngettext_lazy("%(count)d was discarded.", "%(count)d were discarded.", "count")
-        self._act(request, queryset, asked, discard, f"discard: {reason}", text)
+        deed = Deed("discard_selected", discard, lambda _still: {"reason": answer["reason"]})
+        self._act(request, queryset, asked, deed, f"discard: {reason}", text)
         return None
 
     def _act(
-        self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, do: Do, message: str, text: Any
+        self,
+        request: HttpRequest,
+        queryset: QuerySet[FailedExecution],
+        asked: Answer,
+        deed: Deed,
+        message: str,
+        text: Any,
     ) -> None:
         """Act on the rows in chunks, write an audit entry for each row that left the inbox, and tell the operator."""
         done = refused = 0
@@ -123,7 +152,7 @@ class InboxActions(InboxConfirmation):
             with open_broker() as broker:
                 for chunk in in_chunks(bare(asked.rows(queryset))):
                     ids = [row.pk for row in chunk]
-                    moved = do(ids, broker)
+                    moved = deed.do(ids, broker)
                     rows = SchedulerExecution.objects.filter(pk__in=ids)
                     # The audit entry belongs to the execution, because the row has left the inbox. The page of
                     # the execution shows the entry.
@@ -133,7 +162,9 @@ class InboxActions(InboxConfirmation):
         except BrokerError as error:
             self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
         else:
-            self._tell(request, asked, text, done, refused, count_of_state(asked.rows(queryset)))
+            self._tell(
+                request, asked, deed, text % {"count": done}, done, refused, count_of_state(asked.rows(queryset))
+            )
 
     def _replay(self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, minutes: int) -> None:
         """Start a replay: republish the canary. The producers republish the other executions later."""
@@ -167,10 +198,13 @@ class InboxActions(InboxConfirmation):
             text += " " + said % {"count": left}
         self.message_user(request, text, messages.SUCCESS)
 
-    def _tell(self, request: HttpRequest, asked: Answer, text: Any, done: int, refused: int, still: int) -> None:
+    def _tell(
+        self, request: HttpRequest, asked: Answer, deed: Deed, text: str, done: int, refused: int, still: int
+    ) -> None:
         """Tell the operator how many executions left the inbox, and what happened to the other executions.
 
         Args:
+            text: the first sentence.
             done: how many executions left the inbox through this action.
             refused: how many executions this action cannot change, because their message cannot be read.
             still: how many selected executions are still in the inbox. This number includes the refused executions.
@@ -178,17 +212,20 @@ class InboxActions(InboxConfirmation):
         left = max(still - refused, 0)
         seen = asked.count if asked.count is not None else done
         gone = seen - done - refused - left
-        sentences = [text % {"count": done}]
+        sentences = [text]
         if gone > 0:
             sentences.append(_("Already handled: %(count)d.") % {"count": gone})
         if refused:
             said = _("Not possible: %(count)d with an unreadable message. Discard them.")
             sentences.append(said % {"count": refused})
         if left:
-            said = _("%(count)d remain. Do the same again to continue.")
-            sentences.append(said % {"count": left})
+            # The next request is about the same executions as this one, so it needs no new confirmation.
+            at = (asked.at or clock.now()).isoformat()
+            seen_again = {"asked_at": at, "count": still, "typed": still, "query": request.GET.urlencode()}
+            sentences.append(remaining(request, left, deed.action, seen_again | deed.rest(still)))
         whole = done and not left and not refused
-        self.message_user(request, " ".join(sentences), messages.SUCCESS if whole else messages.WARNING)
+        message = format_html_join(" ", "{}", ((sentence,) for sentence in sentences))
+        self.message_user(request, message, messages.SUCCESS if whole else messages.WARNING)
 
 
 def _in_words(request: HttpRequest, asked: Answer) -> str:

@@ -32,6 +32,7 @@ class Answer:
             does not change them.
         count: the number of selected rows that the page stated; None if the page stated no number.
         same_query: whether this request has the same filter and search as the confirmation page.
+        start: when the next execution of a spread republish is due, if an earlier request has done a part of it.
     """
 
     posted: bool
@@ -39,6 +40,7 @@ class Answer:
     at: datetime | None
     count: int | None
     same_query: bool
+    start: datetime | None = None
 
     @classmethod
     def of(cls, request: HttpRequest) -> Answer:
@@ -50,6 +52,7 @@ class Answer:
             at=_instant(post.get("asked_at", "")),
             count=int(count) if is_number(count, 9) else None,
             same_query=post.get("query", "") == request.GET.urlencode(),
+            start=_instant(post.get("start", "")),
         )
 
     def rows(self, queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
@@ -136,7 +139,9 @@ class RepublishForm(InboxForm):
         super().__init__(across, count, *args, **options)
         self.fields["canary"].initial = count >= self.canary_from
         if count == 1:
-            del self.fields["canary"], self.fields["minutes"]
+            del self.fields["canary"]
+            if not self.data.get("start"):  # the last one of a spread republish still waits for its turn
+                del self.fields["minutes"]
 
 
 class ReasonForm(forms.Form):

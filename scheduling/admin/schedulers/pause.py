@@ -17,6 +17,7 @@ from django.utils.translation import gettext_lazy, ngettext
 from scheduling.admin.common.audit import record
 from scheduling.admin.common.batches import in_chunks
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, reason_field
+from scheduling.admin.common.continuation import remaining
 from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.links import list_url, scheduler_url
@@ -147,9 +148,8 @@ class PauseActions(Pages):
         for sentence in refused[:5]:
             self.message_user(request, _("Not changed: %s") % sentence, messages.ERROR)
         if left := queryset.filter(status=not on).count() - len(refused):
-            self.message_user(
-                request, _("%(count)d remain. Do the same again to continue.") % {"count": left}, messages.WARNING
-            )
+            action = "resume_selected" if on else "pause_selected"
+            self.message_user(request, remaining(request, left, action, {"reason": reason}), messages.WARNING)
 
 
 def _edits(on: bool, former: str, reason: str) -> list[Change]:
