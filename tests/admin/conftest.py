@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import pytest
@@ -14,7 +15,9 @@ from pytest_django.live_server_helper import LiveServer
 
 from scheduling.admin.dashboard import heatmap
 from scheduling.management.groups import make_groups
+from tests.admin import installation
 from tests.admin.chromium import ARGUMENTS, Visit, chromium_path
+from tests.admin.operator_tasks import TASKS, Clicks, Counted, FirstPage, Table
 from tests.factories import PASSWORD, UserFactory
 
 MODELS = ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "process")
@@ -151,3 +154,40 @@ def visit(browser: Browser, site: str) -> Iterator[Visit]:
     for context in contexts:
         context.close()
     assert said == []
+
+
+@pytest.fixture(scope="session")
+def task_table() -> Iterator[Table]:
+    made = Table()
+    yield made
+    print(f"\n\n{made}")  # noqa: T201 - shown by `pytest -s`
+
+
+@pytest.fixture
+def first_page(transactional_db: None, visit: Visit) -> FirstPage:
+    """A function that logs the operator in. Make the rows before the call, because the first page shows them."""
+    installation.people_and_processes()
+
+    def log_in() -> Page:
+        page = visit("olga", width=1440)
+        expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
+        return page
+
+    return log_in
+
+
+@pytest.fixture
+def task(task_table: Table) -> Counted:
+    """A context that counts the clicks and loads of a task. It ends with the check of what the task has cost."""
+
+    @contextmanager
+    def counted(page: Page, name: str) -> Iterator[Clicks]:
+        allowed, before = TASKS[name]
+        clicks = Clicks(page)
+        yield clicks
+        cost = clicks.cost()
+        task_table.add(name, cost, allowed, before)
+        assert cost.clicks <= allowed.clicks, f"{name}: {cost} instead of {allowed}"
+        assert cost.loads <= allowed.loads, f"{name}: {cost} instead of {allowed}"
+
+    return counted

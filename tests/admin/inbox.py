@@ -6,8 +6,14 @@ from typing import Any
 
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone as clock
 
+from scheduling.broker.database import DatabaseBroker
+from scheduling.core.outcome import Outcome
+from scheduling.core.retry import RetryPolicy
 from scheduling.models import SchedulerExecution
+from scheduling.producer.sweeps import sweep
+from tests.contract.desk import Desk
 from tests.factories import FailedExecutionFactory
 
 LIST = reverse("admin:scheduling_failedexecution_changelist")
@@ -65,3 +71,10 @@ def fill(count: int, **columns: Any) -> list[int]:
     ]  # fmt: skip
     SchedulerExecution.objects.bulk_create(rows, batch_size=500)
     return list(SchedulerExecution.objects.filter(target_name=first.target_name).values_list("pk", flat=True))
+
+
+def end_canary(outcome: Outcome) -> None:
+    """Let the canary end with this outcome, as in a consumer. Then sweep, as a producer does."""
+    broker = DatabaseBroker()
+    Desk(broker).run(outcome, RetryPolicy(max_retries=0))
+    sweep(broker, clock.now())

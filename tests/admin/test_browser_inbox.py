@@ -6,18 +6,13 @@ import os
 
 import pytest
 from django.urls import reverse
-from django.utils import timezone as clock
 from playwright.sync_api import Page, expect
 
-from scheduling.broker.database import DatabaseBroker
-from scheduling.core.outcome import Failed, Outcome, Succeeded
-from scheduling.core.retry import RetryPolicy
+from scheduling.core.outcome import Failed, Succeeded
 from scheduling.models import Replay, SchedulerExecution
-from scheduling.producer.sweeps import sweep
 from tests.admin.chromium import Visit, choose, overflow
 from tests.admin.conftest import OPERATE, VIEW
-from tests.admin.inbox import fill
-from tests.contract.desk import Desk
+from tests.admin.inbox import end_canary, fill
 from tests.factories import FailedExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -30,13 +25,6 @@ def picture(page: Page, name: str) -> None:
     """Save a screenshot if the environment variable SCREENSHOTS names a directory."""
     if directory := os.environ.get("SCREENSHOTS"):
         page.screenshot(path=f"{directory}/{name}.png", full_page=True)
-
-
-def end_canary(outcome: Outcome) -> None:
-    """Let the canary end with this outcome, as in a consumer. Then sweep, as a producer does."""
-    broker = DatabaseBroker()
-    Desk(broker).run(outcome, RetryPolicy(max_retries=0))
-    sweep(broker, clock.now())
 
 
 def republish_group(page: Page, group: str) -> None:

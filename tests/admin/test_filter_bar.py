@@ -19,6 +19,7 @@ from tests.factories import (
 )
 
 EXECUTIONS = reverse("admin:scheduling_schedulerexecution_changelist")
+SCHEDULES = reverse("admin:scheduling_scheduler_changelist")
 INBOX = reverse("admin:scheduling_failedexecution_changelist")
 
 
@@ -102,3 +103,26 @@ def test_lists_without_filters_have_the_search(editor: Client) -> None:
         page = BeautifulSoup(editor.get(reverse(f"admin:{name}_changelist")).content, "html.parser")
         assert page.select_one(".sch-bar #searchbar")
         assert not page.select_one("ul.sch-filters")
+
+
+def views(client: Client, address: str) -> dict[str, str]:
+    """Return the links above a list by their labels. The current one has no address."""
+    nav = BeautifulSoup(client.get(address).content, "html.parser").select_one("nav.sch-views")
+    assert isinstance(nav, Tag)
+    return {part.text: str(part.get("href", "")) for part in nav.select("a, strong")}
+
+
+def test_links_above_a_list_lead_to_what_is_looked_for_most_often(editor: Client) -> None:
+    SchedulerFactory(off=True, description="Paused one")
+    SchedulerFactory(description="Active one")
+    everything = {"All": "", "Failing": "?health=failing", "Paused": "?health=paused"}
+    assert views(editor, SCHEDULES) == everything
+    assert views(editor, f"{SCHEDULES}?q=one&o=1") == everything
+    paused = editor.get(f"{SCHEDULES}?health=paused")
+    assert [row.description for row in paused.context["cl"].result_list] == ["Paused one"]
+    assert views(editor, f"{SCHEDULES}?health=paused") == {"All": "?", "Failing": "?health=failing", "Paused": ""}
+    narrowed = views(editor, f"{SCHEDULES}?health=paused&type=worker")
+    assert narrowed == {"All": "?", "Failing": "?health=failing", "Paused": "?health=paused"}
+    assert views(editor, f"{EXECUTIONS}?took=slow&within=night") == {
+        "All": "?", "Running": "?state=running", "Slow last night": "",
+    }  # fmt: skip

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import urlencode
 
 from django.contrib.admin import ListFilter
 from django.contrib.admin.views.main import SEARCH_VAR, ChangeList
@@ -16,6 +17,23 @@ from scheduling.core.text import visible_text
 
 STOCK = ("admin/filter.html", "")
 """The template of a filter that offers a list of values. A filter with another template has a form of its own."""
+
+
+class ListView(NamedTuple):
+    """A link above a list to the rows that operators look for most often.
+
+    Args:
+        filters: the parameters of the URL; empty for all rows.
+    """
+
+    label: Any
+    filters: Mapping[str, str]
+
+
+class ShownView(NamedTuple):
+    label: Any
+    address: str
+    is_current: bool
 
 
 @dataclass
@@ -58,6 +76,13 @@ class FilterBar:
     def menus(self) -> list[Menu]:
         """The filters of the list, and a chip for each other condition in the URL."""
         return [*(self._menu(spec) for spec in self.changelist.filter_specs), *self._others()]
+
+    @property
+    def views(self) -> list[ShownView]:
+        """The links of the list. The one whose filters are chosen, and no others, is the current one."""
+        chosen = {name: values[-1] for name, values in self.changelist.get_filters_params().items()}
+        views: Sequence[ListView] = getattr(self.changelist.model_admin, "list_views", ())
+        return [ShownView(view.label, f"?{urlencode(view.filters)}", chosen == view.filters) for view in views]
 
     @property
     def count(self) -> int:

@@ -16,6 +16,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
+from scheduling.admin.common.filter_bar import ListView
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
 from scheduling.admin.common.keys import Keys
 from scheduling.admin.common.read_only import ReadOnly
@@ -29,7 +30,9 @@ from scheduling.admin.executions.live_chip import LiveChip
 from scheduling.admin.executions.naming import execution_title
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
+from scheduling.admin.executions.spans import NIGHT
 from scheduling.admin.ui.paginators import CappedPaginator
+from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
 
 
@@ -37,6 +40,11 @@ from scheduling.models import SchedulerExecution
 class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, LiveChip, RunSearch, Keys, ReadOnly):
     """The list stays fast with millions of rows, because it has no join, no date hierarchy, and a limited count."""
 
+    list_views = (
+        ListView(gettext_lazy("All"), {}),
+        ListView(gettext_lazy("Running"), {"state": State.RUNNING.value}),
+        ListView(gettext_lazy("Slow last night"), {"within": NIGHT, "took": DurationFilter.slow}),
+    )
     list_filter = (
         ("state", ChoiceFilter), TimeFilter, BetweenFilter, ("type", ChoiceFilter), ("trigger", ChoiceFilter),
         SchedulerFilter, DurationFilter,

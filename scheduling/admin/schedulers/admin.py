@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.audit import message
+from scheduling.admin.common.filter_bar import ListView
 from scheduling.admin.common.filters import SchedulerTypeFilter
 from scheduling.admin.common.names import SCHEDULE_COLUMNS
 from scheduling.admin.params.diff import Change
@@ -30,6 +31,7 @@ from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
+from scheduling.core.health import Health
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind, handler_of
@@ -55,6 +57,11 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
     """The form of a schedule, and the list of schedules with the actions "resume", "pause" and "run now"."""
 
     form = SchedulerForm
+    list_views = (
+        ListView(gettext_lazy("All"), {}),
+        ListView(gettext_lazy("Failing"), {"health": Health.FAILING.value}),
+        ListView(gettext_lazy("Paused"), {"health": Health.PAUSED.value}),
+    )
     list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, "group")
     search_fields = SCHEDULE_COLUMNS
     search_help_text = gettext_lazy("Search description, expression, target")
