@@ -108,6 +108,26 @@ def test_the_buttons_of_a_group_have_one_primary(operator: Client) -> None:
     assert buttons == {"Republish": ["button", "default"], "Discard": ["button", "sch-outline"]}
 
 
+def test_the_only_failure_of_a_group_has_the_short_pages(operator: Client) -> None:
+    row = FailedExecutionFactory(error_class="KeyError")
+    FailedExecutionFactory.create_batch(2, error_class="OSError")
+    address = f"{LIST}?group=error&q=invoice"
+    page = BeautifulSoup(operator.get(address).content, "html.parser")
+    found = {str(link.text): str(link["href"]) for link in page.select(".sch-group-actions a")}
+    assert list(found) == ["Republish", "Discard"]
+    assert len(page.select(".sch-group-actions button")) == 2  # the buttons of the other group
+    response = press(operator, found["Republish"])
+    assert response.redirect_chain == [(address, 302)]
+    assert said(response)[0].startswith("Queued again: ")
+    assert states(row) == ["queued"]
+
+
+def test_the_only_unreadable_message_of_a_group_can_be_discarded(operator: Client) -> None:
+    SchedulerExecutionFactory(scheduler=None, failed=True, type="", target_name="", trigger="message")
+    page = BeautifulSoup(operator.get(f"{LIST}?group=error").content, "html.parser")
+    assert [link.text for link in page.select(".sch-group-actions :is(a, button)")] == ["Discard"]
+
+
 def test_a_second_click_republishes_nothing(operator: Client) -> None:
     row = FailedExecutionFactory()
     button = links(operator)["Republish"]

@@ -126,7 +126,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
             return {}
         replays = lines(request, clock.now())
         grouped = view.chosen(request)
-        groups = groups_of(changelist, clock.now()) if grouped is not False else None
+        groups = groups_of(request, changelist, clock.now()) if grouped is not False else None
         if grouped is None and groups is not None:
             grouped = any(group.count > 1 for group in groups.rows)
         context = {

@@ -10,15 +10,17 @@ from types import SimpleNamespace
 from typing import ClassVar
 
 from django.contrib.admin.views.main import ChangeList
+from django.http import HttpRequest
 from django.utils.formats import date_format
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from scheduling.admin.common.next_page import with_next
 from scheduling.admin.inbox import view
 from scheduling.admin.ui import svg
-from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.links import admin_url, execution_url
 from scheduling.admin.ui.targets import target_tag
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
@@ -56,7 +58,7 @@ def target_words(type_: str, name: str) -> str:
     return format_html("{} ({})", target_tag(type_, name), type_) if type_ else _("messages that cannot be read")
 
 
-def groups_of(changelist: ChangeList, now: datetime) -> Groups:
+def groups_of(request: HttpRequest, changelist: ChangeList, now: datetime) -> Groups:
     """The error groups of the failures that match the list's filters and search. This takes two queries."""
     newest = Groups.newest_counted
     failures = changelist.queryset.prefetch_related(None).defer(None).order_by("-pk")
@@ -66,14 +68,19 @@ def groups_of(changelist: ChangeList, now: datetime) -> Groups:
     samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
     capped = len(rows) > newest  # not all failures were counted
     return Groups(
-        [_group(changelist, cause, samples.get(cause.latest), capped, now) for cause in found],
+        [_group(request, changelist, cause, samples.get(cause.latest), capped, now) for cause in found],
         more=len(causes) - len(found),
         newest=newest if capped else 0,
     )
 
 
 def _group(
-    changelist: ChangeList, cause: Cause, sample: SchedulerExecution | None, capped: bool, now: datetime
+    request: HttpRequest,
+    changelist: ChangeList,
+    cause: Cause,
+    sample: SchedulerExecution | None,
+    capped: bool,
+    now: datetime,
 ) -> SimpleNamespace:
     targets = sorted(cause.targets.items(), key=lambda item: (-item[1], item[0][1]))
     names = [format_html("{}: {}", target_words(*target), count) for target, count in targets]
@@ -95,7 +102,15 @@ def _group(
         # The group's buttons post to a URL with this query string. Because of the parameter `group`, the
         # operator sees the view by error group again after the action.
         act=changelist.get_query_string({"fingerprint": cause.fingerprint, view.PARAMETER: view.BY_ERROR}),
+        single=_single(request, cause) if cause.count == 1 and not capped else {},
     )
+
+
+def _single(request: HttpRequest, cause: Cause) -> dict[str, str]:
+    """The addresses of the short pages that republish and discard the only failure of a group."""
+    readable = all(type_ for type_, _name in cause.targets)
+    pages = ("republish", "discard") if readable else ("discard",)
+    return {page: with_next(admin_url(f"scheduling_failedexecution_{page}", cause.latest), request) for page in pages}
 
 
 def trend(counts: Mapping[date, int], now: datetime) -> SafeString:
