@@ -72,6 +72,27 @@ def test_the_message_on_the_dashboard_follows_the_run(operator_page: Page) -> No
     expect(said.get_by_role("status")).to_have_text("running")
 
 
+def test_a_part_is_replaced_only_if_it_has_changed_and_asked_for_only_until_its_end(operator_page: Page) -> None:
+    row = FailedExecutionFactory()
+    page = operator_page
+    page.goto(reverse("admin:scheduling_dashboard_changelist"))
+    page.locator(".dash-attention").get_by_role("link", name="Republish").click()
+    page.get_by_role("button", name="Republish").click()
+    chip = page.locator(".messagelist .success .sch-chip")
+    expect(chip).to_have_text("queued")
+    chip.evaluate("element => { element.dataset.old = 'yes'; }")
+    for _number in range(2):
+        page.wait_for_event("response", lambda response: "/chip/" in response.url)
+    expect(page.locator(".messagelist .sch-chip[data-old]")).to_have_count(1)
+    asked: list[str] = []
+    SchedulerExecution.objects.filter(pk=row.pk).delete()
+    expect(page.locator(".messagelist .success [data-poll-end]")).to_have_text("deleted")
+    page.on("request", lambda request: asked.append(request.url) if "/chip/" in request.url else None)
+    for _number in range(2):
+        page.wait_for_event("response", lambda response: "/part/tiles/" in response.url)
+    assert asked == []
+
+
 def test_an_open_menu_and_its_focus_survive_a_new_state_of_the_run(operator_page: Page) -> None:
     row = SchedulerExecutionFactory(running=True)
     page = operator_page
@@ -98,10 +119,12 @@ def test_a_focused_traceback_keeps_its_focus_and_its_place(operator_page: Page) 
     whole = page.locator("#traceback")
     whole.locator("summary").click()
     text = whole.locator("pre")
-    text.evaluate("box => { box.focus(); box.style.maxHeight = '200px'; box.scrollTop = 50; box.dataset.old = 'yes'; }")
+    text.evaluate("box => { box.focus(); box.scrollTop = 50; box.dataset.old = 'yes'; }")
+    assert text.evaluate("box => box.scrollTop") == 50
     expect(page.locator("#traceback pre[data-old]")).to_have_count(0)  # the part is refreshed
     expect(text).to_be_focused()
     expect(text).to_be_visible()
+    assert text.evaluate("box => box.scrollTop") == 50
 
 
 def test_the_row_menu_of_the_inbox_stays_open_beside_a_refresh(operator_page: Page) -> None:

@@ -57,7 +57,6 @@
         const response = await fetch(part.dataset.pollUrl, { credentials: "same-origin", redirect: "manual" });
         const out = response.status === 403 || response.type === "opaqueredirect"; // logged out
         if (out) on = false;
-        if (response.status === 404) due.set(part, Infinity); // what it shows is deleted
         if (out || !response.ok || !response.headers.get("X-Part")) throw new Error(words[out ? "out" : "failed"]);
         const html = await response.text();
         if (on) swap(part, html);
