@@ -28,8 +28,9 @@ KINDS = {"PaymentGatewayTimeout": 150, "MissingColumn": 101, "DiskFull": 49}
 def people_and_processes() -> None:
     """An operator who may also edit schedules, and one process of each kind."""
     UserFactory(username="olga", permissions=RIGHTS)
-    ProcessFactory(producer=True)
-    ProcessFactory()
+    alive = clock.now() + timedelta(hours=1)  # on a slow machine, too
+    ProcessFactory(producer=True, heartbeat_at=alive)
+    ProcessFactory(heartbeat_at=alive)
 
 
 def schedule(name: str, **columns: object) -> Scheduler:

@@ -78,7 +78,7 @@ def test_e_and_f_a_run_with_other_params_is_followed_and_cancelled(first_page: F
         expect(page.locator(".sch-head .sch-chip")).to_have_text("queued")
     run = SchedulerExecution.objects.get(scheduler=row)
     assert (run.params, run.trigger, run.requested_by) == ({"seconds": 45.0}, "manual", "olga")
-    expect(page.get_by_role("table", name="Differs from the schedule")).to_contain_text("seconds")
+    expect(page.get_by_role("table", name="Chosen for this run")).to_contain_text("seconds")
     with task(page, "f follow and cancel, from the run") as operator:
         stored = SchedulerExecution.objects.filter(pk=run.pk)
         stored.update(state="running", attempt=1, started_at=clock.now(), pid=4242, consumer="host-1-aaaa")
