@@ -17,18 +17,18 @@ def enter(directory: Path, database: str = "", broker: str = "database://", **en
         directory: the data folder.
         database: the value of DATABASE_URL. An empty value means an SQLite file in `directory`.
         broker: the value of BROKER_URL.
-        environment: further environment variables.
+        environment: further environment variables. They replace the default values.
     """
-    os.environ.update(
-        DATABASE_URL=database or f"sqlite:///{directory / 'db.sqlite3'}",
-        BROKER_URL=broker,
-        DATA_DIR=str(directory),
-        SECRET_KEY="bench",  # noqa: S106 - used only by this process
-        EXTRA_APPS="tests.apps.sample",
-        DJANGO_SETTINGS_MODULE="cronsite.settings",
-        LOG_LEVEL="WARN",
-        **environment,
-    )
+    defaults = {
+        "DATABASE_URL": database or f"sqlite:///{directory / 'db.sqlite3'}",
+        "BROKER_URL": broker,
+        "DATA_DIR": str(directory),
+        "SECRET_KEY": "bench",  # used only by this process
+        "EXTRA_APPS": "tests.apps.sample",
+        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
+        "LOG_LEVEL": "WARN",
+    }
+    os.environ.update(defaults | environment)
     subprocess.run([sys.executable, "manage.py", "migrate", "-v0"], cwd=ROOT, check=True)
     import django
 

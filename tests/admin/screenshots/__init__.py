@@ -1,0 +1,1 @@
+"""Takes screenshots of every kind of page, on the data of an invented installation."""

@@ -1,0 +1,196 @@
+"""Stores what goes on at present in the invented shop: runs, processes, replays, users and their edits."""
+
+from __future__ import annotations
+
+import uuid
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.contrib.admin.models import ADDITION, CHANGE, LogEntry
+from django.contrib.auth.models import Group, User
+from django.db import models
+
+from reports.models import Report
+from scheduling.admin.common import audit
+from scheduling.admin.params.diff import Change
+from scheduling.core.occurrences import first_run
+from scheduling.management.groups import make_groups
+from scheduling.models import Output, Process, Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution
+from tests.admin.rows import Rows
+from tests.admin.screenshots.history import CONSUMER, store_history
+from tests.factories import (
+    AttemptFactory,
+    ManualExecutionFactory,
+    ProcessFactory,
+    SchedulerExecutionFactory,
+    UserFactory,
+)
+from tests.reports.support import artefact_of
+
+
+def store_installation(now: datetime) -> Rows:
+    """Store the whole installation. Return rows for each Django model, as `one_of_each` does."""
+    list(make_groups())
+    anna, _ben = _users()
+    schedules = store_history(now)
+    report, reminder = _other_targets(now)
+    executions = _executions(schedules, report, now)
+    _edits(anna, schedules, now)
+    for row in Scheduler.objects.filter(status=True, next_run_at=None):
+        row.plan(now)  # the schedule that a migration made
+        row.save()
+    late = schedules["Refresh tokens of Contoso"]
+    Scheduler.objects.filter(pk=late.pk).update(next_run_at=now - timedelta(minutes=12))
+    failed = SchedulerExecution.objects.filter(state="failed").latest("pk")
+    slow = SchedulerExecution.objects.filter(scheduler=schedules["Import orders UK"]).latest("pk")
+    worker = schedules["Import orders DE"].worker
+    assert worker is not None
+    return {
+        "replay": _replays(anna, now),
+        "scheduler": [schedules["Import orders DE"]],
+        "schedulerexecution": [failed, slow, *executions],
+        "failedexecution": [failed],
+        "worker": [worker],
+        "reminder": [reminder],
+        "process": _processes(now),
+        "report": [Report.objects.get(controller="shop.revenue")],
+        "artefact": [artefact_of(executions[-1], filename="revenue-2026-11-21.csv", size=48_213, rows=1_204)],
+        "user": [anna],
+        "group": [Group.objects.get(name="operator")],
+    }
+
+
+def _users() -> tuple[User, User]:
+    anna = UserFactory(username="anna", first_name="Anna", last_name="Schmidt", superuser=True)
+    ben = UserFactory(username="ben", first_name="Ben", last_name="Okafor")
+    ben.groups.add(Group.objects.get(name="operator"))
+    vera = UserFactory(username="vera")
+    vera.groups.add(Group.objects.get(name="viewer"))
+    return anna, ben
+
+
+def _other_targets(now: datetime) -> tuple[Scheduler, Reminder]:
+    """A schedule of a report, one of a reminder, and one that runs only once."""
+    zone: dict[str, Any] = {"timezone": "Europe/Berlin"}
+    daily = Scheduler.objects.create(
+        description="Revenue by shop, each morning", report=Report.objects.get(controller="shop.revenue"),
+        schedule="0 6 * * *", params={"days": 1}, **zone,
+    )  # fmt: skip
+    review = Report.objects.get(controller="failure_review")
+    Scheduler.objects.create(description="Review of the failures", report=review, schedule="0 7 * * 1", **zone)
+    reminder = Reminder.objects.create(
+        name="Stand-up", subject="Stand-up in ten minutes", body="Room 4, or the usual link.",
+        recipients="team@example.org\nanna@example.org",
+    )  # fmt: skip
+    Scheduler.objects.create(description="Remind the team", reminder=reminder, schedule="50 8 * * 1-5", **zone)
+    Scheduler.objects.create(description="Inventory at the end of the year", report=daily.report,
+                             date_time=(now + timedelta(days=39)).replace(microsecond=0), **zone)  # fmt: skip
+    return daily, reminder
+
+
+def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetime) -> list[SchedulerExecution]:
+    """Executions that run, retry, wait, were skipped by a pause, or were run by hand."""
+    index, stock = schedules["Rebuild the search index"], schedules["Stock of warehouse Lyon"]
+    make = SchedulerExecutionFactory
+    recent: dict[str, Any] = {"scheduled_at": now - timedelta(minutes=4), "executed_at": now - timedelta(minutes=4)}
+    running = make(running=True, scheduler=index, consumer=CONSUMER, started_at=now - timedelta(minutes=4),
+                   progress="62/100 products", **recent)  # fmt: skip
+    lines = "".join(
+        f"{now - timedelta(minutes=4) + timedelta(seconds=6 * n):%Y-%m-%dT%H:%M:%S}.000Z INFO part {n} of 100\n"
+        for n in range(1, 39)
+    )
+    Output.objects.create(execution=running, attempt=1, sequence=0, text=lines, created_at=now)
+    make(running=True, scheduler=schedules["Customers export"], consumer=CONSUMER, trigger="manual",
+         requested_by="ben", params={"seconds": 45}, started_at=now - timedelta(seconds=25), **recent)  # fmt: skip
+    retrying = make(retrying=True, scheduler=stock, consumer=CONSUMER, **recent)
+    AttemptFactory(execution=retrying, number=1, error_class="ConnectionError", error_message="no route to host",
+                   retry_at=now + timedelta(seconds=30))  # fmt: skip
+    queued = make(scheduler=schedules["Stock of warehouse Milan"], **recent)
+    paused = make(
+        skipped=True,
+        scheduler=schedules["Archive log files"],
+        missed=5,
+        scheduled_at=now - timedelta(hours=30),
+        reason="Paused by anna from 2026-11-21 02:10 to 07:30 UTC: storage full; 5 occurrences left out.",
+    )
+    by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
+                                     params={"batch": 20})  # fmt: skip
+    morning = now - timedelta(hours=11)
+    reported = make(succeeded=True, scheduler=report, scheduled_at=morning, executed_at=morning, published_at=morning,
+                    started_at=morning + timedelta(seconds=1), finished_at=morning + timedelta(seconds=19))  # fmt: skip
+    return [running, retrying, queued, paused, by_hand, reported]
+
+
+def _processes(now: datetime) -> list[Process]:
+    last = (now - timedelta(seconds=6)).isoformat()
+    busy = {"queue": "main", "runs": 1_318, "running": 2}
+    rows = [
+        ProcessFactory(producer=True, host="shop-web-1", container_id="shop-web-1-17-aa01",
+                       info={"claimed": 2_210, "last_dispatch": last}),
+        ProcessFactory(producer=True, host="shop-web-2", container_id="shop-web-2-17-bb02",
+                       info={"claimed": 1_987, "last_dispatch": last}),
+        ProcessFactory(host="shop-worker-1", container_id=CONSUMER, concurrency=4, info=busy),
+        ProcessFactory(host="shop-worker-2", container_id="shop-worker-2-4242-77de", concurrency=4, info=busy,
+                       code_at=now - timedelta(hours=5), code_changed_at=now - timedelta(minutes=20)),
+        ProcessFactory(host="shop-listener", container_id="shop-listener-9-12ab", concurrency=1,
+                       info={"queue": "standalone", "runs": 3, "running": 0}),
+        ProcessFactory(host="shop-worker-3", container_id="shop-worker-3-4242-0c1d", silent=True, info=busy),
+        ProcessFactory(host="shop-worker-4", container_id="shop-worker-4-4242-5e6f", stopped=True, info=busy),
+    ]  # fmt: skip
+    return rows[2:3]
+
+
+def _replays(anna: User, now: datetime) -> list[Replay]:
+    failed = list(SchedulerExecution.objects.filter(state="failed").order_by("pk")[:9])
+    common: dict[str, Any] = {"user": anna, "requested_by": "anna", "canary": failed[0].pk, "canary_attempt": 3}
+    open_, *_others = [
+        Replay.objects.create(
+            key=uuid.uuid4(), created_at=now - timedelta(minutes=9), selection="all of PaymentGatewayTimeout",
+            minutes=10, state="released", total=9, position=4, sent=4, next_at=now + timedelta(minutes=1), **common,
+        ),
+        Replay.objects.create(
+            key=uuid.uuid4(), created_at=now - timedelta(days=1), selection="all that match “schedule: Send invoices”",
+            state="stopped", total=40, position=1, sent=1, finished_at=now - timedelta(hours=23),
+            reason="The canary failed again: KeyError 'currency'.", **common,
+        ),
+        Replay.objects.create(
+            key=uuid.uuid4(), created_at=now - timedelta(days=3), selection="12 selected rows", state="done", total=12,
+            position=12, sent=11, skipped=1, finished_at=now - timedelta(days=3), **common,
+        ),
+    ]  # fmt: skip
+    ReplayChunk.objects.create(replay=open_, first=0, items=[[run.pk, 3] for run in failed])
+    return [open_]
+
+
+def _edits(anna: User, schedules: dict[str, Scheduler], now: datetime) -> None:
+    orders = schedules["Import orders DE"]
+    added: Any = [{"added": {}}]
+    LogEntry.objects.log_actions(anna.pk, [orders], ADDITION, change_message=added)
+    LogEntry.objects.update(action_time=now - timedelta(days=20))
+    _entry(anna, orders, now - timedelta(days=2), "", Change("schedule", "15 8 * * 1-6", "15 8,12,16,20 * * 1-6"),
+           Change("params.since_days", "1", "2"))  # fmt: skip
+    _entry(anna, schedules["Exchange rates, second source"], now - timedelta(days=2, hours=5), "",
+           Change("status", "yes", "no"), Change("pause_reason", None, "They block us; ticket SHOP-4711."))  # fmt: skip
+    run = SchedulerExecution.objects.filter(scheduler=orders, state="failed").latest("pk")
+    _entry(anna, run, now - timedelta(minutes=40), "republish", Change("params.since_days", "2", "1"))
+
+
+def _entry(user: User, row: models.Model, at: datetime, text: str, *edits: Change) -> None:
+    (entry,) = LogEntry.objects.log_actions(user.pk, [row], CHANGE, change_message=audit.message(text, edits))
+    LogEntry.objects.filter(pk=entry.pk).update(action_time=at)
+
+
+def keep_alive(began: datetime, now: datetime) -> None:
+    """Do what the processes of the installation would do meanwhile: renew heartbeats and leases, and plan next runs.
+
+    Args:
+        began: when the installation was stored. What was silent or late then stays so.
+    """
+    old = now - timedelta(seconds=100)
+    Process.objects.filter(stopped_at=None, heartbeat_at__gte=min(old, began - timedelta(seconds=100))).update(
+        heartbeat_at=now
+    )
+    SchedulerExecution.objects.filter(state="running").update(wake_at=now + timedelta(seconds=15))
+    for row in Scheduler.objects.filter(status=True, next_run_at__gte=began, next_run_at__lt=now):
+        following = first_run(row.schedule, row.date_time, row.zone_name, now)
+        Scheduler.objects.filter(pk=row.pk).update(next_run_at=following)

@@ -1,0 +1,133 @@
+"""The pages that the screenshots show: every address of the admin, and further scenes that need a query or a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+from django.test import Client
+from django.urls import reverse
+from django.utils.text import slugify
+from playwright.sync_api import Page
+
+from scheduling.models import Scheduler
+from tests.admin.addresses import every_address
+from tests.admin.rows import Rows
+
+FRAGMENTS = ("part", "preview", "params", "follow", "output", "download", "keys", "logout", "jsi18n", "autocomplete")
+"""An address whose name ends with one of these words returns a file or a part of a page, or ends the session."""
+
+
+SHOWN = (
+    "Exchange rates, second source",
+    "Archive log files of the test machines",
+    "Nightly stock comparison, shard 1",
+    "Rebuild the search index",
+    "Import orders UK",
+)
+"""Schedules of further states: paused, never ran, skipped, running, slower than usual."""
+
+
+def stay(page: Page) -> None:
+    """The scene is the page as it was loaded."""
+
+
+class Scene(NamedTuple):
+    """One kind of page: its name in the files, its path, and what to click there."""
+
+    name: str
+    path: str
+    steps: Callable[[Page], None] = stay
+
+
+def every_page(rows: Rows, client: Client) -> Iterator[Scene]:
+    """The pages of the admin that the client can open. The page of an execution comes once for each state.
+
+    Django's own pages of users and groups are left out, except for the lists.
+    """
+    seen = set()
+    for address in every_address(rows):
+        name = address.name.removeprefix("scheduling_") or "root"
+        if name.endswith(FRAGMENTS) or (address.app == "auth" and not name.endswith("changelist")):
+            continue
+        if address.name == "scheduling_schedulerexecution_change":
+            name = f"{name}-{address.row.state}"  # type: ignore[union-attr]
+        if name not in seen and client.get(address.path).status_code == 200:
+            seen.add(name)
+            yield Scene(name, address.path)
+
+
+def further_scenes() -> Iterator[Scene]:
+    """Lists with filters, empty lists, open menus, confirmation pages and forms with errors."""
+    inbox, runs = _list("failedexecution"), _list("schedulerexecution")
+    schedules, add = _list("scheduler"), reverse("admin:scheduling_scheduler_add")
+    yield Scene("inbox-each", f"{inbox}?group=each")
+    yield Scene("inbox-filtered", f"{inbox}?group=each&type=worker&age=24h")
+    yield Scene("inbox-nothing-found", f"{inbox}?group=each&q=nowhere")
+    yield Scene("inbox-row-menu", f"{inbox}?group=each", _open("#result_list tbody .sch-menu > summary"))
+    yield Scene("inbox-ticked", f"{inbox}?group=each", _tick)
+    yield Scene("inbox-republish-a-group", f"{inbox}?group=error", _press("Republish the group"))
+    yield Scene("inbox-discard-a-group", f"{inbox}?group=error", _press("Discard the group"))
+    yield Scene("runs-filtered", f"{runs}?state=succeeded&took=slow")
+    yield Scene("runs-nothing-found", f"{runs}?q=nowhere")
+    yield Scene("runs-state-menu", runs, _filters("State"))
+    yield Scene("runs-time-menu", runs, _filters("Time"))
+    yield Scene("runs-help", runs, _help)
+    yield Scene("schedules-failing", f"{schedules}?health=failing")
+    yield Scene("schedules-nothing-found", f"{schedules}?q=nowhere")
+    yield Scene("schedules-pause", schedules, _pause)
+    yield Scene("schedule-wrong", add, _save_wrong)
+    for name in SHOWN:
+        row = Scheduler.objects.get(description=name)
+        yield Scene(f"schedule-{slugify(name)}", reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    paused = Scheduler.objects.filter(status=False).latest("pk")
+    yield Scene("schedule-resume", reverse("admin:scheduling_scheduler_resume", args=[paused.pk]))
+    orders = Scheduler.objects.get(description="Import orders DE")
+    yield Scene("schedule-copy", f"{add}?copy={orders.pk}")
+    why = reverse("admin:scheduling_scheduler_why", args=[orders.pk])
+    yield Scene("schedule-why-answered", f"{why}?at=03:00")
+    yield Scene("nowhere", f"{reverse('admin:index')}nowhere/")
+
+
+def _list(model: str) -> str:
+    return reverse(f"admin:scheduling_{model}_changelist")
+
+
+def _open(selector: str) -> Callable[[Page], None]:
+    return lambda page: page.locator(selector).first.click()
+
+
+def _press(button: str) -> Callable[[Page], None]:
+    return lambda page: page.get_by_role("button", name=button).first.click()
+
+
+def _filters(name: str) -> Callable[[Page], None]:
+    def show(page: Page) -> None:
+        page.evaluate("document.querySelector('.sch-bar-button').open = true")
+        page.locator(".sch-filters summary", has_text=name).first.click()
+
+    return show
+
+
+def _tick(page: Page) -> None:
+    for number in range(3):
+        page.locator("#result_list tbody input[type=checkbox]").nth(number).check()
+
+
+def _help(page: Page) -> None:
+    page.get_by_role("button", name="Keyboard shortcuts").click()
+
+
+def _pause(page: Page) -> None:
+    _tick(page)
+    page.get_by_label("Action:").select_option(label="Pause selected")
+    page.get_by_role("button", name="Go").click()
+
+
+def _save_wrong(page: Page) -> None:
+    page.get_by_label("Description:").fill("Import orders NL")
+    page.get_by_label("Worker:").select_option(label="Import orders")
+    page.get_by_label("Schedule:", exact=True).fill("61 8 * * 1-5")
+    page.get_by_label("Time zone:").fill("Berlin")
+    page.get_by_label("since_days").fill("700")
+    page.get_by_role("button", name="Save and continue editing").click()
