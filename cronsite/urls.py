@@ -21,6 +21,9 @@ def icon(_request: HttpRequest) -> HttpResponse:
     return HttpResponse(_icon(), content_type="image/x-icon", headers={"Cache-Control": "max-age=86400"})
 
 
+handler403 = "cronsite.errors.forbidden"
+handler404 = "cronsite.errors.not_found"
+
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("favicon.ico", icon),

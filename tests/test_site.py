@@ -106,3 +106,28 @@ def test_the_umask_applies_to_stored_files(tmp_path: Path) -> None:
         os.umask(previous)
     for path, mode in ((name, 0o600), ("a", 0o700), ("", 0o700)):
         assert stat.S_IMODE((tmp_path / "media" / path).stat().st_mode) == mode
+
+
+def test_an_unknown_address_leads_back_to_the_pages(db: None) -> None:
+    client = Client()
+    client.force_login(UserFactory(superuser=True))
+    answer = client.get("/admin/nowhere/")
+    assert answer.status_code == 404
+    assert "<h1>Page not found</h1>" in answer.content.decode()
+    assert 'id="nav-sidebar"' in answer.content.decode()
+
+
+def test_a_forbidden_page_says_so_in_words(db: None) -> None:
+    client = Client()
+    client.force_login(UserFactory())
+    answer = client.get("/admin/scheduling/scheduler/")
+    assert answer.status_code == 403
+    assert "You may not see this page." in answer.content.decode()
+    assert "Traceback" not in answer.content.decode()
+
+
+def test_an_error_page_of_a_visitor_names_no_pages(db: None) -> None:
+    answer = Client().get("/nowhere/")
+    assert answer.status_code == 404
+    assert "Page not found" in answer.content.decode()
+    assert "nav-sidebar" not in answer.content.decode()
