@@ -23,7 +23,7 @@ ORDER = (
     ("scheduling", "SchedulerExecution"),
     ("scheduling", "Scheduler"),
     ("scheduling", "Worker"),
-    ("reports", "Report"),
+    ("cron_reports", "Report"),
     ("scheduling", "Reminder"),
     ("scheduling", "Process"),
     ("scheduling", "Replay"),

@@ -41,6 +41,7 @@ def test_the_sidebar_is_ordered_by_use_and_counts_failures() -> None:
     (name, models), *others = sidebar(client, DASHBOARD)
     assert name == "Cron"
     assert models[:4] == ["Dashboard", "Failed inbox (2)", "Executions", "Schedules"]
+    assert models[4:7] == ["Workers", "Reports", "Reminders"]
     assert [section for section, _models in others][-1] == "Authentication and Authorization"
     assert all(model not in models for _section, listed in others for model in listed)
 
