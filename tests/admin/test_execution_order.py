@@ -202,3 +202,15 @@ def test_a_list_that_the_filters_empty_says_so(admin_client: Client) -> None:
     SchedulerFactory()
     text = admin_client.get(reverse("admin:scheduling_scheduler_changelist"), {"status__exact": "0"}).content.decode()
     assert "Nothing matches the search and the filters." in text
+
+
+def test_a_run_that_never_started_shows_no_box_for_output(viewer: Client) -> None:
+    hidden = 'id="output" hidden'
+    assert hidden in page(viewer, SchedulerExecutionFactory(skipped=True))
+    assert hidden not in page(viewer, SchedulerExecutionFactory())  # it waits, and the page follows it
+    assert hidden not in page(viewer, SchedulerExecutionFactory(succeeded=True))
+
+
+def test_missing_parameters_are_a_sentence(viewer: Client) -> None:
+    assert "No parameters." in page(viewer, SchedulerExecutionFactory(params={}))
+    assert "No parameters." not in page(viewer, SchedulerExecutionFactory(params={"days": 1}))

@@ -388,3 +388,16 @@ def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width:
         picture(page, f"{name}-{scheme}-{width}")
     page.goto(f"{ADD}?copy={row.pk}")
     assert overflow(page) <= 0
+
+
+@pytest.mark.parametrize(("zone", "shown"), [("Europe/Madrid", False), ("Asia/Tokyo", True)])
+def test_times_are_shown_once_if_the_viewer_is_in_the_zone_of_the_schedule(
+    visit: Visit, zone: str, shown: bool
+) -> None:
+    UserFactory(username="ada", superuser=True)
+    row = SchedulerFactory(timezone="Europe/Madrid")
+    page = visit("ada", zone=zone)
+    page.goto(reverse("admin:scheduling_scheduler_change", args=[row.pk]))
+    table = page.get_by_role("table", name="Next runs")
+    expect(table.locator("thead th:visible")).to_have_count(3 if shown else 2)
+    expect(table.locator("tbody tr:first-child td:visible")).to_have_count(3 if shown else 2)

@@ -14,7 +14,7 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.common.audit import deletion_edits, form_edits, message
 from scheduling.admin.common.base import SafePages
 from scheduling.admin.params.diff import Change
-from scheduling.admin.params.json_field import json_block
+from scheduling.admin.params.json_field import params_block
 from scheduling.admin.params.model import masked
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind
@@ -47,7 +47,7 @@ class Audited(SafePages):
 
     @admin.display(description=gettext_lazy("Parameters"))
     def params_shown(self, row: Any) -> SafeString:
-        return json_block(masked(self.code_of(row), row.params))
+        return params_block(masked(self.code_of(row), row.params))
 
     def edits_of(self, form: Any) -> list[Change]:
         """The fields that the form changed, with the database names of their columns."""

@@ -38,7 +38,7 @@ class ArtefactAdmin(ReadOnly):
     list_display = ("download_link", "run", "attempt", "worth", "rows", "shown_size", "created")
     list_display_links = ("created",)
     search_fields = ("filename",)
-    search_help_text = gettext_lazy("An execution's number, or the beginning of a file name.")
+    search_help_text = gettext_lazy("Search file name, execution")
     fields = readonly_fields = ("download_link", "run", "attempt", "worth", "rows", "shown_size", "created")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Artefact]:

@@ -25,7 +25,7 @@ from scheduling.admin.executions.times import times_of_schedule
 from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import old_code, why
 from scheduling.admin.params.diff import Change, changes
-from scheduling.admin.params.json_field import json_block
+from scheduling.admin.params.json_field import params_block
 from scheduling.admin.params.model import masked
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
@@ -195,7 +195,7 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
     return {
         **state,
         "numbers": range(1, row.attempt + 1)[-MOST_ATTEMPTS:],
-        "params": json_block(masked(handler, row.params)),
+        "params": params_block(masked(handler, row.params)),
         "difference": difference(row, handler),
         "chosen_for_run": chosen_for_run(row),
         "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),

@@ -151,6 +151,13 @@ class PrettyJSONField(forms.JSONField):
 JSON_LIMIT = 20_000
 
 
+def params_block(params: object) -> SafeString:
+    """Stored parameters in HTML: as JSON, or a sentence if there are none."""
+    if params == {}:
+        return format_html('<p class="sch-quiet">{}</p>', _("No parameters."))
+    return json_block(params)
+
+
 def json_block(value: object) -> SafeString:
     """A value as indented JSON in HTML. The JSON is cut after JSON_LIMIT characters."""
     return format_html('<pre class="sch-code" tabindex="0">{}</pre>', visible_text(pretty(value), JSON_LIMIT))

@@ -64,7 +64,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
     )
     list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, "group")
     search_fields = SCHEDULE_COLUMNS
-    search_help_text = gettext_lazy("Search description, expression, target")
+    search_help_text = gettext_lazy("Search name, target, cron")
     actions = ("resume_selected", "pause_selected", "run_selected")
     no_rows = gettext_lazy("A schedule runs a worker, a report or a reminder at its times.")
     raw_id_fields = ("user",)

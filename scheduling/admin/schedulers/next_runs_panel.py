@@ -69,12 +69,15 @@ def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Se
     )
 
 
-_ROW = '<tr><td>{} {}{}</td><td><time class="sch-time" datetime="{}" data-viewer>{}</time></td><td>{}</td></tr>'
+_ROW = (
+    '<tr><td>{} {}{}</td><td class="sch-viewer"><time class="sch-time" datetime="{}" data-viewer>{}</time></td>'
+    '<td class="sch-from-now">{}</td></tr>'
+)
 
 
 def _head(info: ZoneInfo) -> list[object]:
-    # A script replaces the text `UTC` with the name of the viewer's zone.
-    viewers = format_html('<span data-viewer-zone="{}">UTC</span>', _("Your time: %(zone)s"))
+    # A script replaces the text `UTC` with the name of the viewer's zone. It hides the column of an equal zone.
+    viewers = format_html('<span data-viewer-zone="{}" data-zone="{}">UTC</span>', _("Your time: %(zone)s"), info.key)
     return [_("In %(zone)s") % {"zone": info.key}, viewers, _("From now")]
 
 

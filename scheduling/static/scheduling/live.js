@@ -5,7 +5,8 @@
    <span data-live-hint="name">          in a panel: the value that the field of that name inherits if it is empty
    <button data-live-fill="name" value="..." hidden>  in a panel: writes its value into the field of that name
    <time datetime="..." data-viewer>     a time that the script shows in the viewer's zone
-   <span data-viewer-zone="...: %(zone)s">  the heading of the column with these times
+   <span data-viewer-zone="...: %(zone)s">  the heading of the column with these times; the script hides the column if
+                                         data-zone, the zone of the other times in the table, is the viewer's
    <div data-cron="id of the input">     holds [data-preset] buttons and the names of the five fields
 
    The server renders each panel. The script requests a panel 250 ms after the last key, and aborts older requests. */
@@ -22,6 +23,7 @@
         }
         for (const head of root.querySelectorAll("[data-viewer-zone]")) {
             head.textContent = head.dataset.viewerZone.replace("%(zone)s", zone);
+            head.closest("table").classList.toggle("sch-same-zone", head.dataset.zone === zone);
         }
     }
 

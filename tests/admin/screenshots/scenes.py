@@ -48,7 +48,9 @@ def every_page(rows: Rows, client: Client) -> Iterator[Scene]:
     seen = set()
     for address in every_address(rows):
         name = address.name.removeprefix("scheduling_") or "root"
-        if name.endswith(FRAGMENTS) or (address.app == "auth" and not name.endswith("changelist")):
+        if name.endswith(FRAGMENTS) or address.path == "/favicon.ico":
+            continue
+        if address.app == "auth" and not name.endswith("changelist"):
             continue
         if address.name == "scheduling_schedulerexecution_change":
             name = f"{name}-{address.row.state}"  # type: ignore[union-attr]
@@ -98,7 +100,12 @@ def _open(selector: str) -> Callable[[Page], None]:
 
 
 def _press(button: str) -> Callable[[Page], None]:
-    return lambda page: page.get_by_role("button", name=button).first.click()
+    return lambda page: _submit(page, button)
+
+
+def _submit(page: Page, button: str) -> None:
+    with page.expect_navigation():
+        page.get_by_role("button", name=button).first.click()
 
 
 def _filters(name: str) -> Callable[[Page], None]:
@@ -121,7 +128,7 @@ def _help(page: Page) -> None:
 def _pause(page: Page) -> None:
     _tick(page)
     page.get_by_label("Action:").select_option(label="Pause selected")
-    page.get_by_role("button", name="Go").click()
+    _submit(page, "Go")
 
 
 def _save_wrong(page: Page) -> None:
@@ -130,4 +137,4 @@ def _save_wrong(page: Page) -> None:
     page.get_by_label("Schedule:", exact=True).fill("61 8 * * 1-5")
     page.get_by_label("Time zone:").fill("Berlin")
     page.get_by_label("since_days").fill("700")
-    page.get_by_role("button", name="Save and continue editing").click()
+    _submit(page, "Save and continue editing")
