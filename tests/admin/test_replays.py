@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -24,7 +25,7 @@ from scheduling.producer.sweeps import sweep
 from tests.admin.conftest import logged_in, said
 from tests.admin.inbox import LIST, ask, confirm, fill, states
 from tests.contract.desk import Desk
-from tests.factories import AttemptFactory, FailedExecutionFactory, UserFactory
+from tests.factories import AttemptFactory, FailedExecutionFactory, SchedulerFactory, UserFactory
 from tests.support import at_once
 
 BROKER = DatabaseBroker()
@@ -244,3 +245,21 @@ def test_the_queries_of_the_inbox_do_not_grow_with_the_replays(operator: Client)
             canary=made.canary, total=5,
         )  # fmt: skip
     assert queries() - few <= 1
+
+
+def test_a_replay_names_its_executions_as_their_pages_do(operator: Client) -> None:
+    def queries(count: int) -> int:
+        rows = [
+            FailedExecutionFactory(scheduler=SchedulerFactory(description=f"Orders {n}", timezone="Europe/Berlin"))
+            for n in range(count)
+        ]
+        begin(operator, rows)
+        address = reverse("admin:scheduling_replay_change", args=[Replay.objects.latest("pk").pk])
+        with CaptureQueriesContext(connection) as asked:
+            text = operator.get(address).content.decode()
+        names = [link.text for link in BeautifulSoup(text, "html.parser").select(".sch-samples a")]
+        assert len(names) == count
+        assert all(re.fullmatch(r"Orders \d, (\S+ )?\d\d:\d\d CES?T", name) for name in names)
+        return len(asked)
+
+    assert queries(2) == queries(6)

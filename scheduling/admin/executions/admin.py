@@ -27,10 +27,10 @@ from scheduling.admin.executions.columns import ExecutionColumns
 from scheduling.admin.executions.duration import limit_words, with_took
 from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
 from scheduling.admin.executions.live_chip import LiveChip
-from scheduling.admin.executions.naming import execution_title
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
 from scheduling.admin.executions.spans import NIGHT
+from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.paginators import CappedPaginator
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution

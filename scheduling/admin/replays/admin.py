@@ -5,6 +5,7 @@ The panel shows open and recently finished replays. Each open replay has a butto
 
 from __future__ import annotations
 
+from datetime import datetime
 from typing import Any
 
 from django.contrib import admin, messages
@@ -23,11 +24,13 @@ from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.replays.rows import in_words, lines, replay_chip, shown
 from scheduling.admin.ui.badges import state_badge
+from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.links import admin_url, execution_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.inbox import replay
 from scheduling.models import Replay, SchedulerExecution
+from scheduling.models.scheduler import TARGETS
 
 ITEMS = 50
 
@@ -116,23 +119,25 @@ class ReplayAdmin(ReadOnly):
                 (_("Spread over, in minutes"), row.minutes or EMPTY),
                 (_("Finished"), time_with_relative(row.finished_at, now)),
             ],
-            "items": _items(row),
+            "items": _items(row, now),
             "more": max(row.total - ITEMS, 0),
             **extra_context,
         }
         return self.page_response(request, "admin/scheduling/replay/page.html", **context)
 
 
-def _items(row: Replay) -> list[tuple[str, str, SafeString | str]]:
+def _items(row: Replay, now: datetime) -> list[tuple[str, str, SafeString | str]]:
     """The first executions of the replay, each as a URL, a name and the present state."""
     chunk = row.chunks.order_by("first").first()
     pairs = chunk.items[:ITEMS] if chunk is not None and isinstance(chunk.items, list) else []
     ids = [pair[0] for pair in pairs if isinstance(pair, list) and pair and isinstance(pair[0], int)]
-    found = SchedulerExecution.objects.only("state", "type", "target_name", "execution_key").in_bulk(ids)
+    related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
+    columns = ("state", "type", "target_name", "scheduled_at", "scheduler")
+    found = SchedulerExecution.objects.only(*columns).prefetch_related(*related).in_bulk(ids)
     return [
         (
             execution_url(pk),
-            visible_text(found[pk], 120) if pk in found else str(pk),
+            execution_title(found[pk], now) if pk in found else str(pk),
             state_badge(found[pk].state) if pk in found else _("removed by retention"),
         )
         for pk in ids

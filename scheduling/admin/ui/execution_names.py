@@ -1,4 +1,4 @@
-"""The name of an execution on its page: `Import orders DE, 20:19 CET`."""
+"""The name of an execution on pages: `Import orders DE, 20:19 CET`."""
 
 from __future__ import annotations
 
