@@ -45,9 +45,12 @@ def test_a_skipped_occurrence_is_named_until_the_next_success() -> None:
     row = SchedulerFactory()
     SchedulerExecutionFactory(scheduler=row, succeeded=True)
     SchedulerExecutionFactory(scheduler=row, skipped=True)
+    SchedulerExecutionFactory(scheduler=row, skipped=True, reason="Missed 1 occurrence at 03:00 CET: no producer ran.")
     found = finding("skipped")
     assert found is not None
-    assert [named.pk for named in found.rows] == [row.pk]
+    assert [(named.pk, named.about) for named in found.rows] == [
+        (row.pk, "Missed 1 occurrence at 03:00 CET: no producer ran.")
+    ]
     SchedulerExecutionFactory(scheduler=row, succeeded=True)
     assert finding("skipped") is None
 

@@ -109,15 +109,18 @@ def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
 
 def _skipped(now: datetime) -> Iterator[Finding]:
     skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
-    newest = dict.fromkeys(pk for pk in skips.values_list("scheduler", flat=True)[:LOOKED_AT] if pk is not None)
-    rows = with_health(Scheduler.objects.filter(pk__in=list(newest)[:LISTED]), now).filter(status=True)
+    reasons: dict[int, str] = {}
+    for pk, reason in skips.values_list("scheduler", "reason")[:LOOKED_AT]:
+        if pk is not None:
+            reasons.setdefault(pk, reason)  # the newest one
+    rows = with_health(Scheduler.objects.filter(pk__in=list(reasons)[:LISTED]), now).filter(status=True)
     found = [row for row in rows.order_by("pk") if health_of(row) is Health.SKIPPED]
     finding = warn(
         "skipped",
         _("Schedules whose last occurrence did not run: %(count)s."),
-        _("Read why on the page of the schedule. Run it now if its work is still needed."),
+        _("Run them now if their work is still needed."),
     )
-    yield from _named(finding, found, lambda row: row.schedule)
+    yield from _named(finding, found, lambda row: reasons[row.pk])
 
 
 def _paused(present: Present) -> Iterator[Finding]:
