@@ -25,6 +25,10 @@ from tests.admin.test_layout_browser import CUT, FIRST_ROW, OUT_OF_REACH, addres
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
+CUT_RUNS = """() => [...document.querySelectorAll(".sch-recent .sch-scroll")]
+    .filter(box => box.scrollWidth > box.clientWidth).map(box => `recent runs are cut: ${box.scrollWidth}`)"""
+"""Finds a table of recent runs whose last column is beside the window, also on a phone."""
+
 HIGHEST = {"inbox, each failure": 400, "inbox, by error": 400, "executions": 300, "schedules": 320}
 """For each list: on a desktop and a tablet, its first row begins at most this many pixels below the top of the page."""
 
@@ -45,7 +49,9 @@ def faults(page: Page, scene: Scene) -> list[str]:
     wrong = []
     for width, height in SIZES:
         page.set_viewport_size({"width": width, "height": height})
-        found = [fault for script in (CUT_TEXTS, BROKEN_WORDS, SQUEEZED, CUT) for fault in page.evaluate(script)]
+        found = [
+            fault for script in (CUT_TEXTS, BROKEN_WORDS, SQUEEZED, CUT, CUT_RUNS) for fault in page.evaluate(script)
+        ]
         if overflow(page) > 0:
             found.append(f"{overflow(page)} pixels wider than the window")
         if "menu" not in scene.name and "help" not in scene.name:  # an open menu lies over what is below it
