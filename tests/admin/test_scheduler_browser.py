@@ -347,6 +347,7 @@ def test_duplicate_history_and_recent_runs(visit: Visit) -> None:
     picture(page, "duplicate")
     page.get_by_label("Schedule:", exact=True).fill("0 9 * * *")
     page.get_by_role("button", name="Save and continue editing").click()
+    expect(page.locator(".messagelist .success")).to_contain_text("was added successfully")
     copied = Scheduler.objects.get(description="Invoices (copy)")
     assert (copied.status, copied.schedule, copied.timezone) == (False, "0 9 * * *", "Europe/Madrid")
     page.get_by_label("Schedule:", exact=True).fill("0 10 * * *")
