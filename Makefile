@@ -45,7 +45,7 @@ test-database: $(VENV)/.installed-dev
 		tests/execution tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
 		tests/reports tests/test_*.py
 
-# In an environment of its own, with the newest Django. tests/contract/debian-python gets a newer Python on Debian.
+# In an environment of its own, with the newest Django, and with fewer random examples than in `make test`. tests/contract/debian-python gets a newer Python on Debian.
 DJANGO6 := .venv-django6
 test-django6:
 	@test -e $(DJANGO6)/bin/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' \
@@ -54,7 +54,7 @@ test-django6:
 	$(DJANGO6)/bin/python -c 'import django, sys; print("Django", django.__version__); sys.exit(django.VERSION < (6,))'
 	$(DJANGO6)/bin/python manage.py check --settings=tests.settings
 	$(DJANGO6)/bin/python manage.py makemigrations --check --dry-run --settings=tests.settings
-	$(DJANGO6)/bin/pytest -n 2 -m "not browser" tests/core tests/models tests/admin tests/reports tests/test_site.py
+	TEST_FAST=1 $(DJANGO6)/bin/pytest -n 2 -m "not browser" tests/core tests/models tests/admin tests/reports tests/test_site.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
 test-rabbitmq4: $(VENV)/.installed-dev

@@ -15,7 +15,7 @@ class Reminder(models.Model):
     name = models.CharField(_("name"), max_length=100, unique=True)
     subject = models.CharField(_("subject"), max_length=200)
     body = models.TextField(_("text"), blank=True, default="")
-    recipients = models.TextField(_("recipients"), help_text=_("E-mail addresses, one a line."))
+    recipients = models.TextField(_("recipients"), help_text=_("E-mail addresses, one per line."))
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 

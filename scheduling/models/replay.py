@@ -19,7 +19,7 @@ class Replay(models.Model):
 
     class State(models.TextChoices):
         COLLECTING = "collecting", _("collecting")
-        WAITING = "waiting", _("canary runs")
+        WAITING = "waiting", _("testing one run")
         RELEASED = "released", _("sending")
         STOPPED = "stopped", _("stopped")
         DONE = "done", _("done")

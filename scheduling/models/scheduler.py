@@ -71,7 +71,9 @@ class Scheduler(PlannedModel):
         _("standalone"),
         default=False,
         db_default=False,
-        help_text=_("Runs in the standalone consumer, apart from the others."),
+        help_text=_(
+            "For very long runs: uses a queue of its own, which needs a consumer of its own (run_worker --standalone)."
+        ),
     )
     description = models.CharField(_("description"), max_length=255, **OPTIONAL_TEXT)
 

@@ -118,7 +118,7 @@ def test_all_matching_failures_are_selected_across_pages(visit: Visit) -> None:
     page.get_by_label("Action:").select_option("republish_selected")
     page.get_by_role("button", name="Go").click()
     expect(page.locator(".sch-lead")).to_contain_text("60 failed runs will be queued again")
-    page.get_by_label("Canary first").uncheck()
+    page.get_by_label("Canary: run one first").uncheck()
     page.get_by_role("button", name="Republish").click()
     expect(page.locator(".messagelist .success")).to_have_text("60 were republished.")
 
@@ -135,7 +135,7 @@ def test_a_group_of_failures_is_republished(visit: Visit) -> None:
         page.screenshot(path=f"{directory}/groups.png", full_page=True)
     page.get_by_role("button", name="Republish the group KeyError").click()
     expect(page.locator(".sch-lead")).to_contain_text("60 failed runs will be queued again")
-    page.get_by_label("Canary first").uncheck()
+    page.get_by_label("Canary: run one first").uncheck()
     page.get_by_role("button", name="Republish").click()
     expect(page.locator(".messagelist .success")).to_have_text("60 were republished.")
     page.get_by_role("link", name="Each failure").click()

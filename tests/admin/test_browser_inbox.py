@@ -30,7 +30,7 @@ def picture(page: Page, name: str) -> None:
 def republish_group(page: Page, group: str) -> None:
     """Republish a whole error group with a canary first."""
     page.get_by_role("button", name=f"Republish the group {group}").click()
-    page.get_by_label("Canary first").check()
+    page.get_by_label("Canary: run one first").check()
     page.get_by_role("button", name="Republish").click()
 
 
@@ -45,7 +45,7 @@ def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
         f"Execution {rows[0].pk} goes first. 5 others follow when it has succeeded."
     )
     replays = page.locator(".sch-replays")
-    expect(replays).to_contain_text("canary runs")
+    expect(replays).to_contain_text("testing one run")
     expect(replays).to_contain_text("5 others wait for the canary.")
     expect(replays).to_contain_text(f"all that match error group {rows[0].fingerprint[:12]} (KeyError), by olga")
     picture(page, "canary-runs")
@@ -72,7 +72,7 @@ def test_no_other_follows_a_canary_that_fails(visit: Visit) -> None:
     page.goto(GROUPED)
     republish_group(page, "KeyError")
     replays = page.locator(".sch-replays")
-    expect(replays).to_contain_text("canary runs")
+    expect(replays).to_contain_text("testing one run")
     before = list(SchedulerExecution.objects.exclude(pk=rows[0].pk).order_by("pk").values())
     end_canary(Failed("builtins.KeyError", "<img src=x onerror=alert(1)>"))
     expect(replays).to_contain_text("The canary failed: builtins.KeyError: <img src=x onerror=alert(1)>")
@@ -109,14 +109,14 @@ def test_many_failures_are_confirmed_by_typing_their_number(visit: Visit) -> Non
     # A group's row fits beside the sidebar. The buttons at the end of the row are visible without scrolling.
     assert page.evaluate("[...document.querySelectorAll('.sch-scroll')].every(e => e.scrollWidth <= e.clientWidth)")
     page.get_by_role("button", name="Republish the group ValueError").click()
-    page.get_by_label("Canary first").uncheck()
+    page.get_by_label("Canary: run one first").uncheck()
     page.get_by_role("button", name="Republish").click()  # the browser stops at the empty required field
     expect(page.get_by_label("Type 120 to confirm")).to_be_focused()
     page.get_by_label("Type 120 to confirm").fill("12")
-    page.get_by_label("Spread over, in minutes").fill("30")
+    page.get_by_label("Spread over (minutes)").fill("30")
     page.get_by_role("button", name="Republish").click()
     expect(page.locator(".errornote")).to_have_text("Type 120 to confirm.")
-    expect(page.get_by_label("Spread over, in minutes")).to_have_value("30")
+    expect(page.get_by_label("Spread over (minutes)")).to_have_value("30")
     picture(page, "typed")
     assert not SchedulerExecution.objects.exclude(state="failed").exists()
     page.get_by_label("Type 120 to confirm").fill("120")
@@ -134,7 +134,7 @@ def test_a_double_click_republishes_once(visit: Visit, canary: bool) -> None:
     page.goto(GROUPED)
     page.get_by_role("button", name="Republish the group ValueError").click()
     if canary:
-        page.get_by_label("Canary first").check()
+        page.get_by_label("Canary: run one first").check()
     page.get_by_role("button", name="Republish").dblclick()
     expect(page.locator(".messagelist li")).to_have_count(1)
     sent = {row.pk: row.state for row in SchedulerExecution.objects.all()}
@@ -157,6 +157,6 @@ def test_failures_of_one_schedule_are_found(visit: Visit) -> None:
     expect(page.locator("#result_list tbody tr")).to_have_count(1)
     expect(page.locator("#result_list")).to_contain_text("the wanted one")
     choose(page, "the wanted one", "Republish selected: run them again")
-    expect(page.get_by_label("Canary first")).to_have_count(0)
+    expect(page.get_by_label("Canary: run one first")).to_have_count(0)
     page.get_by_role("button", name="Republish").click()
     expect(page.locator(".messagelist .success")).to_have_text("1 was republished.")

@@ -116,7 +116,9 @@ def test_a_failure_of_old_code_says_so(viewer: Client) -> None:
     process.save()
     text = page(viewer, row)
     assert "Attempt 1 ran old code, so the traceback may show lines that did not run." in text
-    assert re.search(r"The consumer box-1 runs the code of [-\d: ]+ UTC, changed [-\d: ]+ UTC: restart it\.", text)
+    assert re.search(
+        r"The consumer box-1 runs the code of [-\d: ]+ UTC, but the files changed at [-\d: ]+ UTC: restart it\.", text
+    )
     process.code_changed_at = now - timedelta(seconds=10)  # after the attempt
     process.save()
     assert "ran old code" not in page(viewer, row)

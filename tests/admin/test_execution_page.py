@@ -75,10 +75,10 @@ def test_the_timeline_shows_each_step_and_each_wait(retried: SchedulerExecution)
         "2026-03-10 12:00:03 UTC +1 s published into the queue “main”",
         "2026-03-10 12:00:04 UTC +1 s attempt 1 started in box-1, process 77",
         "2026-03-10 12:00:14 UTC +10 s attempt 1 crashed after 10 s, signal SIGKILL, Crashed",
-        "waits 20 s before the next attempt",
+        "next attempt after a wait of 20 s",
         "2026-03-10 12:00:34 UTC +20 s attempt 2 started in box-2, process 4242",
         "2026-03-10 12:00:40 UTC +6 s attempt 2 failed after 6 s, ValueError",
-        "waits 1 min before the next attempt until in 50 s",
+        "next attempt after a wait of 1 min in 50 s",
         "retrying",
     ]
 
@@ -112,7 +112,7 @@ def test_the_bar_is_drawn_to_scale_and_has_titles(retried: SchedulerExecution) -
     ]  # fmt: skip
     _steps, bar = timeline(retried, ended_attempts(retried)[::-1], at(50))
     assert 'role="img"' in bar
-    assert "<title>2 attempts in 50 s: waited to be claimed: 2 s; " in bar
+    assert "<title>2 attempts within 50 s: waited to be claimed: 2 s; " in bar
     assert "<title>attempt 1 crashed: 10 s</title>" in bar
     widths = [float(width) for width in re.findall(r'<rect[^>]* width="([\d.]+)"', bar)]
     assert sum(widths) == pytest.approx(WIDTH, abs=1)
@@ -143,7 +143,7 @@ def test_failures_with_the_same_error_are_counted_for_a_day(viewer: Client, monk
     now = clock.now()
     row = SchedulerExecutionFactory(failed=True)
     AttemptFactory(execution=row, number=1)
-    assert "No similar failure in 24 h." in viewer.get(page_of(row)).content.decode()
+    assert "No other run failed with this error in 24 h." in viewer.get(page_of(row)).content.decode()
     SchedulerExecutionFactory.create_batch(3, failed=True)
     SchedulerExecutionFactory(failed=True, error_message="quite another problem")
     SchedulerExecutionFactory(failed=True, finished_at=now - timedelta(hours=25))

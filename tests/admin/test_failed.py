@@ -200,7 +200,7 @@ def test_republish_of_all_matching_rows_runs_the_filter_again(
     page = ask(operator, "republish_selected", [shown], address, across=True)
     text = page.content.decode()
     assert "1200 failed runs will be queued again" in text
-    assert "All failures that match your filters" in text
+    assert "All failures of this selection" in text
     assert text.count("_selected_action") == 1
     assert len(page.content) < 30_000
     late = FailedExecutionFactory(error_class="KeyError", finished_at=clock.now() + timedelta(seconds=1))

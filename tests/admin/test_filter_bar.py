@@ -84,7 +84,7 @@ def test_the_name_of_a_schedule_needs_its_permission(db: None) -> None:
     ("model", "query", "words"),
     [
         ("scheduler", "type=worker", "Target type: worker"),
-        ("process", "presence=alive", "Presence: alive"),
+        ("process", "presence=alive", "Status: alive"),
         ("replay", "state__exact=open", "State: open"),
         ("schedulerexecution", "trigger=manual", "Trigger: by hand"),
     ],

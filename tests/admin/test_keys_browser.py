@@ -91,7 +91,7 @@ def test_r_republishes_an_execution_or_a_group(inbox: Page) -> None:
     expect(inbox.locator(".sch-groups a.sch-error")).to_be_focused()
     press(inbox, "r")
     expect(inbox.get_by_role("heading", name="Republish failed executions")).to_be_visible()
-    expect(inbox.get_by_label("Canary first")).to_be_visible()
+    expect(inbox.get_by_label("Canary: run one first")).to_be_visible()
 
 
 @browser

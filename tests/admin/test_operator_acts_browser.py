@@ -104,7 +104,7 @@ def test_g_three_kinds_of_failures_are_found_republished_and_discarded(first_pag
             expect(groups.filter(has_text=kind).first).to_contain_text(str(count))
     with task(page, "g republish a kind with a canary, from the inbox") as operator:
         operator.click(groups.filter(has_text="PaymentGatewayTimeout").get_by_role("button", name="Republish"))
-        expect(page.get_by_label("Canary first")).to_be_checked()
+        expect(page.get_by_label("Canary: run one first")).to_be_checked()
         page.get_by_label("Type 150 to confirm").fill("150")
         operator.click(page.get_by_role("button", name="Republish"))
         expect(page.locator(".messagelist .success")).to_contain_text("149 others follow")

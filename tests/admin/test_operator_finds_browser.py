@@ -38,7 +38,7 @@ def test_a_what_is_unhealthy_and_why(first_page: FirstPage, task: Counted) -> No
         attention = page.locator(".dash-attention")
         for number, (kind, count) in enumerate(installation.KINDS.items(), 1):
             expect(attention).to_contain_text(f"{count} x {kind}")
-            expect(attention).to_contain_text(f"Import orders {number}, for ")
+            expect(attention).to_contain_text(f"Import orders {number}, the first ")
         expect(attention).to_contain_text("Runs that take much longer than usual: 1.")
         expect(attention).to_contain_text("20 min, usually 2 min")
         expect(attention).to_contain_text("Shard 7")
@@ -54,7 +54,7 @@ def test_b_why_it_did_not_run_at_three(first_page: FirstPage, task: Counted) -> 
     with task(page, "b why not at 03:00") as operator:
         operator.click(page.get_by_role("link", name="Storage report"))
         page.get_by_label("Time in Europe/Berlin").fill("03:00")
-        operator.click(page.get_by_role("button", name="Answer"))
+        operator.click(page.get_by_role("button", name="Check"))
         expect(page.locator(".sch-why-answer")).to_contain_text("anna")
         expect(page.locator(".sch-why-answer")).to_contain_text("storage full")
 
@@ -106,7 +106,7 @@ def test_m_the_load_of_the_next_day(first_page: FirstPage, task: Counted) -> Non
     page = first_page()
     with task(page, "m load of the next 24 hours") as operator:
         hour = page.locator(".dash-day a")
-        expect(hour).to_have_attribute("aria-label", re.compile(r"5 runs, about 5 of \d+ slot minutes"))
+        expect(hour).to_have_attribute("aria-label", re.compile(r"5 runs, about 5 minutes of work, room for \d+"))
         operator.click(hour)
         expect(page.get_by_role("heading", name="Runs from")).to_be_visible()
         expect(page.locator("#content")).to_contain_text("Sync of shop 5")

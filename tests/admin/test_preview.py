@@ -75,7 +75,7 @@ def test_words_runs_a_day_and_ten_runs(editor: Client) -> None:
         ("0 0 31 2 *", ["sch-note-bad", "would never fire"]),
         ("61 8 * * *", ["sch-note-bad", "Minute: &#x27;61&#x27; is outside 0-59."]),
         ("0 8 * *", ["not 4; seconds and years are not supported."]),
-        ("", ["Enter a schedule to see its next runs."]),
+        ("", ["Enter a cron expression to see the next runs."]),
     ],
 )
 def test_the_preview_shows_warnings_and_errors(editor: Client, schedule: str, sentences: list[str]) -> None:

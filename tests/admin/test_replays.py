@@ -52,12 +52,12 @@ def test_every_state_has_its_icon() -> None:
 def test_the_canary_goes_first_and_the_others_follow(operator: Client) -> None:
     rows = FailedExecutionFactory.create_batch(3)
     page = ask(operator, "republish_selected", rows)
-    assert "Canary first" in page.content.decode()
+    assert "Canary: run one first" in page.content.decode()
     response = confirm(operator, page, canary="1")
     assert said(response) == [f"Execution {rows[0].pk} goes first. 2 others follow when it has succeeded."]
     assert states(*rows) == ["queued", "failed", "failed"]
     text = response.content.decode()
-    assert "canary runs" in text
+    assert "testing one run" in text
     assert "2 others wait for the canary." in text
     assert "data-poll-url" in text
     made = Replay.objects.get()

@@ -211,6 +211,6 @@ def test_a_search_says_when_a_name_has_too_many_targets(
 def test_the_search_box_says_what_it_searches(viewer: Client) -> None:
     page = BeautifulSoup(viewer.get(f"{EXECUTIONS}?q=a&state=failed").content, "html.parser")
     box = page.find("input", id="searchbar")
-    assert (box["placeholder"], box["value"]) == ("Search errors, jobs, id", "a")
+    assert (box["placeholder"], box["value"]) == ("Search error, target, schedule, id", "a")
     form = page.find("form", id="changelist-search")
     assert [(each["name"], each["value"]) for each in form.select("input[type=hidden]")] == [("state", "failed")]

@@ -44,7 +44,7 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     page = visit("ada", zone="Asia/Tokyo")
     page.goto(ADD)
     panel = page.locator(".field-next_runs")
-    expect(panel).to_contain_text("Enter a schedule to see its next runs.")
+    expect(panel).to_contain_text("Enter a cron expression to see the next runs.")
     page.get_by_label("Time zone:").fill("Europe/Madrid")
     page.get_by_label("Schedule:", exact=True).press_sequentially("0 8 * * 1-5")
     expect(panel.locator(".sch-words")).to_have_text("At 08:00, Monday through Friday")
@@ -72,8 +72,8 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     # The name of the cron field at the caret is highlighted.
     page.get_by_label("Schedule:", exact=True).fill("0 8 ")
     expect(page.locator(".sch-cron-parts .sch-here")).to_have_text("day of month")
-    page.get_by_text("What may be written").click()
-    expect(page.get_by_text("each tenth, from the first on")).to_be_visible()
+    page.get_by_text("Syntax").click()
+    expect(page.get_by_text("every tenth, from the first")).to_be_visible()
 
 
 def test_a_click_mends_a_mistyped_zone(visit: Visit) -> None:
@@ -375,7 +375,7 @@ def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width:
     SchedulerExecutionFactory.create_batch(4, scheduler=row, failed=True)
     page = visit("ada", scheme, width)
     page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
-    page.get_by_text("What may be written").click()
+    page.get_by_text("Syntax").click()
     page.get_by_label("Time zone:").fill("Europe/Madrid")
     expect(page.locator(".sch-clock-notes li")).to_have_count(2)
     assert overflow(page) <= 0

@@ -210,7 +210,7 @@ def test_paused_schedule_shows_hypothetical_runs(editor: Client) -> None:
 
 def test_the_form_of_a_new_schedule_has_no_preview_yet(editor: Client) -> None:
     page = editor.get(ADD).content.decode()
-    assert "Enter a schedule to see its next runs." in page
+    assert "Enter a cron expression to see the next runs." in page
     assert '<datalist id="id_timezone_list">' in page
     assert '<option value="Europe/Madrid">' in page
 

@@ -21,7 +21,7 @@ def folded(page: str) -> set[str]:
 
 
 def test_empty_groups_are_folded(editor: Client) -> None:
-    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", "Run control", "Who"}
+    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", "Run control", "Owner"}
 
 
 @pytest.mark.parametrize(

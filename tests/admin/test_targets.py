@@ -142,7 +142,7 @@ def test_a_producer_says_in_words_what_it_does(viewer: Client) -> None:
     last = (clock.now() - timedelta(seconds=6)).isoformat()
     row = ProcessFactory(producer=True, info={"claimed": 14, "last_dispatch": last})
     page = viewer.get(PROCESSES).content.decode()
-    assert re.search(r"claimed 14, last one \d+ s ago", page)
+    assert re.search(r"claimed 14, the last one \d+ s ago", page)
     assert last not in page
     assert "Concurrency" not in page
     assert "Concurrency" not in viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])).content.decode()
@@ -164,7 +164,7 @@ def test_living_processes_stand_before_stopped_ones(viewer: Client) -> None:
 def test_a_process_with_old_code_says_so(viewer: Client) -> None:
     now = clock.now()
     row = ProcessFactory(code_at=now - timedelta(minutes=12), code_changed_at=now - timedelta(minutes=1))
-    words = re.compile(r"runs the code of \d\d:\d\d UTC, changed \d\d:\d\d UTC: restart it")
+    words = re.compile(r"runs the code of \d\d:\d\d UTC, but the files changed at \d\d:\d\d UTC: restart it")
     for address in (PROCESSES, reverse("admin:scheduling_process_change", args=[row.pk])):
         assert words.search(viewer.get(address).content.decode())
     Process.objects.update(code_changed_at=None)

@@ -210,7 +210,7 @@ def test_waiting_for_its_retry(consumer: Any, operator: Client) -> None:
         r"Retry 1 of 2\. The next attempt is due in (1 min|\d+ s)\.",
         explanation(operator, row),
     ), explanation(operator, row)
-    assert "waits 1 min before the next attempt until in " in text_of(operator, page_of(row))
+    assert "next attempt after a wait of 1 min in " in text_of(operator, page_of(row))
 
 
 def test_timed_out(consumer: Any, operator: Client) -> None:

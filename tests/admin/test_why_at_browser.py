@@ -27,7 +27,7 @@ def test_an_operator_asks_and_follows_the_answer_without_javascript(visit: Visit
     page = visit("ada", script=False)
     page.goto(overview(row))
     page.get_by_label("Time in Europe/Berlin").fill("2026-03-10 13:00")
-    page.get_by_role("button", name="Answer").click()
+    page.get_by_role("button", name="Check").click()
     expect(page.locator(".sch-why-answer")).to_contain_text("It did not run. Missed 3 occurrences")
     page.get_by_role("link", name=f"execution {made.pk}").click()
     expect(page).to_have_url(re.compile(reverse("admin:scheduling_schedulerexecution_change", args=[made.pk]) + "$"))

@@ -169,7 +169,7 @@ def lost_lease() -> None:
             overdue(2),
             "overdue",
             "warn",
-            r"due and not claimed: 1, the oldest for 2 min\. Schedule \d+ \(2 min\)\.",
+            r"that no producer has claimed: 1, the oldest for 2 min\. Schedule \d+ \(2 min\)\.",
         ),
         (overdue(10), "overdue", "fail", r"the oldest for 10 min"),
         (
@@ -178,7 +178,7 @@ def lost_lease() -> None:
             "fail",
             r"standalone consumer is alive\. Schedules marked standalone will not run: 1\.",
         ),
-        (failing, "failing", "warn", r"fail repeatedly, the last 3 or more runs: 1\. Schedule \d+ \(3 in a row\)\."),
+        (failing, "failing", "warn", r"failed 3 or more times in a row: 1\. Schedule \d+ \(3 in a row\)\."),
         (silent, "silent", "warn", r"that lost contact: 1\. consumer host-\S+ \(last heartbeat 10 min ago\)\."),
         (unconfirmed, "claimed", "warn", r"Runs claimed and not confirmed by the broker: 1\."),
         (lost_lease, "leases", "fail", r"Runs whose process is gone, not recovered yet: 1\."),

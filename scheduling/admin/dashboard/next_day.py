@@ -114,7 +114,7 @@ def _hour(start: datetime, end: datetime, runs: int, busy: float | None, slots: 
     label = ngettext("%(day)s %(start)s: %(runs)s run", "%(day)s %(start)s: %(runs)s runs", runs) % facts
     available = (end - start) / timedelta(minutes=1) * slots
     if busy:  # no run of these schedules has succeeded yet, or there are too many schedules
-        words = _("about %(busy)s of %(all)s slot minutes") if slots else _("about %(busy)s minutes")
+        words = _("about %(busy)s minutes of work, room for %(all)s") if slots else _("about %(busy)s minutes of work")
         label = f"{label}, {words % {'busy': f'{busy:.0f}', 'all': f'{available:.0f}'}}"
     address = (
         admin_url("scheduling_dashboard_hour", int(start.timestamp())) if runs and viewer.sees("scheduler") else ""

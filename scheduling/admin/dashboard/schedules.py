@@ -96,5 +96,5 @@ def _next(row: Scheduler, now: datetime) -> object:
     if row.next_run_at is None:
         return EMPTY
     if row.next_run_at <= now:
-        return _("due, %(when)s") % {"when": relative_time(row.next_run_at, now)}
+        return _("was due %(when)s") % {"when": relative_time(row.next_run_at, now)}
     return relative_time_tag(row.next_run_at, now, zone_of(row))

@@ -69,7 +69,7 @@ def _processes(viewer: Viewer, kind: Process.Kind, name: str, silent: Silences) 
     note = _("%(count)d alive") % {"count": alive} if alive else _("none alive")
     if silences:  # the shortest silence, because it is news; an older one is known
         age = silence(silences[0], viewer.now)
-        note += ", " + _("%(count)d silent for %(time)s") % {"count": len(silences), "time": age}
+        note += ", " + _("%(count)d more silent for %(time)s") % {"count": len(silences), "time": age}
     filters = {"kind": kind.value, "presence": "silent"} if silences and alive else {"kind": kind.value}
     tone = "bad" if not alive else "warn" if silences else "good"
     return _tile(name, alive, "check" if tone == "good" else "warn", tone, viewer.list_of("process", **filters), note)
@@ -90,5 +90,5 @@ def _lag(viewer: Viewer) -> dict[str, Any]:
     lag = percentile(lags, 0.95)
     tone = "off" if lag is None else "good" if lag < 10 else "warn" if lag < 60 else "bad"
     value = EMPTY if lag is None else format_duration(lag)
-    address, note = viewer.list_of("schedulerexecution", within="1h"), _("scheduled to started, last hour")
+    address, note = viewer.list_of("schedulerexecution", within="1h"), _("from due to started, last hour")
     return _tile(_("Lag, p95"), value, "warn" if tone == "bad" else "clock", tone, address, note)

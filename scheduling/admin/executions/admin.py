@@ -57,7 +57,7 @@ class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, LiveCh
 
     Except for the id, the searched columns have no index of their own, because an index would slow down every claim.
     """
-    search_help_text = gettext_lazy("Search errors, jobs, id")
+    search_help_text = gettext_lazy("Search error, target, schedule, id")
     paginator = CappedPaginator
     no_rows = gettext_lazy("An execution is one run of a schedule. The first one appears when a schedule is due.")
 

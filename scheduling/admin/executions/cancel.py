@@ -41,13 +41,13 @@ class ExecutionActions(Rerun):
             self.message_user(request, text, level)
             return HttpResponseRedirect(execution_url(row.pk))
         over, warnings = row.state not in CANCELLABLE, []
-        if over:
-            warnings = [_("It has already ended. There is nothing to cancel.")]
-        elif row.state == State.RUNNING.value:
+        if row.state == State.RUNNING.value:
             warnings = [_("It is running: its process is asked to stop (TERM), and killed after 5 s.")]
         return Confirmation(
             title=_("Cancel"),
-            lead=_("The run ends, and no retry follows. What it has done so far is not undone."),
+            lead=_("The run has already ended. There is nothing to cancel.")
+            if over
+            else _("The run ends, and no retry follows. What it has done so far is not undone."),
             submit=_("Cancel the run"),
             keep=_("Keep running"),
             facts=facts_of(row),

@@ -52,7 +52,7 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
     values: list[tuple[str, Any]] = [
         (_("Scheduled for"), time_with_relative(row.scheduled_at, now)),
         (_("Finished"), time_with_relative(row.finished_at, now)),
-        (_("Total time"), duration_between(row.scheduled_at, row.finished_at)),
+        (_("Total time, from the due time"), duration_between(row.scheduled_at, row.finished_at)),
         (_("Trigger"), trigger_words(row)),
         (_("Queue"), row.get_queue_display()),
         (_("Execution key"), format_html("<code>{}</code>", visible_text(row.execution_key))),

@@ -53,7 +53,7 @@ def rerun_warnings(row: SchedulerExecution) -> list[str]:
         text = _("The schedule now has another target: %(target)s will run.")
         warnings.append(text % {"target": visible_text(scheduler.target, 120)})
     if handler_of(scheduler) is None:
-        warnings.append(_("The code is not registered here, so the parameters cannot be checked."))
+        warnings.append(_("This web process does not know the code, so the parameters cannot be checked."))
     return warnings
 
 
@@ -94,7 +94,7 @@ class Rerun(EditPage):
             return HttpResponseRedirect(run_again(self, request, row, row.params))
         return Confirmation(
             title=_("Run again"),
-            lead=_("The schedule will run once, now, with the parameters of this execution."),
+            lead=_("A new run starts now, with the parameters of this execution."),
             submit=_("Run again"),
             facts=[*facts_of(row), (_("Parameters"), json_block(masked(handler_of_execution(row), row.params)))],
             warnings=[*([problem] if problem else []), *rerun_warnings(row)],
@@ -117,7 +117,7 @@ class Rerun(EditPage):
     def edit_question(self, request: HttpRequest, form: RunParamsForm) -> Confirmation:
         return Confirmation(
             title=_("Edit and run again"),
-            lead=_("The schedule will run once, now, with these parameters."),
+            lead=_("A new run starts now, with these parameters."),
             submit=_("Run again"),
             facts=facts_of(form.row),
             warnings=rerun_warnings(form.row),

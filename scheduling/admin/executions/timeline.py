@@ -122,8 +122,8 @@ def _attempt(row: SchedulerExecution, attempt: Attempt, now: datetime) -> list[E
     if attempt.retry_at is not None:
         wait = format_duration((attempt.retry_at - attempt.finished_at).total_seconds())
         due = row.state == State.RETRYING.value and attempt.number == row.attempt
-        left = _("until %(time)s") % {"time": relative_time(attempt.retry_at, now)} if due else ""
-        events.append(Event(None, _("waits %(time)s before the next attempt") % {"time": wait}, left))
+        left = relative_time(attempt.retry_at, now) if due else ""
+        events.append(Event(None, _("next attempt after a wait of %(time)s") % {"time": wait}, left))
     return events
 
 
@@ -197,6 +197,6 @@ def bar(found: Sequence[Span]) -> str:
         shapes.append(svg.rect(round(x, 1), inset, wide, HEIGHT - 2 * inset, f"sch-span-{span.tone}", span.title))
         x += wide
     ran = sum(1 for span in found if span.tone != "wait")
-    text = ngettext("%(ran)d attempt in %(time)s: %(what)s", "%(ran)d attempts in %(time)s: %(what)s", ran)
+    text = ngettext("%(ran)d attempt within %(time)s: %(what)s", "%(ran)d attempts within %(time)s: %(what)s", ran)
     label = text % {"ran": ran, "time": format_duration(total), "what": "; ".join(span.title for span in found)}
     return svg.picture(WIDTH, HEIGHT, label, shapes, css="sch-way", stretched=True)

@@ -28,7 +28,7 @@ def tools(row: SchedulerExecution, may: Mapping[str, bool]) -> SafeString:
     if may["edit"]:
         buttons.append(Entry(_("Edit and republish"), _failure("edit", row)))
     if may["discard"]:
-        about = _("This run leaves the inbox and will not run again. It asks for a reason.")
+        about = _("Remove it from the inbox without running it again. You will be asked for a reason.")
         entries.append(Entry(_("Discard"), _failure("discard", row), about))
     if may["rerun"]:
         failed = may["republish"] or may["discard"]
@@ -36,7 +36,7 @@ def tools(row: SchedulerExecution, may: Mapping[str, bool]) -> SafeString:
         about = stays if failed else _("A new run with the same parameters.")
         rerun = Entry(_("Run again"), _execution("rerun", row), about)
         (entries if buttons else buttons).append(rerun)
-        about = _("A new run with other parameters.")
+        about = _("Start a separate run with other parameters. This failure stays in the inbox.")
         entries.append(Entry(_("Edit and run again"), _execution("edit_rerun", row), about))
     entries.append(Entry(_("History"), _execution("history", row), _("Who did what with this run.")))
     about = _("execution %(id)s") % {"id": row.pk}

@@ -71,7 +71,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
     The limit keeps a search fast. The search must read the message of each failure, and the failures are spread over a
     table of millions of rows.
     """
-    search_help_text = gettext_lazy("Search errors, jobs, id")
+    search_help_text = gettext_lazy("Search error, target, schedule, id")
     paginator = InboxPaginator
     actions = ("republish_selected", "discard_selected")
     no_rows = gettext_lazy("Failed runs appear here. They stay until they are republished or discarded.")

@@ -114,7 +114,7 @@ class RepublishForm(InboxForm):
     """
 
     minutes = forms.IntegerField(
-        label=gettext_lazy("Spread over, in minutes"),
+        label=gettext_lazy("Spread over (minutes)"),
         help_text=gettext_lazy("0: all at once. Otherwise spread evenly over this time."),
         initial=0,
         required=False,
@@ -125,10 +125,10 @@ class RepublishForm(InboxForm):
         ),
     )
     canary = forms.BooleanField(
-        label=gettext_lazy("Canary first: one, then the others only if it succeeds"),
+        label=gettext_lazy("Canary: run one first, and the others only if it succeeds"),
         help_text=gettext_lazy(
-            "The oldest one runs at once. If it fails or is cancelled, the others stay in the inbox. It tests only its "
-            "own job."
+            "The oldest one runs at once. If it fails or is cancelled, the others stay in the inbox. Of "
+            "several targets, it tests only one."
         ),
         required=False,
     )
@@ -149,7 +149,7 @@ class ReasonForm(forms.Form):
 
     reason = reason_field(
         1_500,
-        gettext_lazy("Saved with each run."),
+        gettext_lazy("Stored with each discarded run."),
         error_messages={"required": gettext_lazy("Enter a reason. Without a reason, nothing is discarded.")},
     )
 

@@ -81,9 +81,17 @@ def row_buttons(request: HttpRequest, row: FailedExecution) -> SafeString:
 
     entries = [Entry(_("Open"), execution_url(row.pk), _("Output, attempts and the whole error."))]
     if allowed["edit"]:
-        entries.append(Entry(_("Edit and republish"), address("edit"), _("Run it again with other parameters.")))
+        entries.append(
+            Entry(_("Edit and republish"), address("edit"), _("Queue this failed run again, with other parameters."))
+        )
     if allowed["discard"]:
-        entries.append(Entry(_("Discard"), address("discard"), _("Never run it again. It asks for a reason.")))
+        entries.append(
+            Entry(
+                _("Discard"),
+                address("discard"),
+                _("Remove it from the inbox without running it again. You will be asked for a reason."),
+            )
+        )
     about = _("execution %(id)s") % {"id": row.pk}
     first = button(_("Republish"), address("republish"), about) if allowed["republish"] and row.type else ""
     return format_html('<span class="sch-buttons">{}{}</span>', first, menu(about, entries))

@@ -80,7 +80,9 @@ class InboxConfirmation(Pages):
             samples=[_sample(row) for row in bare(queryset)[:SAMPLES]],
             more=max(count - SAMPLES, 0),
             hidden=[*action_fields(request, action), *shown, ("key", key_of(request))],
-            warnings=[_("All failures that match your filters, not only this page.")] if asked.across else [],
+            warnings=[_("All failures of this selection, including those that are not listed below.")]
+            if asked.across
+            else [],
             error=difference,
             form=questions(asked.across, count, request.POST if filled else None, initial=initial),
             **texts,

@@ -106,5 +106,5 @@ def _warnings(form: EditForm) -> list[str]:
     if form.target is None:
         return [_("Its target is deleted: it will fail again.")]
     if form.handler is None:
-        return [_("Its code is not registered here, so the parameters cannot be checked.")]
+        return [_("This web process does not know the code, so the parameters cannot be checked.")]
     return []

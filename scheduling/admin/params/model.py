@@ -69,8 +69,8 @@ _BOUNDS = {
     "gt": gettext_lazy("above %(value)s"),
     "le": gettext_lazy("at most %(value)s"),
     "lt": gettext_lazy("below %(value)s"),
-    "min_length": gettext_lazy("at least %(value)s long"),
-    "max_length": gettext_lazy("at most %(value)s long"),
+    "min_length": gettext_lazy("at least %(value)s characters"),
+    "max_length": gettext_lazy("at most %(value)s characters"),
     "multiple_of": gettext_lazy("a multiple of %(value)s"),
     "pattern": gettext_lazy("like %(value)s"),
 }

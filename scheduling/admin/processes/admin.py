@@ -25,7 +25,7 @@ from scheduling.monitoring.findings.old_code import old_code_words
 class PresenceFilter(ColumnFilter):
     """Filters processes by their presence: alive, silent or stopped."""
 
-    title, parameter_name = _("presence"), "presence"
+    title, parameter_name = _("status"), "presence"
     values = (("alive", _("alive")), ("silent", _("silent")), ("stopped", _("stopped")))
 
     def queryset(self, request: HttpRequest, queryset: Any) -> Any:
@@ -58,7 +58,7 @@ class ProcessAdmin(ReadOnly):
         place = _("%(host)s, process %(pid)d") % {"host": visible_text(row.host, 60), "pid": row.pid}
         return format_html('{}<span class="sch-quiet sch-below">{}</span>', visible_text(row.container_id), place)
 
-    @admin.display(description=_("Presence"))
+    @admin.display(description=_("Status"))
     def presence(self, row: Process) -> str:
         """Whether the process is alive, and whether it runs old code."""
         now = clock.now()
@@ -71,7 +71,7 @@ class ProcessAdmin(ReadOnly):
             format_html('<span class="sch-warn-text sch-below">{}</span>', old) if old else "",
         )
 
-    @admin.display(description=_("Doing"))
+    @admin.display(description=_("Activity"))
     def doing(self, row: Process) -> str:
         """What the last heartbeat reported. A stopped process does nothing any more."""
         return doing(row, clock.now()) or EMPTY

@@ -17,7 +17,7 @@ MOST = 10**15
 
 
 def doing(row: Process, now: datetime) -> str:
-    """What the process does, such as `1 of 4 runs, 14 since its start` or `claimed 14, last one 6 s ago`.
+    """What the process does, such as `1 of 4 runs, 14 since its start` or `claimed 14, the last one 6 s ago`.
 
     Plain SQL can write anything into the column. What is no report of this software is left out.
     """
@@ -30,7 +30,7 @@ def _producer(info: dict[str, Any], now: datetime) -> list[str]:
     claimed, last = _number(info.get("claimed")), _instant(info.get("last_dispatch"))
     found = [] if claimed is None else [_("claimed %(count)d") % {"count": claimed}]
     if last is not None:
-        found.append(_("last one %(when)s") % {"when": relative_time(last, now)})
+        found.append(_("the last one %(when)s") % {"when": relative_time(last, now)})
     return found
 
 

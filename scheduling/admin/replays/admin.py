@@ -116,7 +116,7 @@ class ReplayAdmin(ReadOnly):
                 (_("Requested by"), found.by),
                 (_("Started"), found.started),
                 (_("Canary"), found.canary),
-                (_("Spread over, in minutes"), row.minutes or EMPTY),
+                (_("Spread over (minutes)"), row.minutes or EMPTY),
                 (_("Finished"), time_with_relative(row.finished_at, now)),
             ],
             "items": _items(row, now),

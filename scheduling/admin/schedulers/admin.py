@@ -95,11 +95,11 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
                     "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
                     "retry_table",
                 ),
-                "description": gettext_lazy("Empty: use the handler's or the site's setting."),
+                "description": gettext_lazy("Empty: the value of the target's code, else of the site's settings."),
             },
         ),
         (gettext_lazy("Run control"), {"fields": ("time_limit", "stay_alive", "language")}),
-        (gettext_lazy("Who"), {"fields": ("user", "group")}),
+        (gettext_lazy("Owner"), {"fields": ("user", "group")}),
     )  # fmt: skip
 
     @property

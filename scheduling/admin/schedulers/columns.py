@@ -202,7 +202,8 @@ class SchedulerColumns(admin.ModelAdmin):
         if not row.is_overdue(now):
             return relative_time(instant, now)
         why = _("No producer has claimed it. Is manage.py run_scheduler running?")
-        return format_html("{} {}", badge(_("overdue"), "warn", "bad", why), relative_time(instant, now))
+        was_due = _("was due %(when)s") % {"when": relative_time(instant, now)}
+        return format_html("{} {}", badge(_("overdue"), "warn", "bad", why), was_due)
 
     def _inline(self, row: Scheduler, instant: datetime) -> SafeString:
         try:

@@ -19,8 +19,8 @@ PRESETS = (
     ("0 8 * * *", _("Daily at 8:00")),
     ("0 8 * * 1-5", _("Weekdays at 8:00")),
     ("0 8 * * 1", _("Mondays at 8:00")),
-    ("0 8 1 * *", _("First of the month")),
-    ("0 8 L * *", _("Last of the month")),
+    ("0 8 1 * *", _("First of the month at 8:00")),
+    ("0 8 L * *", _("Last of the month at 8:00")),
 )
 
 PARTS = (
@@ -35,9 +35,9 @@ FORMS = (
     ("*", _("each")),
     ("5", _("this one")),
     ("1,15", _("these")),
-    ("9-17", _("from, to and with")),
-    ("*/10", _("each tenth, from the first on")),
-    ("9-17/2", _("each second of the range")),
+    ("9-17", _("from 9 to 17, both included")),
+    ("*/10", _("every tenth, from the first")),
+    ("9-17/2", _("every other one from 9 to 17")),
     ("@daily", _("an alias, in place of all five: @hourly, @daily, @weekly, @monthly, @yearly")),
 )
 

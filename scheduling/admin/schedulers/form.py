@@ -45,10 +45,12 @@ class SchedulerForm(forms.ModelForm):
     date_time = WallClockField(
         required=False,
         label=_("Date and time"),
-        help_text=_("Instead of a schedule: runs once, at this time in its zone, and is then paused."),
+        help_text=_("Instead of a cron expression: runs once at this time in the time zone below, and is then paused."),
     )
     paused = forms.BooleanField(
-        required=False, label=_("Paused"), help_text=_("No run of it starts by itself until it is resumed.")
+        required=False,
+        label=_("Paused"),
+        help_text=_("No scheduled run starts until it is resumed. It can still be run by hand."),
     )
     """The opposite of the column `status`."""
     params = ParamsField(label=_("Parameters"), required=False)
@@ -57,7 +59,9 @@ class SchedulerForm(forms.ModelForm):
     time_limit = TimeSpanField(
         unit=1_000,
         label=_("Time limit"),
-        help_text=_("Such as 10m or 2h. Empty: from the handler or settings. 0s: none."),
+        help_text=_(
+            "Such as 10m or 2h. Empty: the value of the target's code, else of the site's settings. 0s: no limit."
+        ),
     )
 
     source: Scheduler | None = None

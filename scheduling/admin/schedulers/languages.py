@@ -24,4 +24,4 @@ def language_choices(own: str) -> list[Any]:
     first = sorted(({code for code in used if code} | {settings.LANGUAGE_CODE}) & {*names, own})
     rest = [(code, name) for code, name in names.items() if code not in first]
     groups = [(_("In use"), [(code, names.get(code, code)) for code in first if code]), (_("All languages"), rest)]
-    return [("", _("As the settings say")), *(group for group in groups if group[1])]
+    return [("", _("The site's language")), *(group for group in groups if group[1])]

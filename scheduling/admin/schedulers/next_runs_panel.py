@@ -172,5 +172,5 @@ def _clock_note(change: ClockChange) -> str:
 
 
 def _nothing_yet() -> SafeString:
-    text = _("Enter a schedule to see its next runs.")
+    text = _("Enter a cron expression to see the next runs.")
     return format_html('<div class="sch-panel" data-live-said=""><p class="sch-quiet">{}</p></div>', text)

@@ -67,7 +67,7 @@ class PauseActions(Pages):
             self.message_user(request, _("It is not paused.") if on else _("It is already paused."), messages.WARNING)
             return HttpResponseRedirect(back)
         lead = (
-            _("“%(name)s” will run at its times again, from now on. Missed runs are not made up.")
+            _("“%(name)s” runs at its times again from now on. Runs missed during the pause will not run.")
             if on
             else _("“%(name)s” will not run until it is resumed. Runs already queued or running continue.")
         )

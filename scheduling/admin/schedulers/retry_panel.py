@@ -58,7 +58,7 @@ def retry_panel(scheduler: Scheduler) -> SafeString | str:
         jitter,
         table(
             _("Attempts"),
-            [_("Attempt"), _("Wait before it"), _("Waits in total")],
+            [_("Attempt"), _("Wait before"), _("Waits in total")],
             "<tr><td>{}</td><td>{}</td><td>{}</td></tr>",
             rows,
         ),

@@ -8,6 +8,7 @@ from datetime import tzinfo
 
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui import svg
@@ -56,11 +57,18 @@ def bars(runs: Sequence[Ran], viewer: Viewer, zone: tzinfo | None = None) -> Saf
     return svg.picture(
         RUNS * STEP,
         HEIGHT + 1,
-        _("Last %(count)d runs: %(label)s") % {"count": len(runs), "label": label} if runs else _("No runs yet"),
+        _label(len(runs), label),
         shapes,
         css="dash-bars",
         linked=any(run.state in LINKED for run in runs),
     )
+
+
+def _label(count: int, states: str) -> str:
+    if not count:
+        return _("No runs yet")
+    text = ngettext("Last run: %(states)s", "Last %(count)d runs: %(states)s", count)
+    return text % {"count": count, "states": states}
 
 
 def _said(run: Ran, zone: tzinfo | None) -> str:

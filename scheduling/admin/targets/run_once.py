@@ -71,7 +71,7 @@ class RunOnce(Audited):
 
     def _warnings(self, row: models.Model, problem: str) -> list[str]:
         if self.code_of(row) is None:
-            return [_("The code is not registered here, so the parameters cannot be checked.")]
+            return [_("This web process does not know the code, so the parameters cannot be checked.")]
         return [_("Its own parameters do not fit the code. %s") % problem] if problem else []
 
     def _run(self, request: HttpRequest, row: models.Model, params: dict[str, Any]) -> SchedulerExecution | None:

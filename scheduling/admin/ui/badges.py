@@ -116,7 +116,7 @@ def process_badge(process: Process, now: datetime) -> SafeString:
     if process.is_alive(now):
         return badge(_("alive"), "check", "good")
     if process.is_silent(now):
-        told = _("Two heartbeats did not come: the process was killed, or it cannot reach the database.")
+        told = _("Two heartbeats were missed: the process was killed, or it cannot reach the database.")
         return badge(_("silent for %(time)s") % {"time": silence(process.heartbeat_at, now)}, "warn", "bad", told)
     return badge(_("stopped"), "stop", "off")
 

@@ -20,14 +20,14 @@ def examine(alive: Iterable[Process], now: datetime) -> Iterator[Finding]:
     finding = warn(
         "old code",
         _("Processes that run old code: %(count)s."),
-        _("Restart them: their files have changed since they were loaded."),
+        _("Restart these processes: source files have changed since they loaded them."),
     )
     rows = sorted((process for process in alive if process.code_changed_at is not None), key=lambda row: row.pk)
     yield from named(finding, rows, lambda process: _named(process, now))
 
 
 def old_code_words(process: Process, now: datetime) -> str:
-    """The age of a process's code, such as `runs the code of 19:17 UTC, changed 19:29 UTC: restart it`.
+    """The age of a process's code: `runs the code of 19:17 UTC, but the files changed at 19:29 UTC: restart it`.
 
     Empty if no file has changed since the process loaded it.
     """
@@ -35,9 +35,9 @@ def old_code_words(process: Process, now: datetime) -> str:
         return ""
     changed = short_time(process.code_changed_at, now)
     if process.code_at is None:
-        return _("runs old code, changed %(changed)s: restart it") % {"changed": changed}
+        return _("runs old code, the files changed at %(changed)s: restart it") % {"changed": changed}
     times = {"loaded": short_time(process.code_at, now), "changed": changed}
-    return _("runs the code of %(loaded)s, changed %(changed)s: restart it") % times
+    return _("runs the code of %(loaded)s, but the files changed at %(changed)s: restart it") % times
 
 
 def short_time(instant: datetime, now: datetime) -> str:

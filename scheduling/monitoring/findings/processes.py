@@ -38,7 +38,7 @@ def examine(present: Present) -> Iterator[Finding]:
     silent = warn(
         "silent",
         _("Processes that lost contact: %(count)s."),
-        _("They were killed, ran out of memory, or cannot reach the database. Their runs were recovered."),
+        _("They were killed, ran out of memory, or cannot reach the database. Their unfinished runs are queued again."),
     )
     yield from named(
         silent,

@@ -86,8 +86,8 @@ def _overdue(present: Present) -> Iterator[Finding]:
         return
     finding = (fail if oldest < now - VERY_LATE else warn)(
         "overdue",
-        _("Schedules due and not claimed: %(count)s, the oldest for %(time)s."),
-        _("Start a producer, or read the producers' logs. Each occurrence will still run once."),
+        _("Overdue schedules that no producer has claimed: %(count)s, the oldest for %(time)s."),
+        _("Check that a producer runs, and read its log. An overdue run starts as soon as it is claimed."),
     )
     yield from _watched(finding, watched.overdue, present, lambda row: waited(row.next_run_at), time=waited(oldest))
 
@@ -96,7 +96,7 @@ def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
     tally = Counter(failed.scheduler_id for failed in newest if failed.scheduler_id is not None)
     often = [pk for pk, failures in tally.most_common(LISTED) if failures >= IN_A_ROW]
     streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, STREAK_RUNS).items()}
-    seen = _("Schedules that fail repeatedly, the last 3 or more runs: %(count)s.")
+    seen = _("Schedules that failed 3 or more times in a row: %(count)s.")
     finding = warn("failing", seen, _("Fix the cause, then republish."))
 
     def streak(row: Scheduler) -> str:

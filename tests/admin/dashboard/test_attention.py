@@ -19,7 +19,7 @@ Context = Callable[[str], dict[str, Any]]
 
 
 NO_PRODUCER = "No producer is alive: no schedule runs."
-REPEATEDLY = "Schedules that fail repeatedly, the last 3 or more runs"
+REPEATEDLY = "Schedules that failed 3 or more times in a row"
 NO_CONSUMER = "No consumer is alive: all runs wait."
 
 
@@ -65,7 +65,9 @@ def test_a_schedule_is_overdue_after_one_minute(context: Context, at_work: None)
     late, fresh = SchedulerFactory(), SchedulerFactory()
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(seconds=90))
     Scheduler.objects.filter(pk=fresh.pk).update(next_run_at=clock.now() - timedelta(seconds=5))
-    assert problems(context) == {"Schedules due and not claimed: 1, the oldest for 90 s.": [late.description]}
+    assert problems(context) == {
+        "Overdue schedules that no producer has claimed: 1, the oldest for 90 s.": [late.description]
+    }
 
 
 def test_a_paused_schedule_is_not_overdue(context: Context, at_work: None) -> None:

@@ -91,12 +91,12 @@ def test_a_refresh_keeps_the_focus(page: Any) -> None:
 def test_refreshing_stays_off_after_a_reload(page: Any) -> None:
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url) if "/part/" in request.url else None)
-    page.get_by_role("button", name="Refreshing: on").click()
+    page.get_by_role("button", name="Auto-refresh: on").click()
     page.reload()
-    assert page.get_by_role("button", name="Refreshing: off").is_visible()
+    assert page.get_by_role("button", name="Auto-refresh: off").is_visible()
     page.wait_for_timeout(6_000)  # milliseconds, longer than a refresh interval
     assert asked == []
-    page.get_by_role("button", name="Refreshing: off").click()
+    page.get_by_role("button", name="Auto-refresh: off").click()
     page.wait_for_function("() => document.querySelector('[data-poll-status]').textContent.includes('Updated at')")
     page.wait_for_timeout(500)
     assert asked
@@ -117,7 +117,7 @@ def test_a_hidden_tab_sends_no_requests(page: Any) -> None:
 def test_a_signed_out_user_sees_a_message(page: Any) -> None:
     page.context.clear_cookies()
     page.wait_for_function("() => document.querySelector('[data-poll-status]').textContent.includes('signed out')")
-    assert page.get_by_role("button", name="Refreshing: off").is_visible()
+    assert page.get_by_role("button", name="Auto-refresh: off").is_visible()
 
 
 @pytest.mark.usefixtures("_rows")

@@ -46,10 +46,10 @@ def test_the_work_is_compared_with_the_slots(viewer: Client) -> None:
     assert "dash-hour-full" not in page
     ProcessFactory(concurrency=1)
     page = viewer.get(address("next_day")).content.decode()
-    assert "about 130 of 60 slot minutes" in page
+    assert "about 130 minutes of work, room for 60" in page
     assert "dash-hour-full" in page
     ProcessFactory(concurrency=3)
-    assert "about 130 of 240 slot minutes" in viewer.get(address("next_day")).content.decode()
+    assert "about 130 minutes of work, room for 240" in viewer.get(address("next_day")).content.decode()
 
 
 def test_many_schedules_are_counted_without_their_durations(
@@ -66,7 +66,7 @@ def test_many_schedules_are_counted_without_their_durations(
     assert part["most"] == 0
     assert 4 * 23 <= part["total"] <= 4 * 25
     page = viewer.get(address("next_day")).content.decode()
-    assert "slot minutes" not in page
+    assert "room for" not in page
     left_out = "The expected busy minutes are left out: there are more than {} schedules."
     assert left_out.format(1) in page
     monkeypatch.setattr(next_day, "TIMED_SCHEDULES", 4)
