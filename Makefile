@@ -45,7 +45,8 @@ test-database: $(VENV)/.installed-dev
 		tests/execution tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
 		tests/reports tests/test_*.py
 
-# In an environment of its own, with the newest Django, and with fewer random examples than in `make test`. tests/contract/debian-python gets a newer Python on Debian.
+# In an environment of its own, with the newest Django, and with fewer random examples than in `make test`.
+# tests/contract/debian-python gets a newer Python on Debian.
 DJANGO6 := .venv-django6
 test-django6:
 	@test -e $(DJANGO6)/bin/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' \

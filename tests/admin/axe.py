@@ -60,15 +60,20 @@ def axe_faults(page: Page, name: str, rules: dict[str, Any]) -> Iterator[str]:
             yield f"{rule}: {where}: {html[:200]} {summary[:300]}"
 
 
-def page_faults(page: Page, name: str) -> Sequence[str]:
-    """Check the page in each colour scheme and width. Return the page's faults."""
-    wrong = [f"{name}: by colour alone: {chip}" for chip in page.evaluate(COLOUR_ALONE)]
+def looks(page: Page) -> Iterator[tuple[str, int, dict[str, Any]]]:
+    """Load axe-core, then give the page each look. Yield the colour scheme, the width and the rules to check."""
     page.evaluate(AXE_SCRIPT)
     page.add_style_tag(content=NO_TRANSITIONS)
     for scheme, width in LOOKS:
         page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
         page.set_viewport_size({"width": width, "height": 900})
-        rules = EVERY_RULE if scheme == "light" else COLOUR_RULES
+        yield scheme, width, EVERY_RULE if scheme == "light" else COLOUR_RULES
+
+
+def page_faults(page: Page, name: str) -> Sequence[str]:
+    """Check the page in each colour scheme and width. Return the page's faults."""
+    wrong = [f"{name}: by colour alone: {chip}" for chip in page.evaluate(COLOUR_ALONE)]
+    for scheme, width, rules in looks(page):
         wrong += [f"{name} {scheme} {width}: {fault}" for fault in axe_faults(page, name, rules)]
         if overflow(page) > 0:
             wrong.append(f"{name} {scheme} {width}: {overflow(page)} pixels wider than the window")

@@ -1,4 +1,7 @@
-"""JavaScript that finds texts which a reader cannot read in full. Each script returns one line for each fault."""
+"""JavaScript that finds texts which a reader cannot read in full, and controls that a user cannot reach.
+
+Each script returns one line for each fault.
+"""
 
 CUT_TEXTS = """() => {
     const wrong = [], visible = {visibilityProperty: true, opacityProperty: true};
@@ -54,3 +57,37 @@ SQUEEZED = """() => [...document.querySelectorAll("#content :is(td, th, dd)")]
         && cell.getBoundingClientRect().height > 80)
     .map(cell => `squeezed into a narrow column: ${cell.innerText.slice(0, 40)}`)"""
 """Finds cells that are narrower than a word and have many lines."""
+
+CUT = """() => [...document.querySelectorAll(innerWidth < 768 ? ".results" : "#content :is(.results, .sch-scroll)")]
+    .filter(box => box.scrollWidth > box.clientWidth + 1)
+    .map(box => `columns are cut: ${box.scrollWidth} > ${box.clientWidth}: ${box.innerText.slice(0, 60)}`)"""
+"""Finds a list or a table whose last columns are beside its box. On a phone, a table of details may scroll."""
+
+OUT_OF_REACH = """() => {
+    scrollTo(0, 0);
+    const wrong = [], width = document.documentElement.clientWidth;
+    for (const control of document.querySelectorAll(
+            "#content :is(button, a.button, a.dash-button, input[type=submit], summary, .object-tools a, .sch-menu)")) {
+        if (!control.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
+        control.scrollIntoView({block: "center", inline: "nearest"});
+        document.querySelectorAll(".results, .sch-scroll").forEach(box => { box.scrollLeft = 0; });
+        const box = control.getBoundingClientRect();
+        if (box.width < 2) continue;
+        const name = control.outerHTML.slice(0, 120);
+        if (box.left < 0 || box.right > width + 0.5) wrong.push(`outside of the window: ${name}`);
+        for (let around = control.parentElement; around && around.id !== "content"; around = around.parentElement) {
+            const rect = around.getBoundingClientRect();
+            if (getComputedStyle(around).overflowX !== "visible" && box.right > rect.right + 0.5)
+                wrong.push(`cut by ${around.className} (${box.right} > ${rect.right}): ${name}`);
+        }
+        const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
+        if (top && !control.contains(top) && !top.contains(control))
+            wrong.push(`covered by ${top.outerHTML.slice(0, 80)}: ${name}`);
+    }
+    return wrong;
+}"""
+"""Finds controls that a user cannot reach: the window or a box around the control cuts it, or another element is at its
+middle. Texts for screen readers are left out."""
+
+FIRST_ROW = "document.querySelector('#result_list tbody tr, .sch-groups tbody tr').getBoundingClientRect().top"
+"""The distance of a list's first row from the top of the page, in pixels."""

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.urls import reverse
 
 from scheduling.models import SchedulerExecution
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'><img src=x onerror=alert(1)>"
+
+
+def address(model: str, page: str = "changelist", *key: Any) -> str:
+    """Return the URL of a page of a model."""
+    return reverse(f"admin:scheduling_{model}_{page}", args=key)
 
 
 def page_of(row: SchedulerExecution, name: str = "change") -> str:

@@ -10,9 +10,11 @@ import pytest
 from django.urls import reverse
 from playwright.sync_api import Page, expect
 
-from tests.admin.axe import AXE_SCRIPT, COLOUR_RULES, EVERY_RULE, LOOKS, NO_TRANSITIONS, axe_faults
+from tests.admin.axe import axe_faults, looks
 from tests.admin.chromium import Visit, overflow
 from tests.admin.inbox import fill
+from tests.admin.layout_faults import CUT, FIRST_ROW, OUT_OF_REACH
+from tests.admin.pages import address
 from tests.admin.rows import Rows, one_of_each
 from tests.factories import (
     FailedExecutionFactory,
@@ -28,43 +30,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 SIZES = [(1440, 900), (1024, 768), (390, 844)]
 HIGHEST = {1440: 400, 1024: 400, 390: 500}
 """For each width of the window: the first row of a list begins at most this many pixels below the top of the page."""
-
-FIRST_ROW = "document.querySelector('#result_list tbody tr, .sch-groups tbody tr').getBoundingClientRect().top"
-# A control is reached if nothing cuts it: neither the window nor a box around it that hides or scrolls its content. It
-# is also not covered: the element at its middle is the control itself. Texts for screen readers are left out.
-OUT_OF_REACH = """() => {
-    scrollTo(0, 0);
-    const wrong = [], width = document.documentElement.clientWidth;
-    for (const control of document.querySelectorAll(
-            "#content :is(button, a.button, a.dash-button, input[type=submit], summary, .object-tools a, .sch-menu)")) {
-        if (!control.checkVisibility({visibilityProperty: true, opacityProperty: true})) continue;
-        control.scrollIntoView({block: "center", inline: "nearest"});
-        document.querySelectorAll(".results, .sch-scroll").forEach(box => { box.scrollLeft = 0; });
-        const box = control.getBoundingClientRect();
-        if (box.width < 2) continue;
-        const name = control.outerHTML.slice(0, 120);
-        if (box.left < 0 || box.right > width + 0.5) wrong.push(`outside of the window: ${name}`);
-        for (let around = control.parentElement; around && around.id !== "content"; around = around.parentElement) {
-            const rect = around.getBoundingClientRect();
-            if (getComputedStyle(around).overflowX !== "visible" && box.right > rect.right + 0.5)
-                wrong.push(`cut by ${around.className} (${box.right} > ${rect.right}): ${name}`);
-        }
-        const top = document.elementFromPoint(box.left + box.width / 2, box.top + box.height / 2);
-        if (top && !control.contains(top) && !top.contains(control))
-            wrong.push(`covered by ${top.outerHTML.slice(0, 80)}: ${name}`);
-    }
-    return wrong;
-}"""
-# A list or a table whose last columns are beside its box.
-# On a phone, a table of details may scroll.
-CUT = """() => [...document.querySelectorAll(innerWidth < 768 ? ".results" : "#content :is(.results, .sch-scroll)")]
-    .filter(box => box.scrollWidth > box.clientWidth + 1)
-    .map(box => `columns are cut: ${box.scrollWidth} > ${box.clientWidth}: ${box.innerText.slice(0, 60)}`)"""
-
-
-def address(model: str, page: str = "changelist", *key: Any) -> str:
-    """Return the URL of a page of a model."""
-    return reverse(f"admin:scheduling_{model}_{page}", args=key)
 
 
 def picture(page: Page, name: str) -> None:
@@ -222,12 +187,7 @@ def test_open_menus_and_the_help_have_no_accessibility_faults(visit: Visit, long
     wrong: list[str] = []
     for model in ("schedulerexecution", "failedexecution"):
         page.goto(address(model) + "?type=worker&q=x:1")
-        page.evaluate(AXE_SCRIPT)
-        page.add_style_tag(content=NO_TRANSITIONS)
-        for scheme, width in LOOKS:
-            page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]
-            page.set_viewport_size({"width": width, "height": 900})
-            rules = EVERY_RULE if scheme == "light" else COLOUR_RULES
+        for scheme, width, rules in looks(page):
             page.evaluate("document.querySelector('.sch-bar-button').open = true")
             menus = page.locator(".sch-filters details")
             for number in range(menus.count()):

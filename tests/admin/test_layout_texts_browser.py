@@ -16,12 +16,12 @@ from scheduling.handlers.targets import sync_targets
 from scheduling.models import Replay
 from tests.admin.chromium import Visit, overflow
 from tests.admin.conftest import logged_in
-from tests.admin.layout_faults import BROKEN_WORDS, CUT_TEXTS, SQUEEZED
+from tests.admin.layout_faults import BROKEN_WORDS, CUT, CUT_TEXTS, FIRST_ROW, OUT_OF_REACH, SQUEEZED
+from tests.admin.pages import address
 from tests.admin.rows import Rows
 from tests.admin.screenshots.__main__ import SIZES
 from tests.admin.screenshots.present import keep_alive, store_installation
 from tests.admin.screenshots.scenes import Scene, every_page, further_scenes
-from tests.admin.test_layout_browser import CUT, FIRST_ROW, OUT_OF_REACH, address
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow, pytest.mark.django_db(transaction=True)]
 
