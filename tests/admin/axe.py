@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from axe_playwright_python.base import AXE_SCRIPT as AXE_SCRIPT
-from playwright.sync_api import Page
+from playwright.sync_api import Page, expect
 
 from tests.admin.chromium import overflow
 
@@ -72,6 +72,7 @@ def looks(page: Page) -> Iterator[tuple[str, int, dict[str, Any]]]:
 
 def page_faults(page: Page, name: str) -> Sequence[str]:
     """Check the page in each colour scheme and width. Return the page's faults."""
+    expect(page.locator(".dash-slot:empty")).to_have_count(0)  # the dashboard fetches one part after the page
     wrong = [f"{name}: by colour alone: {chip}" for chip in page.evaluate(COLOUR_ALONE)]
     for scheme, width, rules in looks(page):
         wrong += [f"{name} {scheme} {width}: {fault}" for fault in axe_faults(page, name, rules)]

@@ -66,6 +66,13 @@ def test_a_failure_is_republished_and_another_discarded_from_the_inbox(visit: Vi
     expect(page.get_by_text("Inbox empty.")).to_be_visible()
 
 
+def test_the_dashboard_shows_the_heat_map(visit: Visit, orders: Scheduler) -> None:
+    page = visit("ada", script=False)
+    page.get_by_role("link", name="Show the heat map").click()
+    expect(page.locator("svg.dash-heat a").first).to_be_visible()
+    expect(page.get_by_role("link", name="Show the heat map")).to_have_count(0)
+
+
 def test_several_failures_are_republished_by_an_action(visit: Visit, orders: Scheduler) -> None:
     FailedExecutionFactory(scheduler=orders, error_class="KeyError", error_message="'currency'")
     page = visit("ada", script=False)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
-from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -34,6 +33,8 @@ COUNT_LIMIT = 100
 
 KEPT_SECONDS = 60
 """How long the counts are kept. The page asks for the heat map as often."""
+KEPT_ZONES = 4
+"""The counts of at most this many time zones are kept."""
 COLUMNS_PER_STATEMENT = 1_200
 """PostgreSQL returns at most 1,664 columns, SQLite 2,000."""
 
@@ -67,18 +68,41 @@ class Cell:
 
 def heatmap(viewer: Viewer) -> dict[str, Any]:
     """The picture, and the time zone of its hours."""
-    cells = _cells(viewer.zone, int(viewer.now.timestamp()) // KEPT_SECONDS)
+    cells = _cells(viewer)
     return {"picture": _draw(cells, viewer), "zone": viewer.zone, "any": any(cell.counts for cell in cells)}
 
 
-@lru_cache(maxsize=4)
-def _cells(zone: tzinfo, minute: int) -> list[Cell]:
-    """The hours of the last days. All viewers share the result for a minute, because it costs a thousand counts.
+_kept: dict[tzinfo, tuple[int, list[Cell]]] = {}
+"""For each zone, the minute of the last count and the counted hours. All viewers of this process share them."""
 
-    Args:
-        minute: the present time in units of `KEPT_SECONDS`.
-    """
-    today = datetime.fromtimestamp(minute * KEPT_SECONDS, zone).date()
+
+def is_counted(viewer: Viewer) -> bool:
+    """Whether the heat map is ready. If not, `heatmap` makes a thousand counts."""
+    return _kept.get(viewer.zone, (None,))[0] == _minute(viewer)
+
+
+def forget() -> None:
+    """Count again for the next request."""
+    _kept.clear()
+
+
+def _minute(viewer: Viewer) -> int:
+    return int(viewer.now.timestamp()) // KEPT_SECONDS
+
+
+def _cells(viewer: Viewer) -> list[Cell]:
+    """The hours of the last days."""
+    minute, found = _kept.get(viewer.zone, (None, []))
+    if minute != _minute(viewer):
+        found = _counted(viewer.zone, viewer.now)
+        if len(_kept) >= KEPT_ZONES:
+            _kept.clear()
+        _kept[viewer.zone] = _minute(viewer), found
+    return found
+
+
+def _counted(zone: tzinfo, now: datetime) -> list[Cell]:
+    today = now.astimezone(zone).date()
     starts = [
         datetime(day.year, day.month, day.day, hour, tzinfo=zone)
         for day in (today - timedelta(days=back) for back in range(DAYS - 1, -1, -1))
@@ -89,11 +113,6 @@ def _cells(zone: tzinfo, minute: int) -> list[Cell]:
     cells = [Cell(start, *pair) for start, pair in zip(starts, pairwise(keys), strict=True)]
     _count([cell for cell in cells if cell.first < cell.end])
     return cells
-
-
-def forget() -> None:
-    """Count again for the next request."""
-    _cells.cache_clear()
 
 
 def _count(cells: list[Cell]) -> None:

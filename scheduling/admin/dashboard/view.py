@@ -21,7 +21,7 @@ from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.dashboard.activity import activity
 from scheduling.admin.dashboard.attention import attention
-from scheduling.admin.dashboard.heatmap import heatmap
+from scheduling.admin.dashboard.heatmap import heatmap, is_counted
 from scheduling.admin.dashboard.next_day import hour_of, next_day
 from scheduling.admin.dashboard.running import running
 from scheduling.admin.dashboard.schedules import schedules
@@ -36,13 +36,23 @@ from scheduling.models.scheduler import TARGETS
 from scheduling.monitoring.findings import watched
 
 TEMPLATES = "admin/scheduling/dashboard"
+EVERYTHING = "everything"
+"""The query parameter of a page that contains each part from the start, for a browser without JavaScript."""
 
 
 class Part(NamedTuple):
-    """A part of the page. `context` returns the template context. `seconds` is the time between two refreshes."""
+    """A part of the page.
+
+    Attributes:
+        context: returns the template context.
+        seconds: the time between two refreshes.
+        is_ready: whether the page contains the part from the start. Otherwise `poll.js` fetches it at once, so that
+            the page does not wait for the part.
+    """
 
     context: Callable[[Viewer], dict[str, Any]]
     seconds: int
+    is_ready: Callable[[Viewer], bool] = lambda _viewer: True
 
 
 PARTS = {
@@ -53,7 +63,7 @@ PARTS = {
     "next_day": Part(next_day, 60),
     "schedules": Part(schedules, 10),
     # 60 seconds are enough for the heatmap, because the colour of an hour changes rarely.
-    "heatmap": Part(heatmap, 60),
+    "heatmap": Part(heatmap, 60, is_counted),
 }
 
 
@@ -86,7 +96,8 @@ class DashboardAdmin(ReadOnly):
             "media": self.media,
             "title": _("Dashboard"),
             "viewer": viewer,
-            "parts": {name: self._part(name, viewer) for name in PARTS},
+            "parts": {name: self._part(name, viewer, EVERYTHING not in request.GET) for name in PARTS},
+            "everything": f"{request.path}?{EVERYTHING}",
             **(extra_context or {}),
         }
         return self.page_response(request, f"{TEMPLATES}/page.html", **context)
@@ -129,15 +140,13 @@ class DashboardAdmin(ReadOnly):
         return self.page_response(request, f"{TEMPLATES}/activity.html", title=_("Activity"), **found)
 
     @staticmethod
-    def _part(name: str, viewer: Viewer) -> dict[str, Any]:
+    def _part(name: str, viewer: Viewer, may_wait: bool = False) -> dict[str, Any]:
+        """The context of a part. With `may_wait`, a part that is not ready has no template, and its slot is empty."""
         address = admin_url("scheduling_dashboard_part", name)
         if name == "schedules" and viewer.page != "1":
             address = f"{address}?{urlencode({'p': viewer.page})}"
-        return {
-            "name": name,
-            "template": f"{TEMPLATES}/{name}.html",
-            "address": address,
-            "seconds": PARTS[name].seconds,
-            "now": viewer.now.astimezone(viewer.zone),
-            **PARTS[name].context(viewer),
-        }
+        facts = {"name": name, "address": address, "seconds": PARTS[name].seconds}
+        if may_wait and not PARTS[name].is_ready(viewer):
+            return facts
+        now = viewer.now.astimezone(viewer.zone)
+        return {**facts, "template": f"{TEMPLATES}/{name}.html", "now": now, **PARTS[name].context(viewer)}

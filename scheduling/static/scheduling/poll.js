@@ -5,8 +5,8 @@
    <p data-poll-live aria-live="polite">                announces the text in a part's data-poll-said when it changes
    <span data-poll-end>                                 in the new content: the part will not change any more
 
-   An empty part is filled at once. A page may have no bar. A hidden tab sends no requests. The browser remembers the
-   choice "off". Pages must load swap.js first. */
+   An empty part is filled at once, on a page with a bar even if the user has chosen "off". A page may have no bar. A
+   hidden tab sends no requests. The browser remembers the choice "off". Pages must load swap.js first. */
 "use strict";
 (() => {
     const KEY = "scheduling.poll";
@@ -24,6 +24,10 @@
 
     function later(part) {
         return Date.now() + 1000 * Math.max(1, Number(part.dataset.pollSeconds) || 5);
+    }
+
+    function isMissing(part) {
+        return Boolean(bar) && !part.hasChildNodes();
     }
 
     function show(problem) {
@@ -59,15 +63,17 @@
         if (out) on = false;
         if (out || !response.ok || !response.headers.get("X-Part")) throw new Error(words[out ? "out" : "failed"]);
         const html = await response.text();
-        if (on) swap(part, html);
+        if (on || isMissing(part)) swap(part, html);
     }
 
     async function tick() {
-        if (!on || busy || document.hidden) return;
+        if (busy || document.hidden) return;
         busy = true;
         try {
             let any = false;
-            for (const part of parts) if (on && due.get(part) <= Date.now()) { await refresh(part); any = true; }
+            for (const part of parts) {
+                if ((on || isMissing(part)) && due.get(part) <= Date.now()) { await refresh(part); any = true; }
+            }
             if (any) show("");
         } catch (error) {
             show(error instanceof TypeError ? words.failed : error.message); // a TypeError means no network

@@ -47,7 +47,7 @@ def test_the_dashboard_has_no_pages_for_rows(editor: Client) -> None:
 
 def test_a_viewer_sees_no_buttons(viewer: Client, at_work: None) -> None:
     SchedulerExecutionFactory(running=True)
-    page = _main(viewer.get(PAGE).content.decode())
+    page = _main(viewer.get(f"{PAGE}?everything").content.decode())
     # The only button switches the automatic refresh on and off. It is hidden until the page's script has started.
     assert re.findall(r"<button[^>]*>", page) == ['<button type="button" hidden>']
     assert "<form" not in page
@@ -57,7 +57,7 @@ def test_a_viewer_sees_no_buttons(viewer: Client, at_work: None) -> None:
 def test_dashboard_links_only_to_pages_that_the_user_may_open(watcher: Client) -> None:
     SchedulerExecutionFactory(failed=True)
     SchedulerExecutionFactory(running=True)
-    page = _main(watcher.get(PAGE).content.decode())
+    page = _main(watcher.get(f"{PAGE}?everything").content.decode())
     for link in re.findall(r'href="([^"#]+)"', page):
         assert watcher.get(link).status_code == 200, link
 

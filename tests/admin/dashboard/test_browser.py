@@ -9,6 +9,7 @@ import pytest
 from django.test import Client
 from django.utils import timezone as clock
 
+from scheduling.admin.dashboard import heatmap
 from scheduling.models import SchedulerExecution
 from tests.admin.dashboard.conftest import PAGE
 from tests.factories import PASSWORD, ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
@@ -90,7 +91,7 @@ def test_a_refresh_keeps_the_focus(page: Any) -> None:
 @pytest.mark.usefixtures("_rows")
 def test_refreshing_stays_off_after_a_reload(page: Any) -> None:
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/part/" in request.url else None)
+    page.on("request", lambda request: asked.append(request.url) if "/part/tiles/" in request.url else None)
     page.get_by_role("button", name="Auto-refresh: on").click()
     page.reload()
     assert page.get_by_role("button", name="Auto-refresh: off").is_visible()
@@ -103,9 +104,21 @@ def test_refreshing_stays_off_after_a_reload(page: Any) -> None:
 
 
 @pytest.mark.usefixtures("_rows")
+def test_the_heat_map_comes_after_the_page_even_if_refreshing_is_off(page: Any) -> None:
+    picture = page.locator("svg.dash-heat")
+    picture.wait_for()
+    page.get_by_role("button", name="Auto-refresh: on").click()
+    heatmap.forget()
+    with page.expect_response("**/part/heatmap/"):
+        page.reload()
+    picture.wait_for()
+    assert page.get_by_role("button", name="Auto-refresh: off").is_visible()
+
+
+@pytest.mark.usefixtures("_rows")
 def test_a_hidden_tab_sends_no_requests(page: Any) -> None:
     asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url) if "/part/" in request.url else None)
+    page.on("request", lambda request: asked.append(request.url) if "/part/tiles/" in request.url else None)
     page.evaluate("Object.defineProperty(document, 'hidden', {value: true, configurable: true})")
     page.wait_for_timeout(6_500)
     assert asked == []

@@ -70,6 +70,7 @@ def take(folder: Path, words: list[str]) -> int:
             keep_alive(began, clock.now())
             page.set_viewport_size({"width": SIZES[0][0], "height": SIZES[0][1]})
             page.goto(scene.path)
+            page.wait_for_function("() => !document.querySelector('.dash-slot:empty')")
             scene.steps(page)
             page.add_style_tag(content=NO_TRANSITIONS)
             for width, height in SIZES:
