@@ -39,9 +39,10 @@ test-fast: $(VENV)/.installed-dev
 		-m "not browser and not processes and not rabbitmq and not slow"
 
 # TEST_DATABASE_URL reaches the tests through the environment. Drivers: pip install -e '.[mysql,postgres]'
+DATABASE_WORKERS ?= 2
 test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
-	$(BIN)/pytest -n 2 --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
+	$(BIN)/pytest -n $(DATABASE_WORKERS) --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
 		tests/execution tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
 		tests/reports tests/test_*.py
 

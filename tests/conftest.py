@@ -41,10 +41,14 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects the tests by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test that uses the database. Only these tests run once more on each database server."""
+    """Mark each test that uses the database. Only these tests run once more on each database server.
+
+    Tests with the mark `any_database` are left out: what they show does not depend on the database.
+    """
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
-        if item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures):
+        uses_database = item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures)
+        if uses_database and not item.get_closest_marker("any_database"):
             item.add_marker("database")
 
 

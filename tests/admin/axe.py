@@ -19,7 +19,7 @@ EVERY_RULE = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21a", "wcag21a
 COLOUR_RULES = {"type": "rule", "values": ["color-contrast", "link-in-text-block"]}
 """The rules whose result depends on the colours. In dark colours, only these rules are checked."""
 
-LOOKS = [("light", 1280), ("light", 420), ("dark", 420), ("dark", 1280)]
+LOOKS = [("light", 1280), ("light", 420), ("dark", 1280)]
 
 DJANGO_FAULTS = {
     # Django's list of an app's models does not load our style sheet, so links in its breadcrumbs are not underlined.

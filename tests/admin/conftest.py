@@ -9,8 +9,13 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.contrib.staticfiles.handlers import StaticFilesHandler
+from django.contrib.staticfiles.views import serve
+from django.http import HttpRequest
+from django.http.response import HttpResponseBase
 from django.test import Client, override_settings
-from playwright.sync_api import Browser, Page, expect, sync_playwright
+from django.utils.cache import patch_cache_control
+from playwright.sync_api import Browser, BrowserContext, Page, expect, sync_playwright
 from pytest_django.live_server_helper import LiveServer
 
 from scheduling.admin.dashboard import heatmap
@@ -48,6 +53,11 @@ def logged_in(user: User) -> Client:
     client = Client()
     client.force_login(user)
     return client
+
+
+def log_in(context: BrowserContext, user: User, url: str) -> None:
+    """Log the browser in at this site, without the login page."""
+    context.add_cookies([{"name": "sessionid", "value": logged_in(user).cookies["sessionid"].value, "url": url}])
 
 
 def member(role: str) -> Client:
@@ -109,10 +119,18 @@ def browser(async_unsafe: None) -> Iterator[Browser]:
         browser.close()
 
 
+def serve_for_a_day(handler: StaticFilesHandler, request: HttpRequest) -> HttpResponseBase:
+    """Send a static file, which the browser then keeps. A page has twenty of them, and the next page has the same."""
+    response = serve(request, handler.file_path(request.path), insecure=True)
+    patch_cache_control(response, max_age=86_400)
+    return response
+
+
 @pytest.fixture(scope="module")
 def site(django_db_setup: None) -> Iterator[str]:
     """The URL of a server that runs during all tests of a module, with the site's Content-Security-Policy."""
-    with override_settings(ALLOWED_HOSTS=["localhost"]):
+    with override_settings(ALLOWED_HOSTS=["localhost"]), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(StaticFilesHandler, "serve", serve_for_a_day)
         server = LiveServer("localhost")
         yield server.url
         server.stop()
@@ -137,16 +155,19 @@ def visit(browser: Browser, site: str) -> Iterator[Visit]:
             bypass_csp=not strict,
         )
         contexts.append(context)
-        context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+        # No `context.route` here, because it would switch the browser's cache off.
+        if script:
+            log_in(context, User.objects.get(username=user), site)
         # The browser reports violations of the Content-Security-Policy as errors on the console.
         page = context.new_page()
         page.set_default_timeout(20_000)
         page.on("console", lambda message: said.append(f"{page.url}: {message.type}: {message.text}"))
         page.on("pageerror", lambda error: said.append(f"{page.url}: {error}"))
         page.goto("/admin/")
-        page.get_by_label("Username").fill(user)
-        page.get_by_label("Password").fill(PASSWORD)
-        page.get_by_role("button", name="Log in").click()
+        if not script:  # the login is a task that needs no script, too
+            page.get_by_label("Username").fill(user)
+            page.get_by_label("Password").fill(PASSWORD)
+            page.get_by_role("button", name="Log in").click()
         expect(page.get_by_role("button", name="Log out")).to_be_visible()
         return page
 
@@ -168,12 +189,12 @@ def first_page(transactional_db: None, visit: Visit) -> FirstPage:
     """A function that logs the operator in. Make the rows before the call, because the first page shows them."""
     installation.people_and_processes()
 
-    def log_in() -> Page:
+    def first_page_of_olga() -> Page:
         page = visit("olga", width=1440)
         expect(page.get_by_role("heading", name="Dashboard")).to_be_visible()
         return page
 
-    return log_in
+    return first_page_of_olga
 
 
 @pytest.fixture

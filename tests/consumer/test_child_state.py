@@ -16,7 +16,7 @@ from tests.apps.sample.habits import REPLACED, RESTORED
 from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.support import Commands
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.any_database, pytest.mark.django_db(transaction=True)]
 
 
 def one(handler: str, **params: object) -> SchedulerExecution:

@@ -20,6 +20,7 @@ from tests.support import ROOT, Commands, marks, wait_for
 
 pytestmark = [
     pytest.mark.processes,
+    pytest.mark.any_database,
     pytest.mark.django_db(transaction=True),
     pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers"),
 ]

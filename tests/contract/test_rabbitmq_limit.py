@@ -21,7 +21,7 @@ from tests.contract.server import Server
 from tests.factories import ManualExecutionFactory
 from tests.support import wait_for
 
-pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
+pytestmark = [pytest.mark.processes, pytest.mark.any_database, pytest.mark.django_db(transaction=True)]
 
 
 @pytest.fixture(params=ROOTS)

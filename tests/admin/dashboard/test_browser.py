@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from django.test import Client
 from django.utils import timezone as clock
 
 from scheduling.admin.dashboard import heatmap
 from scheduling.models import SchedulerExecution
+from tests.admin.conftest import log_in
 from tests.admin.dashboard.conftest import PAGE
-from tests.factories import PASSWORD, ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
+from tests.factories import ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -26,13 +26,8 @@ def said() -> list[str]:
 @pytest.fixture
 def page(browser: Any, live_server: Any, said: list[str]) -> Iterator[Any]:
     """The dashboard of a superuser, in a new browser context."""
-    user = UserFactory(username="operator", superuser=True)
-    client = Client()
-    client.login(username=user.username, password=PASSWORD)
     context = browser.new_context(viewport={"width": 1280, "height": 900}, reduced_motion="reduce")
-    cookie = client.cookies["sessionid"].value
-    context.add_cookies([{"name": "sessionid", "value": cookie, "url": live_server.url}])
-    context.route("**/favicon.ico", lambda route: route.fulfill(status=204))
+    log_in(context, UserFactory(username="operator", superuser=True), live_server.url)
 
     opened = context.new_page()
     opened.on("console", lambda message: said.append(f"{message.type}: {message.text}"))
@@ -41,8 +36,6 @@ def page(browser: Any, live_server: Any, said: list[str]) -> Iterator[Any]:
     yield opened
     # Closing the window aborts open requests, and these errors do not count. So the messages are copied first.
     heard = list(said)
-    opened.unroute_all(behavior="ignoreErrors")
-    context.unroute_all(behavior="ignoreErrors")
     context.close()
     assert heard == []
 
