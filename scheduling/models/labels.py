@@ -35,7 +35,7 @@ HEALTH = {
     Health.SKIPPED.value: _("skipped"),
     Health.LATE.value: _("late"),
     Health.NEVER_RAN.value: _("never ran"),
-    Health.RUNNING.value: _("running"),
+    Health.RUNNING.value: _("in progress"),
     Health.HEALTHY.value: _("healthy"),
     Health.PAUSED.value: _("paused"),
 }

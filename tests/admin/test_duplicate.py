@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.db import connection
 from django.test import Client
@@ -60,6 +61,16 @@ def test_the_form_is_filled_in_and_stores_nothing_yet(editor: Client, row: Sched
     assert "A copy of “Invoices”." in page
     assert "hunter2" not in page
     assert Scheduler.objects.count() == before
+
+
+def test_the_panels_show_the_copied_times_and_retry_policy(editor: Client, row: Scheduler) -> None:
+    page = BeautifulSoup(editor.get(copy_address(row)).content, "html.parser")
+    runs, attempts = (page.select_one(f".sch-live[data-live-url*='/{part}/']") for part in ("runs", "retry"))
+    assert runs is not None
+    assert attempts is not None
+    for text in ("At 08:00, Monday through Friday", "In Europe/Madrid", "It is paused: these would be its next runs."):
+        assert text in runs.text, text
+    assert len(attempts.select("tbody tr")) == 1 + 5
 
 
 def test_saved_duplicate_keeps_the_hidden_secret(editor: Client, row: Scheduler) -> None:

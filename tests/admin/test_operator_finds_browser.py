@@ -43,7 +43,7 @@ def test_a_what_is_unhealthy_and_why(first_page: FirstPage, task: Counted) -> No
         expect(attention).to_contain_text("20 min, usually 2 min")
         expect(attention).to_contain_text("Shard 7")
         expect(attention).to_contain_text("Newsletter")
-        expect(attention).to_contain_text("3 days, by anna: storage full")
+        expect(attention).to_contain_text("3 d, by anna: storage full")
         row = page.get_by_role("row").filter(has_text="Shard 7")
         expect(row).to_contain_text("skipped")
 

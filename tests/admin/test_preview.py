@@ -44,7 +44,7 @@ def ask(client: Client, address: str = RUNS, **typed: str) -> str:
 def test_words_runs_a_day_and_ten_runs(editor: Client) -> None:
     panel = ask(editor, schedule="0 9 * * 1-5", timezone="Europe/Madrid")
     assert "At 09:00, Monday through Friday" in panel
-    assert "1 run on each day that matches, 261 in the next 365 days." in panel
+    assert "1 run on each day that matches the schedule, 261 in the next 365 days." in panel
     assert panel.count("data-viewer>") == 10
     assert "Fri 2026-03-27 09:00:00 CET" in panel
     assert "in 20 h" in panel

@@ -16,11 +16,12 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.admin.schedulers.run_now import RunNow
+from scheduling.admin.ui.links import execution_url
 from scheduling.core.lifecycle import State
 from scheduling.models import Scheduler, SchedulerExecution, health
 from tests.admin.audit import entry_line
 from tests.admin.conftest import said
-from tests.admin.scheduler_form import form
+from tests.admin.scheduler_form import form, overview
 from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
 
 pytestmark = pytest.mark.django_db
@@ -67,7 +68,13 @@ def test_the_list_shows_schedules_that_cannot_run(viewer: Client) -> None:
     broken = SchedulerFactory()
     Scheduler.objects.filter(pk=broken.pk).update(plan_error="Minute: <b>", next_run_at=None, schedule="<i>")
     page = viewer.get(LIST).content.decode()
-    for text in ("overdue", "Is manage.py run_scheduler running?", "not registered", "cannot be planned", "&lt;b&gt;"):
+    for text in (
+        "was due 5 min ago",
+        "Is manage.py run_scheduler running?",
+        "code missing",
+        "cannot be planned",
+        "&lt;b&gt;",
+    ):
         assert text in page, text
     assert "<i>" not in page
 
@@ -190,7 +197,7 @@ def test_pause_asks_for_a_reason_and_every_page_shows_it(operator: Client) -> No
     rows = SchedulerFactory.create_batch(2)
     off = SchedulerFactory(off=True)
     asked = act(operator, "pause_selected", [*rows, off])
-    assert "2 schedules will not run until they are resumed" in asked.content.decode()
+    assert "2 schedules will not run at their times until they are resumed" in asked.content.decode()
     assert Scheduler.objects.filter(status=True).count() == 2
     operator.post(LIST, {**_hidden(asked), "reason": "  moving the\r\n<b>database</b> "}, follow=True)
     assert not Scheduler.objects.filter(status=True).exists()
@@ -436,3 +443,17 @@ def test_very_many_schedules_are_sorted_by_number(editor: Client, monkeypatch: p
         assert (sentence in page.content.decode()) is noted
         lines = editor.get("/admin/scheduling/dashboard/").context["parts"]["schedules"]["lines"]
         assert [line["pk"] for line in lines] == [row.pk for row in order]
+
+
+def test_the_last_result_is_not_a_row_that_a_pause_left(viewer: Client) -> None:
+    row = SchedulerFactory()
+    good = SchedulerExecutionFactory(scheduler=row, succeeded=True)
+    left = SchedulerExecutionFactory(
+        scheduler=row, skipped=True, reason="Paused from 2026-03-10 12:00 to 12:35 UTC. 3 occurrences did not run."
+    )
+    cell = BeautifulSoup(viewer.get(LIST).content, "html.parser").select_one(".field-last_column")
+    strip = BeautifulSoup(viewer.get(overview(row)).content, "html.parser").select_one(".sch-strip")
+    for part in (cell, strip):
+        assert part is not None
+        assert execution_url(good.pk) in str(part)
+        assert execution_url(left.pk) not in str(part)

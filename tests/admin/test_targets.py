@@ -34,7 +34,7 @@ def form_errors(response: Any) -> dict[str, list[str]]:
 def test_the_list_says_which_code_is_registered(viewer: Client) -> None:
     WorkerFactory(name="tests.absent")
     page = viewer.get(f"{WORKERS}?q=tests").content.decode()
-    assert page.count("not registered") == 1
+    assert page.count("code missing") == 1
     assert "Does nothing." in page
 
 
@@ -81,7 +81,7 @@ def test_a_worker_is_added_with_a_suggested_or_another_name(editor: Client) -> N
     warning = "No code named “tests.later” is registered here. Its runs fail until such code is deployed."
     assert said(editor.post(address, values, follow=True))[0] == warning
     listed = editor.get(reverse("admin:scheduling_scheduler_add")).content.decode()
-    assert ">tests.later (no code)</option>" in listed
+    assert ">tests.later (code missing)</option>" in listed
     assert ">tests.typed</option>" in listed
     known = WorkerFactory(name="tests.typed")
     posted = {"title": "", "description": "", "params": "{}"}

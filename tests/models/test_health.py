@@ -11,7 +11,7 @@ from django.utils import timezone as clock
 
 from scheduling.core.health import Health
 from scheduling.models import Scheduler
-from scheduling.models.health import ORDER, health_of, with_health
+from scheduling.models.health import ORDER, health_of, last_results, with_health
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, due
 
 pytestmark = pytest.mark.django_db
@@ -85,3 +85,24 @@ def test_the_most_urgent_schedule_comes_first() -> None:
         found = list(with_health(Scheduler.objects.all(), clock.now()).order_by(*ORDER))
     assert found == [other, failing, healthy]
     assert len(captured) == 1
+
+
+@pytest.mark.parametrize(
+    ("state", "reason", "shown"),
+    [
+        (
+            "skipped",
+            "Paused by anna from 2026-03-10 02:10 to 07:30 UTC. 5 occurrences did not run.",
+            False,
+        ),
+        ("skipped", "Missed 1 occurrence at 2026-03-10 02:10 UTC: no producer was running.", True),
+        ("failed", "Paused", True),
+    ],
+)
+def test_the_last_result_leaves_out_what_the_health_leaves_out(state: str, reason: str, shown: bool) -> None:
+    row = SchedulerFactory()
+    good = SchedulerExecutionFactory(scheduler=row, succeeded=True)
+    newest = SchedulerExecutionFactory(scheduler=row, reason=reason, **{state: True})
+    other = SchedulerFactory()
+    assert last_results([row.pk, other.pk]) == {row.pk: newest if shown else good}
+    assert (health(row) is Health.HEALTHY) is not shown

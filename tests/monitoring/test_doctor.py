@@ -20,10 +20,11 @@ from scheduling.broker import BrokerUnavailable, Counts, TopologyMismatch
 from scheduling.broker.database import DatabaseBroker
 from scheduling.core.clock_skew import skew
 from scheduling.models import Scheduler
+from scheduling.models.time_words import format_span
 from scheduling.monitoring.doctor import broker as broker_area
 from scheduling.monitoring.doctor import environment, sqlite
 from scheduling.monitoring.doctor.database import judge_clock
-from scheduling.monitoring.findings.finding import Level, span
+from scheduling.monitoring.findings.finding import Level
 from tests.contract.server import Server, require
 from tests.factories import (
     AttemptFactory,
@@ -167,11 +168,11 @@ def lost_lease() -> None:
         (without_next_run, "next run", "warn", r"without a next run: 1\. Schedule \d+ \(.+\)\."),
         (
             overdue(2),
-            "overdue",
+            "late",
             "warn",
             r"that no producer has claimed: 1, the oldest for 2 min\. Schedule \d+ \(2 min\)\.",
         ),
-        (overdue(10), "overdue", "fail", r"the oldest for 10 min"),
+        (overdue(10), "late", "fail", r"the oldest for 10 min"),
         (
             standalone_wanted,
             "standalone",
@@ -419,4 +420,5 @@ def test_system_zones_win_over_the_package(tmp_path: Path, monkeypatch: pytest.M
 
 
 def test_spans() -> None:
-    assert [span(seconds) for seconds in (3, 90, 600, 7200, 259200)] == ["3 s", "90 s", "10 min", "2 h", "3 days"]
+    spans = [format_span(seconds) for seconds in (3, 90, 600, 7_230, 306_000, 1_000_000)]
+    assert spans == ["3 s", "1 min 30 s", "10 min", "2 h", "3 d 13 h", "11 d"]

@@ -50,7 +50,7 @@ def rows_with_problems() -> None:
 
 
 CHECKS = {
-    "code", "plans", "next run", "overdue", "failing", "producers", "consumers", "standalone", "silent", "queued",
+    "code", "plans", "next run", "late", "failing", "producers", "consumers", "standalone", "silent", "queued",
     "claimed", "leases", "inbox",
 }  # fmt: skip
 

@@ -42,7 +42,7 @@ def process(age: float, **columns: Any) -> None:
     [
         ({"age": 3}, ["--kind=consumer"], 0, "healthy: consumer host-"),
         ({"age": 50}, ["--kind=consumer"], 0, "healthy"),
-        ({"age": 70}, ["--kind=consumer"], 1, "last heartbeat 70 s ago"),
+        ({"age": 70}, ["--kind=consumer"], 1, "last heartbeat 1 min 10 s ago"),
         ({"age": 70}, ["--kind=consumer", "--seconds=120"], 0, "healthy"),
         ({"age": 50}, ["--kind=consumer", "--seconds=30"], 1, "last heartbeat 50 s ago"),
         ({"age": 3}, ["--kind=producer"], 1, "no producer is at work"),

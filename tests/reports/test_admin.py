@@ -172,9 +172,9 @@ def test_a_reports_page_shows_its_code_and_its_parameters(admin_client: Client, 
     assert "registered" in page
     assert "Where to look." in page
     assert 'name="controller"' not in page  # the field is read-only after the report was added
-    assert "not registered" not in page
+    assert "code missing" not in page
     gone = Report.objects.create(controller="tests.gone")
-    assert "not registered" in admin_client.get(f"/admin/cron_reports/report/{gone.pk}/change/").content.decode()
+    assert "code missing" in admin_client.get(f"/admin/cron_reports/report/{gone.pk}/change/").content.decode()
 
 
 def test_defaults_may_be_incomplete_but_not_wrong(admin_client: Client, region_report: Report) -> None:
@@ -205,7 +205,7 @@ def test_reports_have_the_same_pages_as_workers(admin_client: Client, region_rep
     assert '<option value="tests.region">' in admin_client.get("/admin/cron_reports/report/add/").content.decode()
     gone = Report.objects.create(controller="tests.gone", description="Old numbers.\nMore.")
     page = admin_client.get("/admin/cron_reports/report/?q=tests").content.decode()
-    for text in ("tests.region", "Regions", "tests.gone", "Old numbers.", "not registered"):
+    for text in ("tests.region", "Regions", "tests.gone", "Old numbers.", "code missing"):
         assert text in page, text
     assert (str(region_report), region_report.handler_name) == ("Regions", "tests.region")
     assert (str(gone), gone.handler_name) == ("tests.gone", "tests.gone")

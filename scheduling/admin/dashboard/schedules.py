@@ -19,12 +19,12 @@ from scheduling.admin.stats.runs import durations, percentile, success_rate, tol
 from scheduling.admin.ui.badges import health_badge, state_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.schedules import in_words, zone_of
-from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, relative_time_tag
+from scheduling.admin.ui.times import EMPTY, due_words, format_duration, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.durations import p95
 from scheduling.core.text import visible_text
-from scheduling.models import Scheduler
-from scheduling.models.health import health_in_bulk, health_of, most_urgent
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.health import health_in_bulk, health_of, last_results, most_urgent
 from scheduling.models.last_runs import Ran, last_runs
 
 PER_PAGE = 20
@@ -41,9 +41,10 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
     vars(paginator)["count"] = number  # it would count the rows again, together with their health
     page = paginator.get_page(viewer.page)
     found = health_in_bulk(page.object_list, viewer.now)
-    runs = last_runs([row.pk for row in found])
+    keys = [row.pk for row in found]
+    runs, results = last_runs(keys), last_results(keys)
     return {
-        "lines": [_line(row, runs[row.pk], viewer) for row in found],
+        "lines": [_line(row, runs[row.pk], results.get(row.pk), viewer) for row in found],
         "page": page,
         "pages": page.paginator.get_elided_page_range(page.number) if page.paginator.num_pages > 1 else (),
         "may_run": viewer.may_run,
@@ -54,9 +55,8 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
     }
 
 
-def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
-    took, rate = durations(runs), success_rate(runs)
-    last, info = runs[-1] if runs else None, zone_of(row)
+def _line(row: Scheduler, runs: Sequence[Ran], last: SchedulerExecution | None, viewer: Viewer) -> dict[str, Any]:
+    took, rate, info = durations(runs), success_rate(runs), zone_of(row)
     last_at = told_at(last) if last is not None else None
     return {
         "pk": row.pk,
@@ -96,5 +96,5 @@ def _next(row: Scheduler, now: datetime) -> object:
     if row.next_run_at is None:
         return EMPTY
     if row.next_run_at <= now:
-        return _("was due %(when)s") % {"when": relative_time(row.next_run_at, now)}
+        return due_words(row.next_run_at, now)
     return relative_time_tag(row.next_run_at, now, zone_of(row))

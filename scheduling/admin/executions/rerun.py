@@ -21,6 +21,7 @@ from scheduling.admin.executions.lookup import facts_of, way_back
 from scheduling.admin.params.json_field import json_block
 from scheduling.admin.params.model import masked
 from scheduling.admin.ui.links import admin_url, execution_url
+from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
@@ -53,7 +54,7 @@ def rerun_warnings(row: SchedulerExecution) -> list[str]:
         text = _("The schedule now has another target: %(target)s will run.")
         warnings.append(text % {"target": visible_text(scheduler.target, 120)})
     if handler_of(scheduler) is None:
-        warnings.append(_("This web process does not know the code, so the parameters cannot be checked."))
+        warnings.append(unknown_code(scheduler.target_type))
     return warnings
 
 

@@ -26,6 +26,7 @@ from scheduling.admin.executions.lookup import way_back
 from scheduling.admin.inbox.facts import failure_facts, schedule_of
 from scheduling.admin.params import diff as params_diff
 from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
 from scheduling.handlers.targets import find_target, handler_of_execution
 from scheduling.inbox import actions as inbox_actions
@@ -106,5 +107,5 @@ def _warnings(form: EditForm) -> list[str]:
     if form.target is None:
         return [_("Its target is deleted: it will fail again.")]
     if form.handler is None:
-        return [_("This web process does not know the code, so the parameters cannot be checked.")]
+        return [unknown_code(form.type)]
     return []

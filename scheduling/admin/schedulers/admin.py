@@ -28,6 +28,7 @@ from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.admin.schedulers.state_filter import StateFilter
 from scheduling.admin.schedulers.why_at import WhyAt
 from scheduling.admin.ui.autocomplete import Autocomplete
+from scheduling.admin.ui.badges import NO_CODE
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
@@ -49,7 +50,7 @@ def _is_empty(value: object) -> bool:
 def _target_label(row: Any) -> str:
     """A target among the choices. A schedule of a target without code would only fail."""
     known = handler_behind(str(row._meta.model_name), row) is not None
-    return visible_text(row, 200) if known else _("%(name)s (no code)") % {"name": visible_text(row, 200)}
+    return visible_text(row, 200) if known else f"{visible_text(row, 200)} ({NO_CODE})"
 
 
 @admin.register(Scheduler)

@@ -1,4 +1,4 @@
-"""The columns of the list of Schedulers, and the latest execution of each row."""
+"""The columns of the list of Schedulers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
-from django.db.models import OuterRef, QuerySet, Subquery
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone as clock
 from django.utils.formats import number_format
@@ -20,34 +20,18 @@ from scheduling.admin.common.filter_bar import add_notes
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import told_at
-from scheduling.admin.ui.badges import badge, health_badge, registered_badge, state_badge
+from scheduling.admin.ui.badges import health_badge, registered_badge, state_badge
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.schedules import in_words, plan_error_badge, zone_of
-from scheduling.admin.ui.times import EMPTY, relative_time, relative_time_tag, time_tag
+from scheduling.admin.ui.times import EMPTY, due_words, relative_time_tag, time_tag
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models import health as health_rules
-from scheduling.models.health import ORDER, health_of, may_sort, with_health
+from scheduling.models.health import ORDER, health_of, last_results, may_sort, with_health
 from scheduling.models.last_runs import last_runs
 from scheduling.models.scheduler import TARGETS
-
-
-def last_executions(ids: list[int]) -> dict[int, SchedulerExecution]:
-    """A dict that maps the id of each schedule to its latest execution.
-
-    The function always makes two queries. For each id, the subquery reads one entry of the index (scheduler, -id). A
-    GROUP BY would read the entries of all executions of these schedules.
-    """
-    latest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")[:1]
-    found = (
-        Scheduler.objects.filter(pk__in=ids).order_by().annotate(last=Subquery(latest)).values_list("last", flat=True)
-    )
-    rows = SchedulerExecution.objects.only(
-        "state", "scheduler_id", "scheduled_at", "started_at", "finished_at", "missed"
-    )
-    return {row.scheduler_id: row for row in rows.filter(pk__in=[pk for pk in found if pk])}  # type: ignore[misc]
 
 
 def breakable(zone_name: str) -> SafeString:
@@ -75,7 +59,7 @@ class SchedulerList(ChangeList):
         keys = list(self.result_list.prefetch_related(None).values_list("pk", flat=True))
         found = self.root_queryset.in_bulk(keys)
         rows = [found[pk] for pk in keys if pk in found]
-        latest = last_executions([row.pk for row in rows])
+        latest = last_results([row.pk for row in rows])
         viewer = Viewer.of(request)
         runs = last_runs([row.pk for row in rows]) if viewer.sees("schedulerexecution") else {}
         for row in rows:
@@ -132,7 +116,7 @@ class SchedulerColumns(admin.ModelAdmin):
             "" if known else registered_badge(row.target_type, getattr(row.target, "handler_name", "")),
         )
 
-    @admin.display(description=gettext_lazy("Schedule"))
+    @admin.display(description=gettext_lazy("Times"))
     def schedule_column(self, row: Scheduler) -> str:
         try:
             words = in_words(row)
@@ -170,7 +154,7 @@ class SchedulerColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("Last result"))
     def last_column(self, row: Scheduler) -> str:
-        """The state of the latest execution, as a link to the execution's page."""
+        """The state of the latest execution that says something about the health, as a link to the execution's page."""
         last: SchedulerExecution | None = getattr(row, "last_execution", None)
         if last is None:
             return format_html('<span class="sch-quiet">{}</span>', _("never ran"))
@@ -200,10 +184,9 @@ class SchedulerColumns(admin.ModelAdmin):
     @staticmethod
     def _how_long(row: Scheduler, instant: datetime, now: datetime) -> SafeString | str:
         if not row.is_overdue(now):
-            return relative_time(instant, now)
+            return due_words(instant, now)
         why = _("No producer has claimed it. Is manage.py run_scheduler running?")
-        was_due = _("was due %(when)s") % {"when": relative_time(instant, now)}
-        return format_html("{} {}", badge(_("overdue"), "warn", "bad", why), was_due)
+        return format_html('<span class="sch-error" title="{}">{}</span>', why, due_words(instant, now))
 
     def _inline(self, row: Scheduler, instant: datetime) -> SafeString:
         try:

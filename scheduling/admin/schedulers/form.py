@@ -34,6 +34,8 @@ from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
 SWITCH = ("paused", "pause_reason")
 """Fields that the pause and resume buttons may change while this form is open."""
 
+TIMES = ("schedule", "date_time", "timezone")
+
 
 class SchedulerForm(forms.ModelForm):
     """The form to add and edit a schedule.
@@ -70,6 +72,8 @@ class SchedulerForm(forms.ModelForm):
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         row: Scheduler = self.instance
+        if self.source is not None and not self.is_bound:
+            self._show_copied(row, self.source)
         if row.pk:
             self.initial["paused"] = not row.status
         self.former = {**self.initial, "date_time": row.date_time}
@@ -79,6 +83,13 @@ class SchedulerForm(forms.ModelForm):
         # A user who may only view gets a form without fields.
         if "schedule" in self.fields:
             self._dress(row)
+
+    @staticmethod
+    def _show_copied(row: Scheduler, source: Scheduler) -> None:
+        """The panels of an empty form show the instance, so it gets the copied times, target and retry policy."""
+        for name in (*TIMES, *TARGETS, *RETRY_COLUMNS):
+            setattr(row, name, getattr(source, name))
+        row.status = False
 
     def _dress(self, row: Scheduler) -> None:
         widget = self.fields["params"].widget

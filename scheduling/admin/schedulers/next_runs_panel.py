@@ -104,15 +104,15 @@ def _said_of_run(effect: Effect, number: int) -> str:
 def how_often(cron: Cron, tz: str, now: datetime) -> str:
     """How often a schedule runs, in words.
 
-    Examples: `288 runs a day.` and `1 run on each day that matches, 261 in the next 365 days.`
+    Examples: `288 runs a day.` and `1 run on each day that matches the schedule, 261 in the next 365 days.`
     """
     daily = len(cron.hours) * len(cron.minutes)
     if cron.calendar == "* * *":
         return ngettext("%(count)s run a day.", "%(count)s runs a day.", daily) % {"count": _number(daily)}
     yearly = count_between(cron, tz, now, now + YEAR)
     text = ngettext(
-        "%(count)s run on each day that matches, %(yearly)s in the next 365 days.",
-        "%(count)s runs on each day that matches, %(yearly)s in the next 365 days.",
+        "%(count)s run on each day that matches the schedule, %(yearly)s in the next 365 days.",
+        "%(count)s runs on each day that matches the schedule, %(yearly)s in the next 365 days.",
         daily,
     )
     return text % {"count": _number(daily), "yearly": _number(yearly)}

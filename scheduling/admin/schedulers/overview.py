@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.viewer import Viewer
-from scheduling.admin.schedulers.columns import SchedulerColumns, last_executions
+from scheduling.admin.schedulers.columns import SchedulerColumns
 from scheduling.admin.schedulers.duplicate import ARGUMENT
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overdue import overdue
@@ -25,7 +25,7 @@ from scheduling.admin.ui.targets import linked_target
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
-from scheduling.models.health import health_of, with_health
+from scheduling.models.health import health_of, last_results, with_health
 
 
 class Overview(SchedulerColumns, Audited):
@@ -69,7 +69,7 @@ class Overview(SchedulerColumns, Audited):
 
     def _overview(self, request: HttpRequest, row: Scheduler) -> HttpResponse:
         now, viewer = clock.now(), Viewer.of(request)
-        row.last_execution = last_executions([row.pk]).get(row.pk)  # type: ignore[attr-defined]
+        row.last_execution = last_results([row.pk]).get(row.pk)  # type: ignore[attr-defined]
         ranked = with_health(Scheduler.objects.filter(pk=row.pk).only("pk"), now).first()
         name = visible_text(row, 120)
         return self.page_response(

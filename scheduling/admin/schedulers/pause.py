@@ -67,9 +67,12 @@ class PauseActions(Pages):
             self.message_user(request, _("It is not paused.") if on else _("It is already paused."), messages.WARNING)
             return HttpResponseRedirect(back)
         lead = (
-            _("“%(name)s” runs at its times again from now on. Runs missed during the pause will not run.")
+            _("“%(name)s” will run on schedule again. Runs missed during the pause will not run.")
             if on
-            else _("“%(name)s” will not run until it is resumed. Runs already queued or running continue.")
+            else _(
+                "“%(name)s” will not run on schedule until it is resumed. You can still run it by hand. "
+                "Runs already queued or running continue."
+            )
         )
         return Confirmation(
             title=_("Resume") if on else _("Pause"),
@@ -106,8 +109,10 @@ class PauseActions(Pages):
         chosen = queryset.filter(status=True)
         count = chosen.count()
         lead = ngettext(
-            "%(count)d schedule will not run until it is resumed. Runs already queued or running continue.",
-            "%(count)d schedules will not run until they are resumed. Runs already queued or running continue.",
+            "%(count)d schedule will not run at its times until it is resumed. You can still run it by hand. "
+            "Runs already queued or running continue.",
+            "%(count)d schedules will not run at their times until they are resumed. You can still run them by hand. "
+            "Runs already queued or running continue.",
             count,
         )
         return Confirmation(

@@ -133,7 +133,7 @@ def _chip(said: Answer) -> SafeString:
         case Answer.WILL_RUN:
             return badge(_("due"), "clock", "wait")
         case Answer.WAITS:
-            return badge(_("overdue"), "warn", "bad")
+            return badge(_("late"), "warn", "bad")
         case Answer.PAUSED | Answer.WILL_BE_LEFT_OUT:
             return badge(_("paused"), "pause", "off")
         case Answer.NO_RECORD:

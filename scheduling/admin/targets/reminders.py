@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
 from django.core.validators import validate_email
+from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.params.json_field import PrettyJSONField
 from scheduling.admin.targets.uses import Uses
+from scheduling.admin.ui.targets import unknown_code
 from scheduling.admin.ui.text import first_line
 from scheduling.core.text import visible_text
 from scheduling.models import Reminder
@@ -46,6 +50,12 @@ class ReminderAdmin(Uses):
         (None, {"fields": ("name", "subject", "body", "recipients")}),
         (_("Parameters"), {"classes": ("collapse",), "fields": ("params",)}),
     )
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Adds a sentence if no code sends reminders."""
+        row = context.get("original")
+        context["no_code"] = unknown_code("reminder") if row is not None and self.code_of(row) is None else ""
+        return super().render_change_form(request, context, *args, **kwargs)
 
     @admin.display(description=_("Recipients"))
     def to(self, row: Reminder) -> str:

@@ -17,6 +17,7 @@ from scheduling.admin.common.pages import Page
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.params.inputs import NAME
 from scheduling.admin.ui.links import admin_url, execution_url
+from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
 from scheduling.core.text import visible_text
 from scheduling.execution.run_once import run_once
@@ -71,7 +72,7 @@ class RunOnce(Audited):
 
     def _warnings(self, row: models.Model, problem: str) -> list[str]:
         if self.code_of(row) is None:
-            return [_("This web process does not know the code, so the parameters cannot be checked.")]
+            return [unknown_code(self._type)]
         return [_("Its own parameters do not fit the code. %s") % problem] if problem else []
 
     def _run(self, request: HttpRequest, row: models.Model, params: dict[str, Any]) -> SchedulerExecution | None:

@@ -16,7 +16,7 @@ from scheduling.admin.ui.badges import health_badge, state_badge
 from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.schedules import zone_of
-from scheduling.admin.ui.times import EMPTY, format_duration, relative_time, time_with_relative
+from scheduling.admin.ui.times import EMPTY, due_words, format_duration, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.health import health_in_bulk, health_of, most_urgent
@@ -63,7 +63,7 @@ def uses(type_: str, target: models.Model, viewer: Viewer) -> dict[str, Any]:
                 "address": viewer.scheduler(row.pk),
                 "health": health_badge(health_of(row)),
                 "bars": bars(runs[row.pk], viewer, zone_of(row)) if runs.get(row.pk) else "",
-                "next": EMPTY if row.next_run_at is None else relative_time(row.next_run_at, viewer.now),
+                "next": EMPTY if row.next_run_at is None else due_words(row.next_run_at, viewer.now),
             }
             for row in listed
         ],

@@ -71,6 +71,9 @@ HEALTH: dict[Health, tuple[str, str]] = {
 UNKNOWN = ("dot", "off")
 """The icon and the tone of a value that this version of the code does not know."""
 
+NO_CODE = _("code missing")
+"""The words for a target whose code is not registered in this web process."""
+
 _ICON = '<svg class="sch-icon" viewBox="0 0 12 12" aria-hidden="true" focusable="false"><path d="{}"/></svg>'
 
 
@@ -126,5 +129,5 @@ def registered_badge(type_: str, name: str) -> SafeString:
     try:
         find(type_, name)
     except UnknownHandler as error:
-        return badge(_("not registered"), "warn", "bad", error)
+        return badge(NO_CODE, "warn", "bad", error)
     return badge(_("registered"), "check", "good")

@@ -7,12 +7,14 @@ from typing import Any
 from django.db.models import Model
 from django.urls import NoReverseMatch
 from django.utils.html import format_html
+from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.links import admin_url, link
 from scheduling.admin.ui.times import EMPTY
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_named
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.labels import TYPES
 
 
 def target_title(type_: str, name: str, target: Any = None, limit: int = 80) -> str:
@@ -63,3 +65,14 @@ def loaded_target(row: SchedulerExecution) -> Any:
     if not isinstance(scheduler, Scheduler):
         return None
     return scheduler._state.fields_cache.get(row.type)
+
+
+def unknown_code(type_: str) -> str:
+    """What it means for a run that no code of its target is registered in this web process."""
+    if type_ == "reminder":
+        return _("No code that sends reminders is registered. A run of a reminder fails until such code is registered.")
+    text = _(
+        "The code of this %(type)s is not registered in this web server, so its parameters cannot be checked here. "
+        "The run starts anyway."
+    )
+    return text % {"type": TYPES.get(type_, _("target"))}

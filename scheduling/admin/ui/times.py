@@ -15,6 +15,9 @@ from django.utils import timezone as clock
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
+from scheduling.models.time_words import format_duration as format_duration
+from scheduling.models.time_words import format_span
+
 EMPTY = "-"
 
 _zone: ContextVar[tzinfo | None] = ContextVar("scheduling_admin_zone", default=None)
@@ -39,42 +42,19 @@ def _viewers() -> tzinfo:
     return clock.get_current_timezone()
 
 
-def format_duration(seconds: float) -> str:
-    """A duration in at most two units: `4 ms`, `1.5 s`, `12 s`, `2 min 5 s`, `3 h 20 min`, `4 d 6 h`."""
-    seconds = max(seconds, 0.0)
-    if 0 < seconds < 0.9995:
-        return _("%(number)d ms") % {"number": max(round(seconds * 1000), 1)}
-    if seconds < 10:
-        return _("%(seconds)s s") % {"seconds": f"{seconds:.2f}".rstrip("0").rstrip(".")}
-    whole = round(seconds)
-    if whole < 60:
-        return _("%(seconds)s s") % {"seconds": whole}
-    if whole < 3600:
-        return _two(_("%(big)d min"), _("%(big)d min %(small)d s"), *divmod(whole, 60))
-    if whole < 2 * 86400:
-        return _two(_("%(big)d h"), _("%(big)d h %(small)d min"), *divmod(whole // 60, 60))
-    return _two(_("%(big)d d"), _("%(big)d d %(small)d h"), *divmod(whole // 3600, 24))
-
-
-def _two(one: str, both: str, big: int, small: int) -> str:
-    return (both if small else one) % {"big": big, "small": small}
-
-
 def relative_time(instant: datetime, now: datetime | None = None) -> str:
     """The time relative to now: `in 3 h 20 min`, `5 min ago`, `now`."""
     seconds = (instant - (now or clock.now())).total_seconds()
     if abs(seconds) < 1:
         return _("now")
-    text = format_duration(_coarse(round(abs(seconds))))
-    return (_("in %(time)s") if seconds > 0 else _("%(time)s ago")) % {"time": text}
+    text = {"time": format_span(abs(seconds))}
+    return (_("in %(time)s") if seconds > 0 else _("%(time)s ago")) % text
 
 
-def _coarse(seconds: int) -> int:
-    """The seconds, rounded down to whole minutes from two minutes on, and to whole days from ten days on."""
-    for edge, unit in ((10 * 86_400, 86_400), (120, 60)):
-        if seconds >= edge:
-            return seconds // unit * unit
-    return seconds
+def due_words(instant: datetime, now: datetime) -> str:
+    """When a run is due, relative to now: `in 3 h 20 min`, `now`, `was due 5 min ago`."""
+    words = relative_time(instant, now)
+    return _("was due %(when)s") % {"when": words} if (now - instant).total_seconds() >= 1 else words
 
 
 def format_instant(instant: datetime, zone: tzinfo | None = None) -> str:

@@ -15,7 +15,8 @@ from scheduling.conf import ConfError, get_conf
 from scheduling.core.lifecycle import State
 from scheduling.handlers.retry_delays import known_delays
 from scheduling.models import Attempt, Process, SchedulerExecution
-from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, span, warn
+from scheduling.models.time_words import format_span
+from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, warn
 
 CONSUMER_TIMEOUT = timedelta(minutes=30)
 """RabbitMQ's default for `consumer_timeout`. If a consumer does not acknowledge a message in this time, RabbitMQ takes
@@ -116,8 +117,9 @@ def _long_runs(now: datetime) -> Iterator[Finding]:
     lengths += [now - started for started in running[:LOOKED_AT] if started]
     longest = max(lengths, default=timedelta(0))
     if longest > CONSUMER_TIMEOUT * 0.8:
+        took = format_span(longest.total_seconds())
         yield ok(
             "long runs",
-            f"A recent run took {span(longest.total_seconds())}. RabbitMQ takes back what is not answered within its "
-            "consumer_timeout (30 min unless configured); the run goes on under its lease and is recorded once.",
+            f"A recent run took {took}. RabbitMQ takes back what is not answered within its consumer_timeout "
+            "(30 min unless configured); the run goes on under its lease and is recorded once.",
         )

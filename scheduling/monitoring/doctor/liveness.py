@@ -13,8 +13,9 @@ from django.db import DatabaseError
 
 from scheduling.conf import ConfError, get_conf
 from scheduling.models import Process
+from scheduling.models.time_words import format_span
 from scheduling.monitoring.doctor.database import alias, impatient
-from scheduling.monitoring.findings.finding import span, words
+from scheduling.monitoring.findings.finding import words
 from scheduling.monitoring.findings.old_code import old_code_words
 
 WEB_SECONDS = 5.0
@@ -54,7 +55,7 @@ def of_process(kind: str, now: datetime, seconds: float | None = None, host: str
     if row is None:
         return Liveness(False, f"no {kind} is at work on {host}")
     age = (now - row.heartbeat_at).total_seconds()
-    seen = f"{kind} {row.container_id}, last heartbeat {span(max(age, 0.0))} ago"
+    seen = f"{kind} {row.container_id}, last heartbeat {format_span(max(age, 0.0))} ago"
     old = old_code_words(row, now)  # told, but no reason to restart: the process works
     return Liveness(age <= limit.total_seconds(), f"{seen}; {old}" if old else seen)
 

@@ -148,17 +148,6 @@ def counted(number: int, noun: str, plural: str = "") -> str:
     return f"{number} {noun if number == 1 else plural or noun + 's'}"
 
 
-def span(seconds: float) -> str:
-    """A duration for people, such as `90 s`, `5 min`, `3 h` or `4 days`."""
-    if seconds < 120:
-        return f"{seconds:.0f} s"
-    if seconds < 2 * 3600:
-        return f"{seconds / 60:.0f} min"
-    if seconds < 2 * 86_400:
-        return f"{seconds / 3600:.0f} h"
-    return f"{seconds / 86_400:.0f} days"
-
-
 def words(error: BaseException) -> str:
     """The text of a driver's error in one line, without the error number that MySQL's driver puts first."""
     text = error.args[1] if len(error.args) == 2 and isinstance(error.args[0], int) else error

@@ -13,8 +13,9 @@ from scheduling.inbox.causes import Cause, causes_of
 from scheduling.models import Scheduler
 from scheduling.models.counts import Count
 from scheduling.models.scheduler import load_names
+from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings import watched
-from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Level, Named, ok, span
+from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Level, Named, ok
 from scheduling.monitoring.findings.present import LOOKED_AT, Present
 
 
@@ -47,7 +48,7 @@ def _named(cause: Cause, error: str, schedules: dict[int, Scheduler], now: datet
     facts = {"count": cause.count, "error": visible_text(error.rpartition(".")[2] or _("no error class"), 80)}
     about = _whose(cause, schedules)
     if cause.ends:
-        age = span(max(0.0, (now - min(cause.ends)).total_seconds()))
+        age = format_span(max(0.0, (now - min(cause.ends)).total_seconds()))
         about = _("%(whose)s, the first %(time)s ago") % {"whose": about, "time": age}
     return Named(_("%(count)d x %(error)s") % facts, about, cause.latest, cause.fingerprint, cause.count)
 

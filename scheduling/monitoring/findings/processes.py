@@ -10,8 +10,9 @@ from django.utils.translation import gettext as _
 from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.models import Process, SchedulerExecution
+from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings import old_code, watched
-from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, span, warn
+from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, warn
 from scheduling.monitoring.findings.present import Present
 
 Queue = SchedulerExecution.Queue
@@ -76,10 +77,10 @@ def _clocks(alive: Iterable[Process]) -> Iterator[Finding]:
 def _clock(process: Process) -> Named:
     name = f"{process.get_kind_display()} {visible_text(process.container_id, 60)}"
     about = _("%(time)s ahead of the database") if process.clock_ahead > 0 else _("%(time)s behind the database")
-    return Named(name, about % {"time": span(abs(process.clock_ahead))})
+    return Named(name, about % {"time": format_span(abs(process.clock_ahead))})
 
 
 def _silent(process: Process, now: datetime) -> Named:
-    age = span((now - process.heartbeat_at).total_seconds())
+    age = format_span((now - process.heartbeat_at).total_seconds())
     name = f"{process.get_kind_display()} {visible_text(process.container_id, 60)}"
     return Named(name, _("last heartbeat %(time)s ago") % {"time": age})

@@ -14,8 +14,9 @@ from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.models.counts import Count
 from scheduling.models.last_runs import durations, last_runs
+from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings import watched
-from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, span, warn
+from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, warn
 from scheduling.monitoring.findings.present import Present
 
 LOOKED_AT = 50
@@ -53,7 +54,7 @@ def _slow(now: datetime) -> Iterator[Finding]:
         known = usual(durations(runs[scheduler]))
         seconds = (now - (started_at or now)).total_seconds()
         if known is not None and known.times(seconds):
-            facts = {"time": span(seconds), "usual": span(known.median)}
+            facts = {"time": format_span(seconds), "usual": format_span(known.median)}
             about = _("%(time)s, usually %(usual)s") % facts
             found.append(Named(visible_text(name, 80), about, pk))
     if found:
@@ -70,7 +71,11 @@ def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Findi
     now, rows = present.now, watched.waiting[queue]
     oldest = rows(now).values_list("wake_at", flat=True).first() if present.count(rows) else None
     if oldest is not None:
-        facts = {"count": present.count(rows), "queue": queue.label, "time": span((now - oldest).total_seconds())}
+        facts = {
+            "count": present.count(rows),
+            "queue": queue.label,
+            "time": format_span((now - oldest).total_seconds()),
+        }
         seen = _("Runs waiting in the queue “%(queue)s”: %(count)s, the oldest for %(time)s.") % facts
         if now - oldest > QUEUED_LONG:
             yield warn("queued", seen, _("Start more consumers, or give them more --concurrency."))

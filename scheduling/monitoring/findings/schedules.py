@@ -1,4 +1,4 @@
-"""Findings about schedules that have no registered code, cannot be planned, are overdue or fail repeatedly."""
+"""Findings about schedules that have no registered code, cannot be planned, are late or fail repeatedly."""
 
 from __future__ import annotations
 
@@ -17,8 +17,9 @@ from scheduling.models.counts import Count
 from scheduling.models.health import LEFT_OUT_BY_PAUSE, health_of, with_health
 from scheduling.models.last_runs import failures_in_a_row, last_runs
 from scheduling.models.scheduler import load_names
+from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings import watched
-from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, span, warn
+from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, warn
 from scheduling.monitoring.findings.present import Failed, Present
 from scheduling.monitoring.findings.targets import unregistered
 from scheduling.monitoring.findings.watched import Rows
@@ -77,17 +78,17 @@ def _overdue(present: Present) -> Iterator[Finding]:
     now = present.now
 
     def waited(instant: datetime | None) -> str:
-        return span((now - (instant or now)).total_seconds())
+        return format_span((now - (instant or now)).total_seconds())
 
     late = watched.overdue(now).values_list("next_run_at", flat=True)
     oldest = late.first() if present.count(watched.overdue) else None
     if oldest is None:
-        yield ok("overdue", "Nothing that is due is left unclaimed.")
+        yield ok("late", "Nothing that is due is left unclaimed.")
         return
     finding = (fail if oldest < now - VERY_LATE else warn)(
-        "overdue",
-        _("Overdue schedules that no producer has claimed: %(count)s, the oldest for %(time)s."),
-        _("Check that a producer runs, and read its log. An overdue run starts as soon as it is claimed."),
+        "late",
+        _("Late schedules that no producer has claimed: %(count)s, the oldest for %(time)s."),
+        _("Check that a producer runs, and read its log. A late run starts as soon as it is claimed."),
     )
     yield from _watched(finding, watched.overdue, present, lambda row: waited(row.next_run_at), time=waited(oldest))
 
@@ -125,7 +126,7 @@ def _skipped(now: datetime) -> Iterator[Finding]:
 
 def _paused(present: Present) -> Iterator[Finding]:
     def about(row: Scheduler) -> str:
-        time = span((present.now - (row.paused_at or present.now)).total_seconds())
+        time = format_span((present.now - (row.paused_at or present.now)).total_seconds())
         who = _("%(time)s, by %(name)s") % {"time": time, "name": row.paused_by} if row.paused_by else time
         return f"{who}: {row.pause_reason}" if row.pause_reason else who
 

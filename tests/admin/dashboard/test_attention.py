@@ -66,7 +66,7 @@ def test_a_schedule_is_overdue_after_one_minute(context: Context, at_work: None)
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=clock.now() - timedelta(seconds=90))
     Scheduler.objects.filter(pk=fresh.pk).update(next_run_at=clock.now() - timedelta(seconds=5))
     assert problems(context) == {
-        "Overdue schedules that no producer has claimed: 1, the oldest for 90 s.": [late.description]
+        "Late schedules that no producer has claimed: 1, the oldest for 1 min 30 s.": [late.description]
     }
 
 

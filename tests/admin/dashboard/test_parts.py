@@ -13,6 +13,7 @@ from django.test import Client
 from django.utils import timezone as clock
 
 from scheduling.admin.dashboard import heatmap, timeline
+from scheduling.admin.ui.links import execution_url
 from scheduling.models import Scheduler
 from tests.admin.dashboard.conftest import PAGE, address
 from tests.factories import ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory, due
@@ -200,3 +201,15 @@ def test_the_heat_map_keeps_its_counts_for_a_minute(context: Context, monkeypatc
     monkeypatch.setattr(clock, "now", lambda: now + timedelta(seconds=heatmap.KEPT_SECONDS))
     assert "dash-bad" not in kept
     assert "dash-bad" in str(context("heatmap")["picture"])
+
+
+def test_the_last_result_of_a_schedule_is_not_a_row_that_a_pause_left(context: Context) -> None:
+    row = SchedulerFactory()
+    good = SchedulerExecutionFactory(scheduler=row, succeeded=True)
+    SchedulerExecutionFactory(
+        scheduler=row, skipped=True, reason="Paused from 2026-03-10 12:00 to 12:35 UTC. 3 occurrences did not run."
+    )
+    (line,) = context("schedules")["lines"]
+    assert ("healthy" in line["health"], "succeeded" in line["last"]) == (True, True)
+    assert line["last_address"] == execution_url(good.pk)
+    assert line["bars"].count("<rect") == 2
