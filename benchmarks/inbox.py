@@ -74,7 +74,7 @@ def failures(count: int) -> None:
     insert(
         count,
         lambda number: {
-            "state": "failed", "attempt": 4, "reason": "All 3 retries are used.",
+            "state": "failed", "attempt": 4, "reason": "All 3 retries have been used.",
             "error_class": CAUSES[kinds[number % 10]][0], "fingerprint": groups[kinds[number % 10]],
             "error_message": f"{CAUSES[kinds[number % 10]][1]}\n{'as the log says in many words ' * 10}",
         },

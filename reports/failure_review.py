@@ -81,7 +81,10 @@ class Cause:
 
 
 class FailureReview(ReportController):
-    """Lists the permanent failures of the last days. By default, the most frequent cause comes first."""
+    """Lists the runs that failed for good in the last 7 days, or another number of days.
+
+    By default, the most frequent cause comes first.
+    """
 
     title = "Failure review"
     formats = ("csv", "jsonl")

@@ -182,7 +182,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
             error_class="ValueError",
             error_message="the invoice has no total",
             fingerprint=factory.LazyAttribute(lambda row: fingerprint(row.error_class, row.error_message)),
-            reason="All 3 retries are used.",
+            reason="All 3 retries have been used.",
         )
         cancelled = factory.Trait(
             state=State.CANCELLED.value, finished_at=_ago(30), wake_at=None, reason="Cancelled by another user."

@@ -15,7 +15,7 @@ class Migration(migrations.Migration):
             name='Report',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('controller', models.CharField(help_text='The name under which the class is registered.', max_length=100, unique=True, verbose_name='controller')),
+                ('controller', models.CharField(help_text="The registered name of the report's code.", max_length=100, unique=True, verbose_name='controller')),
                 ('title', models.CharField(blank=True, default='', max_length=200, verbose_name='title')),
                 ('description', models.TextField(blank=True, default='', verbose_name='description')),
                 ('params', models.JSONField(blank=True, default=dict, help_text='Defaults for every schedule of this target, as a JSON object.', verbose_name='parameters')),

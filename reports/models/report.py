@@ -14,7 +14,7 @@ class Report(Target):
     name_field = "controller"
 
     controller = models.CharField(
-        _("controller"), max_length=100, unique=True, help_text=_("The name under which the class is registered.")
+        _("controller"), max_length=100, unique=True, help_text=_("The registered name of the report's code.")
     )
 
     class Meta:

@@ -134,8 +134,8 @@ def decide(
         case Failed(retryable=False):
             return GiveUp("The error says that a retry would not help.")
     if retries >= policy.max_retries:
-        used = f"All {policy.max_retries} retries are used."
-        return GiveUp(used if policy.max_retries else "Retries are off.")
+        used = "The only retry has" if policy.max_retries == 1 else f"All {policy.max_retries} retries have"
+        return GiveUp(f"{used} been used." if policy.max_retries else "Retries are off.")
     number = retries + 1
     if isinstance(outcome, Crashed) and outcome.lost:
         # The execution has already waited until the lease ran out, so a further delay would only slow the recovery. The

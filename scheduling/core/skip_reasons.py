@@ -37,7 +37,7 @@ def missed_date(date_time: datetime, catch_up: timedelta) -> str:
 
 def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str = "", why: str = "") -> str:
     """The sentence for `count` occurrences that a pause left out, such as
-    "Paused by anna from 2026-03-10 02:10 to 07:30 CET: storage full; 5 occurrences left out."
+    "Paused by anna from 2026-03-10 02:10 to 07:30 CET: storage full. 5 occurrences did not run."
 
     Args:
         since, until: the beginning and the end of the pause.
@@ -50,7 +50,7 @@ def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str =
     because = f": {why.rstrip(' .;:')}" if why.rstrip(" .;:") else ""
     to = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M}"
     left = "1 occurrence" if count == 1 else f"{count} occurrences"
-    return f"{who} from {start:%Y-%m-%d %H:%M} to {to} {end.tzname()}{because}; {left} left out."
+    return f"{who} from {start:%Y-%m-%d %H:%M} to {to} {end.tzname()}{because}. {left} did not run."
 
 
 def _reading(instant: datetime) -> str:

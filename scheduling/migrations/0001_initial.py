@@ -57,7 +57,7 @@ class Migration(migrations.Migration):
             name='Process',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('container_id', models.CharField(max_length=128, unique=True, verbose_name='container')),
+                ('container_id', models.CharField(max_length=128, unique=True, verbose_name='process')),
                 ('kind', models.CharField(choices=[('producer', 'producer'), ('consumer', 'consumer')], max_length=16, verbose_name='kind')),
                 ('host', models.CharField(max_length=255, verbose_name='host')),
                 ('pid', models.PositiveIntegerField(verbose_name='process id')),

@@ -36,11 +36,11 @@ def artefact_path(artefact: Artefact, filename: str) -> str:
 
 
 class Standing(models.TextChoices):
-    """Whether an artefact is a result."""
+    """Whether an artefact is the result of its run. The labels answer this question."""
 
-    RESULT = "result", _("result")
-    PENDING = "pending", _("from an attempt that is not over")
-    UNFINISHED = "unfinished", _("from an attempt that did not finish")
+    RESULT = "result", _("yes")
+    PENDING = "pending", _("not yet, its attempt is still running")
+    UNFINISHED = "unfinished", _("no, from an attempt that did not succeed")
 
 
 class ArtefactQuerySet(models.QuerySet["Artefact"]):

@@ -55,7 +55,7 @@ class Process(models.Model):
         PRODUCER = "producer", _("producer")
         CONSUMER = "consumer", _("consumer")
 
-    container_id = models.CharField(_("container"), max_length=128, unique=True)
+    container_id = models.CharField(_("process"), max_length=128, unique=True)
     kind = models.CharField(_("kind"), max_length=16, choices=Kind.choices)
     host = models.CharField(_("host"), max_length=255)
     pid = models.PositiveIntegerField(_("process id"))

@@ -42,7 +42,7 @@ def one_of_each() -> Rows:
     ProcessFactory(silent=True)
     RefusedRowFactory()
     replay = Replay.objects.create(
-        key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all of ValueError",
+        key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all failures with ValueError",
         state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,
     )  # fmt: skip
     ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 4], [0, 1]])

@@ -47,7 +47,7 @@ def test_the_others_follow_a_canary_that_succeeds(visit: Visit) -> None:
     replays = page.locator(".sch-replays")
     expect(replays).to_contain_text("testing one run")
     expect(replays).to_contain_text("5 others wait for the canary.")
-    expect(replays).to_contain_text(f"all that match error group {rows[0].fingerprint[:12]} (KeyError), by olga")
+    expect(replays).to_contain_text(f"all failures with KeyError (error group {rows[0].fingerprint[:12]}), by olga")
     picture(page, "canary-runs")
     assert SchedulerExecution.objects.filter(state="failed").count() == 6
     # The page updates itself after the canary has succeeded.

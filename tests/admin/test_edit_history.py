@@ -108,13 +108,13 @@ def test_the_history_page_shows_old_and_new_values(editor: Client) -> None:
         "<ins><code>yes</code></ins>",
         '<th scope="row">Reason for the pause</th>',
         "<ins><code>it burns</code></ins>",
-        ">run now</td>",
+        ">Run now</td>",
         "editor",
     ):
         assert text in page, text
     assert hostile not in page
     assert (
-        page.index(">run now</td>") < page.index("it burns") < page.index("<ins><code>4</code></ins>")
+        page.index(">Run now</td>") < page.index("it burns") < page.index("<ins><code>4</code></ins>")
     )  # newest first
     assert "Active" not in page.split('id="change-history"')[1]
 

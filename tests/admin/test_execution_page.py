@@ -78,7 +78,7 @@ def test_the_timeline_shows_each_step_and_each_wait(retried: SchedulerExecution)
         "next attempt after a wait of 20 s",
         "2026-03-10 12:00:34 UTC +20 s attempt 2 started in box-2, process 4242",
         "2026-03-10 12:00:40 UTC +6 s attempt 2 failed after 6 s, ValueError",
-        "next attempt after a wait of 1 min in 50 s",
+        "next attempt due in 50 s, after a wait of 1 min",
         "retrying",
     ]
 
@@ -143,18 +143,21 @@ def test_failures_with_the_same_error_are_counted_for_a_day(viewer: Client, monk
     now = clock.now()
     row = SchedulerExecutionFactory(failed=True)
     AttemptFactory(execution=row, number=1)
-    assert "No other run failed with this error in 24 h." in viewer.get(page_of(row)).content.decode()
+    assert (
+        "The inbox has no other failure with this error from the last 24 hours."
+        in viewer.get(page_of(row)).content.decode()
+    )
     SchedulerExecutionFactory.create_batch(3, failed=True)
     SchedulerExecutionFactory(failed=True, error_message="quite another problem")
     SchedulerExecutionFactory(failed=True, finished_at=now - timedelta(hours=25))
     SchedulerExecutionFactory(discarded=True, fingerprint=row.fingerprint)
     page = viewer.get(page_of(row)).content.decode()
-    link = re.search(r'href="([^"]+)"[^>]*>3 similar in 24 h</a>', page)
+    link = re.search(r'href="([^"]+)"[^>]*>3 similar in the last 24 h</a>', page)
     assert link
     rows = viewer.get(link[1]).context["cl"].result_list
     assert {listed.fingerprint for listed in rows} == {row.fingerprint}
     monkeypatch.setattr(Similar, "failures_compared", 4)
-    assert re.search(r">\d\+ similar in 24 h</a>", viewer.get(page_of(row)).content.decode())
+    assert re.search(r">\d\+ similar in the last 24 h</a>", viewer.get(page_of(row)).content.decode())
 
 
 def test_a_cancelled_attempt_is_not_shown_as_an_error(viewer: Client) -> None:

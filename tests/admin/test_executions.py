@@ -186,7 +186,7 @@ def test_the_page_shows_all_facts_of_a_failure(viewer: Client) -> None:
     OutputFactory(execution=row, attempt=2, text="2026-03-10T12:00:01.000Z WARN second\nnot stamped\n")
     page = viewer.get(page_of(row)).content.decode()
     for text in (
-        "Attempt 4 failed: ValueError: the invoice has no total. All 3 retries are used.",
+        "Attempt 4 failed: ValueError: the invoice has no total. All 3 retries have been used.",
         "It stays in the failed inbox",
         "by hand (maria)",
         "signal SIGKILL",
@@ -247,7 +247,14 @@ def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
             {"retrying": True},
             "Attempt 1 failed: ConnectionError: no route to host. Retry 1 of 3. The next attempt is due in ",
         ),
-        ({"failed": True, "attempt": 0}, '"sch-lead">ValueError: the invoice has no total. All 3 retries are used.'),
+        (
+            {"failed": True, "attempt": 0},
+            '"sch-lead">ValueError: the invoice has no total. All 3 retries have been used.',
+        ),
+        (
+            {"skipped": True, "missed": 5, "reason": "Paused by anna. 5 occurrences did not run."},
+            "Paused by anna. 5 occurrences did not run. This row stands for all 5 of them.",
+        ),
         ({"failed": True, "error_class": "", "error_message": ""}, "Attempt 4 failed. All 3 retries"),
         (
             {"claimed": True, "wake_at": "future", "reason": "Republished by ada."},

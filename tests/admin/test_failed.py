@@ -337,6 +337,19 @@ def test_a_long_reason_is_cut_and_a_reason_with_a_nul_is_refused(operator: Clien
     assert len(SchedulerExecution.objects.get(pk=row.pk).reason) <= 1_600
 
 
+def test_equal_lines_of_the_confirmation_are_one_line_with_their_number(operator: Client) -> None:
+    rows = [FailedExecutionFactory(execution_key="cron-2026-3-10-7-15") for _ in range(9)]
+    rows += [FailedExecutionFactory(execution_key=f"cron-2026-3-10-8-{number}") for number in (10, 20, 30)]
+    page = BeautifulSoup(ask(operator, "republish_selected", rows).content, "html.parser")
+    heading, lines = page.select_one("#sch-samples"), [line.text for line in page.select(".sch-samples li")]
+    assert heading is not None
+    assert heading.text == "Some of them, the newest first"
+    assert [("cron-2026-3-10-8-30" in line, line[:4]) for line in lines[:1]] == [(True, lines[1][:4])]
+    assert lines[3].startswith("7 x ")
+    assert "cron-2026-3-10-7-15" in lines[3]
+    assert lines[4:] == ["and 2 more"]
+
+
 def test_a_changed_filter_asks_again_and_keeps_the_typed_values(operator: Client) -> None:
     ids = fill(101)
     page = ask(operator, "republish_selected", [SchedulerExecution(pk=ids[0])], across=True)

@@ -49,7 +49,7 @@ def test_the_row_names_the_user_who_paused(editor: Client, way: str) -> None:
     assert left.state == "skipped"
     assert left.missed in (30, 31)
     assert left.reason.startswith("Paused by editor from ")
-    assert f": storage full; {left.missed} occurrences left out." in left.reason
+    assert f": storage full. {left.missed} occurrences did not run." in left.reason
 
 
 def test_a_pause_in_the_form_names_its_user(editor: Client) -> None:

@@ -91,7 +91,7 @@ def test_all_matching_rows_are_sent_in_chunks(operator: Client) -> None:
     response = begin(operator, [SchedulerExecution(pk=ids[0])], address, across=True, typed="1200", minutes="0")
     assert said(response) == [f"Execution {min(ids)} goes first. 1199 others follow when it has succeeded."]
     made = Replay.objects.get()
-    assert (made.total, made.selection) == (1_200, "all that match error_class=KeyError")
+    assert (made.total, made.selection) == (1_200, "all failures with error_class=KeyError")
     assert [len(chunk.items) for chunk in ReplayChunk.objects.order_by("first")] == [500, 500, 200]
     Desk(BROKER).run(Succeeded(), NEVER)
     for _ in range(20):
@@ -165,11 +165,11 @@ def test_each_execution_shows_its_replay_and_its_attempts(operator: Client) -> N
     deeds = operator.get(address).context["deeds"]
     made = Replay.objects.get()
     assert [(entry["who"], entry["text"]) for _time, entry in deeds] == [
-        ("operator", "discard: known <b>now</b>"),
-        ("operator", f"republish: replay {made.pk}"),
+        ("operator", "Discard: known <b>now</b>"),
+        ("operator", f"Republish: replay {made.pk}"),
     ]
     text = operator.get(address).content.decode()
-    assert "discard: known &lt;b&gt;now&lt;/b&gt;" in text
+    assert "Discard: known &lt;b&gt;now&lt;/b&gt;" in text
     for number in (4, 5):
         assert f'?attempt={number}"' in text
     untouched = reverse("admin:scheduling_schedulerexecution_change", args=[FailedExecutionFactory().pk])

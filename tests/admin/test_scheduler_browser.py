@@ -359,7 +359,7 @@ def test_duplicate_history_and_recent_runs(visit: Visit) -> None:
     edit = entries.first.locator("tbody tr")  # the newest comes first
     expect(edit.nth(0)).to_contain_text(re.compile(r"Schedule\s+0 9 \* \* \*\s+0 10 \* \* \*"))
     expect(edit.nth(1)).to_contain_text("not yet")
-    expect(page.locator(".sch-history")).to_contain_text("added as a copy of schedule")
+    expect(page.locator(".sch-history")).to_contain_text("Added as a copy of schedule")
     picture(page, "history")
 
 

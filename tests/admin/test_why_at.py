@@ -96,7 +96,7 @@ def test_an_instant_that_a_pause_left_out_leads_to_its_row(viewer: Client, row: 
     left = SchedulerExecution.objects.get(state="skipped")
     answer = why(viewer, row, "16:00")
     assert answer["address"] == reverse("admin:scheduling_schedulerexecution_change", args=[left.pk])
-    assert "storage full; 5 occurrences left out." in answer["text"]
+    assert "storage full. 5 occurrences did not run." in answer["text"]
     assert why(viewer, row, "16:01")["text"] == "It was not due then."
 
 

@@ -68,15 +68,15 @@ def test_values_out_of_bounds_are_refused_with_an_error_code(field: str, value: 
     [
         (0, FAILED, Retry(1, 30_000)),
         (2, FAILED, Retry(3, 120_000)),
-        (3, FAILED, GiveUp("All 3 retries are used.")),
+        (3, FAILED, GiveUp("All 3 retries have been used.")),
         (0, Failed("X", "", retryable=False), GiveUp("The error says that a retry would not help.")),
         (0, Failed("X", "", retry_after_ms=1_500), Retry(1, 1_500)),
         (0, Failed("X", "", retry_after_ms=10**12), Retry(1, 3_600_000)),
-        (3, Failed("X", "", retry_after_ms=1_500), GiveUp("All 3 retries are used.")),
+        (3, Failed("X", "", retry_after_ms=1_500), GiveUp("All 3 retries have been used.")),
         (0, TimedOut(5), Retry(1, 30_000)),
         (1, Crashed(signal=9), Retry(2, 60_000)),
         (1, Crashed(lost=True), Retry(2, 0)),
-        (3, Crashed(lost=True), GiveUp("All 3 retries are used.")),
+        (3, Crashed(lost=True), GiveUp("All 3 retries have been used.")),
     ],
 )
 def test_decisions(retries: int, outcome: Failed | TimedOut | Crashed, expected: Retry | GiveUp) -> None:

@@ -65,7 +65,7 @@ def test_a_pause_leaves_one_row_that_says_who_when_and_why(at: Clock) -> None:
     assert (row.paused_at, row.paused_by) == (NOON, "anna")
     at(NOON + timedelta(minutes=55))
     resume(row)
-    said = "Paused by anna from 2026-03-10 13:00 to 13:55 CET: storage full; 5 occurrences left out."
+    said = "Paused by anna from 2026-03-10 13:00 to 13:55 CET: storage full. 5 occurrences did not run."
     assert left_out() == [("cron-2026-3-10-12-10", 5, said)]
     row.refresh_from_db()
     assert (row.paused_at, row.paused_by, row.pause_reason) == (None, "", "")
@@ -103,7 +103,7 @@ def test_a_pause_and_a_resume_by_plain_sql_leave_one_row(at: Clock) -> None:
     at(NOON + timedelta(minutes=35))
     sql(row, status=True)
     assert left_out() == [
-        ("cron-2026-3-10-12-10", 3, "Paused from 2026-03-10 12:00 to 12:35 UTC: by hand; 3 occurrences left out.")
+        ("cron-2026-3-10-12-10", 3, "Paused from 2026-03-10 12:00 to 12:35 UTC: by hand. 3 occurrences did not run.")
     ]
     row.refresh_from_db()
     assert (row.pause_reason, row.paused_at, row.next_run_at) == ("", None, NOON + timedelta(minutes=40))

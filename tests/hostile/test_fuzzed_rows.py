@@ -62,7 +62,7 @@ def stand(now: datetime) -> Rows:
     ]
     failed, succeeded = executions[-2:]
     replay = Replay.objects.create(
-        key=uuid.uuid4(), requested_by="another user", created_at=past, selection="all of ValueError",
+        key=uuid.uuid4(), requested_by="another user", created_at=past, selection="all failures with ValueError",
         state=Replay.State.RELEASED, canary=succeeded.pk, canary_attempt=1, total=2, sent=1, next_at=past,
     )  # fmt: skip
     made = [

@@ -97,10 +97,10 @@ def test_pages_show_whether_a_file_is_a_result_and_no_storage_url(admin_client: 
     result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
     page = admin_client.get(LIST).content.decode()
     assert f"{LIST}{result.pk}/download/" in page
-    assert "from an attempt that did not finish" in page
+    assert "no, from an attempt that did not succeed" in page
     detail = admin_client.get(f"{LIST}{broken.pk}/change/").content.decode()
     assert f"{LIST}{broken.pk}/download/" in detail
-    assert "from an attempt that did not finish" in detail
+    assert "no, from an attempt that did not succeed" in detail
     assert "media-of-the-project" not in page + detail
 
 
@@ -143,7 +143,7 @@ def test_search_by_execution_and_by_name(term: str, found: int, admin_client: Cl
 def test_an_artefact_whose_execution_is_gone_does_not_break_the_list(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
     SchedulerExecution.objects.all()._raw_delete("default")  # type: ignore[attr-defined]
-    assert "did not finish" in admin_client.get(LIST).content.decode()
+    assert "no, from an attempt that did not succeed" in admin_client.get(LIST).content.decode()
     body(download(admin_client, artefact))
 
 

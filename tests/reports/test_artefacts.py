@@ -126,7 +126,7 @@ def test_the_link_to_the_result_comes_first() -> None:
     downloads = [f"/admin/scheduling/artefact/{artefact.pk}/download/" for artefact in (result, broken)]
     assert [url for _, url in links] == downloads
     assert links[0][0] == "numbers.csv (1 row, 3\xa0bytes)"
-    assert "from an attempt that did not finish" in links[1][0]
+    assert "; result of the run: no, from an attempt that did not succeed)" in links[1][0]
     assert all_links(execution.pk) == links
     assert all_links(execution_of().pk) == []
 

@@ -92,7 +92,7 @@ def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
     name = entry.user.get_username()
     return {
         "who": visible_text(f"{name} ({full_name})" if full_name else name, 200),
-        "text": visible_text(text, PAGE_MAX_CHARS),
+        "text": capfirst(visible_text(text, PAGE_MAX_CHARS)),
         "edits": [(_label(edit.name, labels), _shown(edit.old), _shown(edit.new)) for edit in edits],
     }
 

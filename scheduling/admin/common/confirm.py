@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -11,6 +12,7 @@ from django import forms
 from django.contrib.admin import helpers
 from django.http import HttpRequest
 from django.template.response import TemplateResponse
+from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.pages import Pages
@@ -23,6 +25,8 @@ TEMPLATE = "admin/scheduling/confirm.html"
 
 SAMPLES = 10
 """The page lists at most this many objects of a selection."""
+
+SOME = _("Some of them")
 
 KEEP = _("Cancel")
 """The label of the link that leaves everything as it is."""
@@ -44,6 +48,7 @@ class Confirmation:
         groups: pairs of a target's name and the number of selected objects with this target.
         changes: the values that will change, each with its old and its new value.
         samples: some of the objects, as safe HTML or text.
+        some: the heading of the samples if there are more objects.
         more: how many objects are selected besides the samples.
         warnings: sentences that the operator should read before the POST.
         hidden: pairs of name and value that the POST sends back.
@@ -63,6 +68,7 @@ class Confirmation:
     groups: Sequence[tuple[Text, int]] = ()
     changes: Sequence[Change] = ()
     samples: Sequence[Text] = ()
+    some: Text = SOME
     more: int = 0
     warnings: Sequence[Text] = ()
     hidden: Sequence[tuple[str, Any]] = ()
@@ -73,6 +79,12 @@ class Confirmation:
     blocked: bool = False
     crumbs: Sequence[tuple[str, Text]] = ()
     keep: Text = KEEP
+
+    @property
+    def lines(self) -> list[Text]:
+        """The samples, each different one once. A line that stands for several begins with their number: `10 x`."""
+        counted = Counter(self.samples)
+        return [format_html("{} x {}", count, text) if count > 1 else text for text, count in counted.items()]
 
     def response(self, request: HttpRequest, model_admin: Pages) -> TemplateResponse:
         """The response with the confirmation page."""

@@ -89,7 +89,7 @@ def _line(entry: LogEntry, model: type[models.Model], now: Any) -> Line:
             address = admin_url(f"{opts.app_label}_{opts.model_name}_change", entry.object_id)
         except NoReverseMatch:
             address = ""  # this site has no page of the object
-    words = {ADDITION: _("added"), DELETION: _("deleted")}
+    words = {ADDITION: _("Added"), DELETION: _("Deleted")}
     return Line(
         time_with_relative(entry.action_time, now),
         shown["who"],

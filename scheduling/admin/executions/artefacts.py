@@ -97,9 +97,9 @@ class ArtefactAdmin(ReadOnly):
         except NoReverseMatch:
             return str(artefact.execution_id)
 
-    @admin.display(description=gettext_lazy("standing"))
+    @admin.display(description=gettext_lazy("result of the run"))
     def worth(self, artefact: Artefact) -> SafeString:
-        """The artefact's standing as a badge. The standing says whether the file is the report's result."""
+        """The artefact's standing as a badge. The standing says whether the file is the result of its run."""
         standing = artefact.standing
         return badge(standing.label, *_TONES[standing])
 
@@ -140,4 +140,4 @@ def label(artefact: Artefact) -> str:
     if artefact.is_result:
         return _("%(filename)s (%(rows)s, %(size)s)") % facts
     facts["standing"] = str(artefact.standing.label)
-    return _("%(filename)s (%(rows)s, %(size)s; %(standing)s)") % facts
+    return _("%(filename)s (%(rows)s, %(size)s; result of the run: %(standing)s)") % facts

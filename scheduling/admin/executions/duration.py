@@ -135,6 +135,8 @@ def note_durations(rows: Sequence[Any], now: datetime, request: HttpRequest) -> 
 def duration_facts(row: SchedulerExecution, ended: Sequence[Attempt], now: datetime) -> list[tuple[str, Any]]:
     """The line "Duration" on the page of a run that has started, with a mark if it is slower than usual.
 
+    It is the duration of the last attempt.
+
     Args:
         ended: the attempts that have ended, the newest first.
     """
@@ -144,10 +146,9 @@ def duration_facts(row: SchedulerExecution, ended: Sequence[Attempt], now: datet
         return []
     seconds = (end - row.started_at).total_seconds()
     known = usual_of([row.scheduler_id]).get(row.scheduler_id or 0) if seconds >= SLOW_SECONDS else None
-    words = format_duration(seconds)
-    return [
-        (_("Duration"), format_html("{} {}", words, slow_mark(said)) if (said := slow_words(seconds, known)) else words)
-    ]
+    words, said = format_duration(seconds), slow_words(seconds, known)
+    label = _("Duration of the last attempt") if row.attempt > 1 else _("Duration")
+    return [(label, format_html("{} {}", words, slow_mark(said)) if said else words)]
 
 
 def slow_mark(said: str) -> SafeString | str:

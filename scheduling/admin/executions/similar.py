@@ -43,7 +43,7 @@ def similar(request: HttpRequest, row: SchedulerExecution, now: datetime) -> Sim
         if group == row.fingerprint and pk != row.pk and finished is not None and finished >= now - WITHIN
     )
     said = f"{count}+" if len(found) == Similar.failures_compared and count else str(count)
-    text = ngettext("%(count)s similar in 24 h", "%(count)s similar in 24 h", count) % {"count": said}
+    text = ngettext("%(count)s similar in the last 24 h", "%(count)s similar in the last 24 h", count) % {"count": said}
     return Similar(count, text, _address(request, row))
 
 

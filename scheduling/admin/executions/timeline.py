@@ -122,8 +122,13 @@ def _attempt(row: SchedulerExecution, attempt: Attempt, now: datetime) -> list[E
     if attempt.retry_at is not None:
         wait = format_duration((attempt.retry_at - attempt.finished_at).total_seconds())
         due = row.state == State.RETRYING.value and attempt.number == row.attempt
-        left = relative_time(attempt.retry_at, now) if due else ""
-        events.append(Event(None, _("next attempt after a wait of %(time)s") % {"time": wait}, left))
+        when = {"time": wait, "when": relative_time(attempt.retry_at, now)}
+        text = (
+            _("next attempt due %(when)s, after a wait of %(time)s")
+            if due
+            else _("next attempt after a wait of %(time)s")
+        )
+        events.append(Event(None, text % when))
     return events
 
 

@@ -110,7 +110,14 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
             waits = _("It stays in the failed inbox until it is republished or discarded.")
             return [*_not_succeeded(row), *_reason(row), waits]
     never = [_("It never started.")] if row.state == State.CANCELLED.value and not row.attempt else []
-    return [*(_reason(row) or [_("No reason was recorded.")]), *never, *_paused(row)]
+    return [*(_reason(row) or [_("No reason was recorded.")]), *_stands_for(row), *never, *_paused(row)]
+
+
+def _stands_for(row: SchedulerExecution) -> list[str]:
+    """That a row of several occurrences is the only one of them."""
+    if row.state != State.SKIPPED.value or row.missed < 2:
+        return []
+    return [_("This row stands for all %(count)d of them.") % {"count": row.missed}]
 
 
 def _paused(row: SchedulerExecution) -> list[str]:

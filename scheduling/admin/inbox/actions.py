@@ -233,12 +233,15 @@ def _in_words(request: HttpRequest, asked: Answer) -> str:
     if not asked.across:
         return "chosen one by one"
     chosen = {name: str(value) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value}
-    said = [_one_in_words(name, value) for name, value in chosen.items()]
-    return visible_text("all that match " + ", ".join(said) if said else "all of the inbox", 400)
+    if not chosen:
+        return "all failures of the inbox"
+    said = ", ".join(_one_in_words(name, value) for name, value in chosen.items())
+    return visible_text(f"all failures with {said}", 400)
 
 
 def _one_in_words(name: str, value: str) -> str:
     if name != "fingerprint":
         return f"{name}={value}"
     row = SchedulerExecution.objects.filter(state=State.FAILED.value, fingerprint=value).only("error_class").first()
-    return f"error group {value[:12]}" + (f" ({row.error_class})" if row is not None and row.error_class else "")
+    group = f"error group {value[:12]}"
+    return f"{row.error_class} ({group})" if row is not None and row.error_class else group

@@ -127,8 +127,8 @@ class RepublishForm(InboxForm):
     canary = forms.BooleanField(
         label=gettext_lazy("Canary: run one first, and the others only if it succeeds"),
         help_text=gettext_lazy(
-            "The oldest one runs at once. If it fails or is cancelled, the others stay in the inbox. Of "
-            "several targets, it tests only one."
+            "The oldest one runs at once. If it fails or is cancelled, the others stay in the inbox. If you have "
+            "chosen runs of several targets, the canary tests only one of them."
         ),
         required=False,
     )
@@ -152,6 +152,14 @@ class ReasonForm(forms.Form):
         gettext_lazy("Stored with each discarded run."),
         error_messages={"required": gettext_lazy("Enter a reason. Without a reason, nothing is discarded.")},
     )
+
+
+class OneReasonForm(ReasonForm):
+    """Asks for the reason of the discard of a single execution."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.fields["reason"].help_text = _("Stored with the discarded run.")
 
 
 class DiscardForm(ReasonForm, InboxForm):

@@ -77,7 +77,8 @@ class InboxConfirmation(Pages):
             back=list_behind(request),
             lead=lead % {"count": count},
             groups=rows,
-            samples=[_sample(row) for row in bare(queryset)[:SAMPLES]],
+            samples=[_sample(row) for row in bare(queryset).order_by("-pk")[:SAMPLES]],
+            some=_("Some of them, the newest first"),
             more=max(count - SAMPLES, 0),
             hidden=[*action_fields(request, action), *shown, ("key", key_of(request))],
             warnings=[_("All failures of this selection, including those that are not listed below.")]

@@ -18,7 +18,7 @@ from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.executions.live_chip import live_chip
 from scheduling.admin.executions.lookup import way_back
-from scheduling.admin.inbox.answer import ReasonForm
+from scheduling.admin.inbox.answer import OneReasonForm
 from scheduling.admin.inbox.facts import failure_facts
 from scheduling.admin.ui.links import execution_link, execution_url
 from scheduling.broker import Broker, BrokerError
@@ -54,7 +54,7 @@ class SingleFailure(Pages):
 
     def discard_view(self, request: HttpRequest, row: FailedExecution) -> HttpResponse:
         """GET asks for a reason. The POST takes the execution out of the inbox."""
-        form = ReasonForm(request.POST if request.method == "POST" else None)
+        form = OneReasonForm(request.POST if request.method == "POST" else None)
         question = _question(
             request, row,
             title=_("Discard"),

@@ -76,7 +76,7 @@ class ProcessAdmin(ReadOnly):
         """What the last heartbeat reported. A stopped process does nothing any more."""
         return doing(row, clock.now()) or EMPTY
 
-    @admin.display(description=_("Code of"))
+    @admin.display(description=_("Code last changed"))
     def code(self, row: Process) -> str:
         """The time of the newest change in the loaded files. `presence` says whether a file has changed since."""
         return time_with_relative(row.code_at)
@@ -93,6 +93,6 @@ class ProcessAdmin(ReadOnly):
     def stopped(self, row: Process) -> str:
         return time_with_relative(row.stopped_at)
 
-    @admin.display(description=_("State"))
+    @admin.display(description=_("Details"))
     def state(self, row: Process) -> str:
         return json_block(row.info)

@@ -11,6 +11,7 @@ from django.contrib import admin, messages
 from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
+from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
@@ -105,7 +106,9 @@ class TargetAdmin(Uses):
     def code_panel(self, row: Target) -> SafeString | str:
         """The handler's description and its parameters."""
         if not row.handler_name:
-            return _("Enter a name first.")
+            field: Any = row._meta.get_field(self.name_field)
+            text = _("Fill in “%(field)s” and save. The code is then shown here.")
+            return text % {"field": capfirst(field.verbose_name)}
         handler, chip = self.code_of(row), self.code_chip(row)
         if handler is None:
             text = _("Runs are retried and then fail until code of this name is deployed.")

@@ -36,7 +36,7 @@ def test_an_edit_stands_there_with_user_object_and_values(editor: Client) -> Non
     page = main(editor)
     assert f'href="/admin/scheduling/scheduler/{row.pk}/change/"' in page
     assert re.search(r"Description: <del><code>Invoices</code></del>\s*<ins><code>Bills</code></ins>", page)
-    assert page.index("Bills") < page.index("added")  # the newest first
+    assert page.index("Bills") < page.index("Added")  # the newest first
 
 
 def test_a_deleted_object_has_no_link_and_its_text_is_escaped(editor: Client, db: None) -> None:
@@ -69,14 +69,14 @@ def test_pages_and_one_user(editor: Client, db: None, monkeypatch: pytest.Monkey
     seen, query = [], ""
     for _page in range(5):
         page = main(editor, query)
-        seen += re.findall(r"deed (\d)", page)
+        seen += re.findall(r"Deed (\d)", page)
         older = re.findall(r'href="(\?[^"]*)">Older', page)
         if not older:
             break
         query = older[0].replace("&amp;", "&")
     assert seen == ["4", "3", "2", "1", "0"]
     page = main(editor, f"?user={ann.pk}")
-    assert re.findall(r"deed (\d)", page) == ["3", "1"]
+    assert re.findall(r"Deed (\d)", page) == ["3", "1"]
     assert "Only what ann did." in page
 
 
