@@ -29,6 +29,14 @@ REPLACED = [
     # inbox and lists
     "Nothing waits here", "An id, or a part of", "somebody was faster", "Left over: ", "as one request has only",
     "The latest of them", "others alike", "All but an id is looked for",
+    # one word for one thing
+    "Overdue schedules", "An overdue run", "(no code)", "does not know the code", "occurrences left out",
+    "from an attempt that did not finish", "Code of",
+    "failed with this error in 24 h", "each day that matches,",
+    # riddles
+    "Of several targets", "The first ones", "In the search of", "all that match", "runs at its times again",
+    "will not run until it is resumed", "Enter a name first", "permanent failures of the last days", "past or future",
+    "next attempt after a wait of %(time)s in", "retries are used.",
     # one word for pause and resume
     "switched off", "switched on", "Switch selected", "Switch schedules",
 ]  # fmt: skip

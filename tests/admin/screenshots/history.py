@@ -19,7 +19,7 @@ STATES = {
     SKIPPED: State.SKIPPED, CANCELLED: State.CANCELLED,
 }  # fmt: skip
 REASONS = {
-    FAILED: "All 3 retries are used.",
+    FAILED: "All 3 retries have been used.",
     DISCARDED: "Discarded by ben: the shop was closed.",
     SKIPPED: "Missed 1 occurrence at 03:00 CET: no producer was running.",
     CANCELLED: "Cancelled by anna.",

@@ -14,6 +14,7 @@ from reports.models import Report
 from scheduling.admin.common import audit
 from scheduling.admin.params.diff import Change
 from scheduling.core.occurrences import first_run
+from scheduling.execution.planning import plan_anew
 from scheduling.management.groups import make_groups
 from scheduling.models import Output, Process, Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution
 from tests.admin.rows import Rows
@@ -36,9 +37,8 @@ def store_installation(now: datetime) -> Rows:
     report, reminder = _other_targets(now)
     executions = _executions(schedules, report, now)
     _edits(anna, schedules, now)
-    for row in Scheduler.objects.filter(status=True, next_run_at=None):
-        row.plan(now)  # the schedule that a migration made
-        row.save()
+    made_by_migration = Scheduler.objects.filter(status=True, next_run_at=None)
+    plan_anew(list(made_by_migration.values_list("pk", flat=True)), now)
     late = schedules["Refresh tokens of Contoso"]
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=now - timedelta(minutes=12))
     failed = SchedulerExecution.objects.filter(state="failed").latest("pk")
@@ -46,7 +46,7 @@ def store_installation(now: datetime) -> Rows:
     worker = schedules["Import orders DE"].worker
     assert worker is not None
     return {
-        "replay": _replays(anna, now),
+        "replay": _replays(anna, schedules, now),
         "scheduler": [schedules["Import orders DE"]],
         "schedulerexecution": [failed, slow, *executions],
         "failedexecution": [failed],
@@ -111,7 +111,7 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
         scheduler=schedules["Archive log files"],
         missed=5,
         scheduled_at=now - timedelta(hours=30),
-        reason="Paused by anna from 2026-11-21 02:10 to 07:30 UTC: storage full; 5 occurrences left out.",
+        reason="Paused by anna from 2026-11-21 02:10 to 07:30 UTC: storage full. 5 occurrences did not run.",
     )
     by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
                                      params={"batch": 20})  # fmt: skip
@@ -140,25 +140,34 @@ def _processes(now: datetime) -> list[Process]:
     return rows[2:3]
 
 
-def _replays(anna: User, now: datetime) -> list[Replay]:
-    failed = list(SchedulerExecution.objects.filter(state="failed").order_by("pk")[:9])
-    common: dict[str, Any] = {"user": anna, "requested_by": "anna", "canary": failed[0].pk, "canary_attempt": 3}
+def _replays(anna: User, schedules: dict[str, Scheduler], now: datetime) -> list[Replay]:
+    """A replay that sends, because its canary has succeeded; one that its failed canary has stopped; and an old one."""
+    orders = SchedulerExecution.objects.filter(scheduler=schedules["Import orders DE"]).order_by("-pk")
+    sent = list(orders.filter(state="succeeded")[:4])
+    left = list(orders.filter(state="failed")[:5])
+    invoices = schedules["Send invoices"]
+    failed = SchedulerExecution.objects.filter(scheduler=invoices, state="failed").latest("pk")
+    common: dict[str, Any] = {"user": anna, "requested_by": "anna"}
+    good = {"canary": sent[0].pk, "canary_attempt": 0}
     open_, *_others = [
         Replay.objects.create(
-            key=uuid.uuid4(), created_at=now - timedelta(minutes=9), selection="all of PaymentGatewayTimeout",
-            minutes=10, state="released", total=9, position=4, sent=4, next_at=now + timedelta(minutes=1), **common,
+            key=uuid.uuid4(), created_at=now - timedelta(minutes=9),
+            selection=f"all failures with PaymentGatewayTimeout (error group {left[0].fingerprint[:12]})", minutes=10,
+            state="released", total=9, position=4, sent=4, next_at=now + timedelta(minutes=1), **good, **common,
         ),
         Replay.objects.create(
-            key=uuid.uuid4(), created_at=now - timedelta(days=1), selection="all that match “schedule: Send invoices”",
-            state="stopped", total=40, position=1, sent=1, finished_at=now - timedelta(hours=23),
-            reason="The canary failed again: KeyError 'currency'.", **common,
+            key=uuid.uuid4(), created_at=now - timedelta(days=1), state="stopped",
+            selection=f"all failures with scheduler={invoices.pk}",
+            total=40, position=1, sent=1, finished_at=now - timedelta(hours=23), canary=failed.pk,
+            canary_attempt=failed.attempt - 1, reason="The canary failed again: KeyError 'currency'.", **common,
         ),
         Replay.objects.create(
-            key=uuid.uuid4(), created_at=now - timedelta(days=3), selection="12 selected rows", state="done", total=12,
-            position=12, sent=11, skipped=1, finished_at=now - timedelta(days=3), **common,
+            key=uuid.uuid4(), created_at=now - timedelta(days=3), selection="chosen one by one", state="done", total=12,
+            position=12, sent=11, skipped=1, finished_at=now - timedelta(days=3), **good, **common,
         ),
     ]  # fmt: skip
-    ReplayChunk.objects.create(replay=open_, first=0, items=[[run.pk, 3] for run in failed])
+    items = [*([run.pk, 0] for run in sent), *([run.pk, run.attempt] for run in left)]
+    ReplayChunk.objects.create(replay=open_, first=0, items=items)
     return [open_]
 
 
