@@ -33,6 +33,9 @@ ORDER = ("health_rank", "description", "pk")
 """The order of lists of schedules: the most urgent health first, then by name."""
 
 
+_LAST_RESULT = OWN_RUNS.filter(scheduler=OuterRef("pk")).values("pk")[:1]
+
+
 def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]:
     """Add `health_rank`: the place of the health in the order of urgency. 0 is the most urgent. See `health_of`.
 
@@ -105,9 +108,13 @@ def most_urgent(rows: QuerySet[Scheduler], now: datetime, number: int | None = N
 
 
 def health_in_bulk(keys: Iterable[int], now: datetime) -> list[Scheduler]:
-    """The schedules with these keys, with their health and their targets, in the order of the keys."""
+    """The schedules with these keys, with their health and their targets, in the order of the keys.
+
+    Each has the attribute `last_result`: the primary key of the execution that `last_results` would return, or None.
+    """
     wanted = list(keys)
-    found = with_health(Scheduler.objects.select_related(*TARGETS), now).in_bulk(wanted)
+    rows = Scheduler.objects.select_related(*TARGETS).annotate(last_result=Subquery(_LAST_RESULT))
+    found = with_health(rows, now).in_bulk(wanted)
     return [found[pk] for pk in wanted if pk in found]
 
 
@@ -118,10 +125,8 @@ def last_results(ids: Collection[int]) -> dict[int, SchedulerExecution]:
     function always makes two queries. For each id, the subquery reads the index (scheduler, -id) from its newest entry
     on. A GROUP BY would read the entries of all executions of these schedules.
     """
-    latest = OWN_RUNS.filter(scheduler=OuterRef("pk")).values("pk")[:1]
-    found = (
-        Scheduler.objects.filter(pk__in=ids).order_by().annotate(last=Subquery(latest)).values_list("last", flat=True)
-    )
+    schedulers = Scheduler.objects.filter(pk__in=ids).order_by()
+    found = schedulers.annotate(last=Subquery(_LAST_RESULT)).values_list("last", flat=True)
     rows = SchedulerExecution.objects.only(
         "state", "scheduler_id", "scheduled_at", "started_at", "finished_at", "missed"
     )

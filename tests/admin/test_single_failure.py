@@ -193,6 +193,10 @@ def test_the_page_of_a_failure_has_two_buttons_and_a_menu(operator: Client) -> N
     entries = {str(item.a.text): str(item.span.text) for item in tools.select("li") if item.a and item.span}
     assert list(entries) == ["Discard", "Run again", "Edit and run again", "History"]
     assert entries["Run again"] == "A new run with the same parameters. This failure stays in the inbox."
+    assert entries["Edit and run again"] == "A new run with other parameters. This failure stays in the inbox."
+    page = operator.get(page_of(SchedulerExecutionFactory(succeeded=True))).content.decode()
+    assert "A new run with other parameters." in page
+    assert "This failure" not in page
 
 
 # --- the two views --------------------------------------------------------------------------------

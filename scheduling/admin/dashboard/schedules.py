@@ -23,8 +23,8 @@ from scheduling.admin.ui.times import EMPTY, due_words, format_duration, relativ
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.durations import p95
 from scheduling.core.text import visible_text
-from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.health import health_in_bulk, health_of, last_results, most_urgent
+from scheduling.models import Scheduler
+from scheduling.models.health import health_in_bulk, health_of, most_urgent
 from scheduling.models.last_runs import Ran, last_runs
 
 PER_PAGE = 20
@@ -41,10 +41,9 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
     vars(paginator)["count"] = number  # it would count the rows again, together with their health
     page = paginator.get_page(viewer.page)
     found = health_in_bulk(page.object_list, viewer.now)
-    keys = [row.pk for row in found]
-    runs, results = last_runs(keys), last_results(keys)
+    runs = last_runs([row.pk for row in found])
     return {
-        "lines": [_line(row, runs[row.pk], results.get(row.pk), viewer) for row in found],
+        "lines": [_line(row, runs[row.pk], viewer) for row in found],
         "page": page,
         "pages": page.paginator.get_elided_page_range(page.number) if page.paginator.num_pages > 1 else (),
         "may_run": viewer.may_run,
@@ -55,8 +54,9 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
     }
 
 
-def _line(row: Scheduler, runs: Sequence[Ran], last: SchedulerExecution | None, viewer: Viewer) -> dict[str, Any]:
+def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
     took, rate, info = durations(runs), success_rate(runs), zone_of(row)
+    last = next((run for run in reversed(runs) if run.pk == row.last_result), None)  # type: ignore[attr-defined]
     last_at = told_at(last) if last is not None else None
     return {
         "pk": row.pk,

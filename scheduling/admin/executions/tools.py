@@ -31,12 +31,11 @@ def tools(row: SchedulerExecution, may: Mapping[str, bool]) -> SafeString:
         about = _("Remove it from the inbox without running it again. You will be asked for a reason.")
         entries.append(Entry(_("Discard"), _failure("discard", row), about))
     if may["rerun"]:
-        failed = may["republish"] or may["discard"]
-        stays = _("A new run with the same parameters. This failure stays in the inbox.")
-        about = stays if failed else _("A new run with the same parameters.")
+        stays = _("%(what)s This failure stays in the inbox.") if may["republish"] or may["discard"] else "%(what)s"
+        about = stays % {"what": _("A new run with the same parameters.")}
         rerun = Entry(_("Run again"), _execution("rerun", row), about)
         (entries if buttons else buttons).append(rerun)
-        about = _("Start a separate run with other parameters. This failure stays in the inbox.")
+        about = stays % {"what": _("A new run with other parameters.")}
         entries.append(Entry(_("Edit and run again"), _execution("edit_rerun", row), about))
     entries.append(Entry(_("History"), _execution("history", row), _("Who did what with this run.")))
     about = _("execution %(id)s") % {"id": row.pk}

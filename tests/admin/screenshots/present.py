@@ -111,7 +111,7 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
         scheduler=schedules["Archive log files"],
         missed=5,
         scheduled_at=now - timedelta(hours=30),
-        reason="Paused by anna from 2026-11-21 02:10 to 07:30 UTC: storage full. 5 occurrences did not run.",
+        reason="Paused by anna from 2026-11-16 09:10 to 2026-11-21 07:30 UTC: storage full. 5 occurrences did not run.",
     )
     by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
                                      params={"batch": 20})  # fmt: skip
