@@ -39,26 +39,34 @@ _LAST_RESULT = OWN_RUNS.filter(scheduler=OuterRef("pk")).values("pk")[:1]
 def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]:
     """Add `health_rank`: the place of the health in the order of urgency. 0 is the most urgent. See `health_of`.
 
-    For each schedule, the database reads the newest entry of the index (scheduler, -id). Only if that execution still
-    waits or runs, the database looks for the newest result, too, because a run must not hide a bad result. So the cost
+    For each schedule, the database reads the newest entry of the index (scheduler, -id), and this execution. Only if
+    the execution says nothing about the health, the database looks for an older one. Only if the execution still waits
+    or runs, the database looks for the newest result, too, because a run must not hide a bad result. So the cost
     depends on the number of schedules, not on the number of executions. One expression returns the rank, because in a
     chain of conditions the database would run a subquery once for each condition that uses it.
 
     A one-time schedule is paused after its run. Its health is then its result, and not "paused".
     """
-    newest = OWN_RUNS.filter(scheduler=OuterRef("pk"), state__in=[*RESULTS, *_GOES_ON])
-    # This subquery belongs to a row of `newest`, so its OuterRef is a column of that row.
+    own = OWN_RUNS.filter(state__in=[*RESULTS, *_GOES_ON])
+    # This subquery belongs to the row of an execution, so its OuterRef is a column of that row.
     result = OWN_RUNS.filter(scheduler=OuterRef("scheduler"), state__in=RESULTS).values(found=_of_state(_LEAST_URGENT))
     running = Least(_rank(Health.RUNNING), Coalesce(Subquery(result[:1]), _LEAST_URGENT))
     found = Case(When(state__in=_GOES_ON, then=running), default=_of_state(_rank(Health.HEALTHY)))
-    is_paused = Q(status=False) & (Q(date_time__isnull=True) | ~Exists(newest))
+    # The key alone, because MariaDB then always uses the index (scheduler, -id), which contains it. For other columns,
+    # MariaDB may read and sort all executions of each schedule, depending on its statistics.
+    newest_key = SchedulerExecution.objects.filter(scheduler=OuterRef(OuterRef("pk"))).order_by("-pk").values("pk")
+    newest = SchedulerExecution.objects.filter(pk=Subquery(newest_key[:1]))
+    older = Coalesce(Subquery(own.filter(scheduler=OuterRef("scheduler")).values(found=found)[:1]), _NEVER_RAN)
+    says_nothing = LEFT_OUT_BY_PAUSE | ~Q(state__in=[*RESULTS, *_GOES_ON])
+    newest_rank = newest.values(found=Case(When(says_nothing, then=older), default=found))
+    is_paused = Q(status=False) & (Q(date_time__isnull=True) | ~Exists(own.filter(scheduler=OuterRef("pk"))))
     is_late = Q(status=True, next_run_at__lt=now - OVERDUE_AFTER)
     rank = Case(
         When(is_paused, then=_rank(Health.PAUSED)),
         When(plan_state=PlanState.SET_ASIDE, then=_rank(Health.FAILING)),
         default=Least(
             Case(When(is_late, then=_rank(Health.LATE)), default=_LEAST_URGENT),
-            Coalesce(Subquery(newest.values(found=found)[:1]), _rank(Health.NEVER_RAN)),
+            Coalesce(Subquery(newest_rank), _NEVER_RAN),
         ),
         output_field=IntegerField(),
     )
@@ -70,6 +78,7 @@ def _rank(health: Health) -> Value:
 
 
 _LEAST_URGENT = Value(len(Health), output_field=IntegerField())
+_NEVER_RAN = _rank(Health.NEVER_RAN)
 
 
 def _of_state(success: Value) -> Case:
