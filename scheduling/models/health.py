@@ -29,7 +29,9 @@ SORTED_SCHEDULES = 20_000
 """With more schedules, lists are sorted by number. The health is found with one look for each schedule, so for a
 million schedules it would take ten seconds."""
 
-ORDER = ("health_rank", "description", "pk")
+RANK = "health_rank"
+"""The name of the column that `with_health` adds."""
+ORDER = (RANK, "description", "pk")
 """The order of lists of schedules: the most urgent health first, then by name."""
 
 
@@ -55,7 +57,7 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
     # The key alone, because MariaDB then always uses the index (scheduler, -id), which contains it. For other columns,
     # MariaDB may read and sort all executions of each schedule, depending on its statistics.
     newest_key = SchedulerExecution.objects.filter(scheduler=OuterRef(OuterRef("pk"))).order_by("-pk").values("pk")
-    newest = SchedulerExecution.objects.filter(pk=Subquery(newest_key[:1]))
+    newest = SchedulerExecution.objects.filter(pk=Subquery(newest_key[:1])).order_by()
     older = Coalesce(Subquery(own.filter(scheduler=OuterRef("scheduler")).values(found=found)[:1]), _NEVER_RAN)
     says_nothing = LEFT_OUT_BY_PAUSE | ~Q(state__in=[*RESULTS, *_GOES_ON])
     newest_rank = newest.values(found=Case(When(says_nothing, then=older), default=found))
@@ -70,7 +72,7 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
         ),
         output_field=IntegerField(),
     )
-    return rows.annotate(health_rank=rank)
+    return rows.annotate(**{RANK: rank})
 
 
 def _rank(health: Health) -> Value:

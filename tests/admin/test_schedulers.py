@@ -457,3 +457,16 @@ def test_the_last_result_is_not_a_row_that_a_pause_left(viewer: Client) -> None:
         assert part is not None
         assert execution_url(good.pk) in str(part)
         assert execution_url(left.pk) not in str(part)
+
+
+def test_a_list_filtered_by_health_has_all_its_pages(editor: Client) -> None:
+    failing = SchedulerFactory.create_batch(51)
+    for row in failing:
+        SchedulerExecutionFactory(scheduler=row, failed=True)
+    SchedulerExecutionFactory(scheduler=SchedulerFactory(), succeeded=True)
+    pages = [editor.get(LIST, {"health": "failing", **more}).context["cl"] for more in ({}, {"p": "2"}, {"all": ""})]
+    assert [cl.result_count for cl in pages] == [51, 51, 51]
+    assert [len(cl.result_list) for cl in pages] == [50, 1, 51]
+    assert {row.pk for cl in pages[:2] for row in cl.result_list} == {row.pk for row in failing}
+    assert [*pages[0].result_list, *pages[1].result_list] == sorted(failing, key=lambda row: (row.description, row.pk))
+    assert editor.get(LIST, {"health": "late"}).context["cl"].result_list == []

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ORDER_VAR, ChangeList
+from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone as clock
@@ -18,10 +19,12 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.filter_bar import add_notes
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.schedulers.health_filter import HealthFilter
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.stats.runs import told_at
 from scheduling.admin.ui.badges import health_badge, registered_badge, state_badge
 from scheduling.admin.ui.links import execution_url
+from scheduling.admin.ui.paginators import KeyPaginator
 from scheduling.admin.ui.schedules import in_words, plan_error_badge, zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, relative_time_tag, time_tag
 from scheduling.core.cron import CronError, ZoneError, zone
@@ -29,7 +32,7 @@ from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models import health as health_rules
-from scheduling.models.health import ORDER, health_of, last_results, may_sort, with_health
+from scheduling.models.health import ORDER, RANK, health_of, last_results, may_sort, with_health
 from scheduling.models.last_runs import last_runs
 from scheduling.models.scheduler import TARGETS
 
@@ -47,7 +50,8 @@ class SchedulerList(ChangeList):
         if ORDER_VAR in self.params:
             return super().get_ordering(request, queryset)
         if may_sort():
-            return [*ORDER]
+            # A list that is filtered by health need not be sorted by it, which would find each health once more.
+            return [name for name in ORDER if name != RANK or HealthFilter.parameter_name not in request.GET]
         most = number_format(health_rules.SORTED_SCHEDULES, force_grouping=True)
         said = _("There are more than %(count)s schedules, so they are sorted by number. Filter by health.")
         add_notes(request, [said % {"count": most}])
@@ -55,8 +59,7 @@ class SchedulerList(ChangeList):
 
     def get_results(self, request: HttpRequest) -> None:
         super().get_results(request)
-        # First the keys alone: the database sorts narrow rows faster, and reads the wide rows of this page only.
-        keys = list(self.result_list.prefetch_related(None).values_list("pk", flat=True))
+        keys = self._keys()
         found = self.root_queryset.in_bulk(keys)
         rows = [found[pk] for pk in keys if pk in found]
         latest = last_results([row.pk for row in rows])
@@ -67,6 +70,15 @@ class SchedulerList(ChangeList):
             row.bars = bars(runs[row.pk], viewer, zone_of(row)) if runs.get(row.pk) else ""
             row.looked_at = viewer.now
         self.result_list = rows
+
+    def _keys(self) -> list[int]:
+        """The keys of this page. The database sorts keys faster than rows. Then it reads the rows of this page only."""
+        if not isinstance(self.paginator, KeyPaginator):
+            return list(self.result_list.prefetch_related(None).values_list("pk", flat=True))
+        if self.show_all and self.can_show_all:
+            return self.paginator.keys
+        page = self.paginator.page(self.page_num)
+        return self.paginator.keys[page.start_index() - 1 : page.end_index()] if self.paginator.count else []
 
 
 class SchedulerColumns(admin.ModelAdmin):
@@ -84,6 +96,13 @@ class SchedulerColumns(admin.ModelAdmin):
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return SchedulerList
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> Paginator:
+        """For a list that is filtered by health, the paginator that applies the filter only once."""
+        if HealthFilter.parameter_name in request.GET and may_sort():
+            return KeyPaginator(*args, **options)
+        found: Paginator = super().get_paginator(request, *args, **options)
+        return found
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scheduler]:
         """Fetches the targets in separate queries. With a join, the database would sort the whole table."""

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.filters import ColumnFilter
 from scheduling.core.health import Health
+from scheduling.models.health import RANK
 from scheduling.models.labels import HEALTH
 
 
@@ -21,4 +22,4 @@ class HealthFilter(ColumnFilter):
         value = self.value()
         if value is None:
             return queryset
-        return queryset.filter(health_rank=list(Health).index(Health(value))) if value in HEALTH else queryset.none()
+        return queryset.filter(**{RANK: list(Health).index(Health(value))}) if value in HEALTH else queryset.none()

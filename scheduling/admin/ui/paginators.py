@@ -84,3 +84,20 @@ def count_of_state(rows: models.QuerySet) -> int:
     """
     found = rows.order_by().prefetch_related(None).values_list("state").annotate(rows=models.Count("pk"))[:1]
     return sum(number for _state, number in found)
+
+
+class KeyPaginator(Paginator):
+    """Reads the primary keys of all rows in their order, and counts these keys.
+
+    It is for filters that are slow and rows that are few: the database applies the filter once, not once for the count
+    and once more for the page.
+    """
+
+    @cached_property
+    def keys(self) -> list[int]:
+        assert isinstance(self.object_list, models.QuerySet)  # noqa: S101 - callers have a queryset
+        return list(self.object_list.prefetch_related(None).values_list("pk", flat=True))
+
+    @cached_property
+    def count(self) -> int:
+        return len(self.keys)
