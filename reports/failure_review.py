@@ -81,9 +81,9 @@ class Cause:
 
 
 class FailureReview(ReportController):
-    """Lists the runs that failed for good in the last 7 days, or another number of days.
+    """Lists the runs that failed for good, by default those of the last 7 days, with the most frequent cause first.
 
-    By default, the most frequent cause comes first.
+    Parameters choose another number of days and another order.
     """
 
     title = "Failure review"

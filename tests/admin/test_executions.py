@@ -253,7 +253,7 @@ def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
         ),
         (
             {"skipped": True, "missed": 5, "reason": "Paused by anna. 5 occurrences did not run."},
-            "Paused by anna. 5 occurrences did not run. This row stands for all 5 of them.",
+            "Paused by anna. 5 occurrences did not run. This execution stands for all 5 of them.",
         ),
         ({"failed": True, "error_class": "", "error_message": ""}, "Attempt 4 failed. All 3 retries"),
         (

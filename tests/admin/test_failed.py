@@ -6,7 +6,7 @@ import itertools
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -338,15 +338,16 @@ def test_a_long_reason_is_cut_and_a_reason_with_a_nul_is_refused(operator: Clien
 
 
 def test_equal_lines_of_the_confirmation_are_one_line_with_their_number(operator: Client) -> None:
-    rows = [FailedExecutionFactory(execution_key="cron-2026-3-10-7-15") for _ in range(9)]
-    rows += [FailedExecutionFactory(execution_key=f"cron-2026-3-10-8-{number}") for number in (10, 20, 30)]
+    orders = SchedulerFactory(description="Import orders", timezone="UTC")
+    instants = [datetime(2026, 3, 10, 7, 15, tzinfo=UTC)] * 9
+    instants += [datetime(2026, 3, 10, 8, minute, tzinfo=UTC) for minute in (10, 20, 30)]
+    rows = [FailedExecutionFactory(scheduler=orders, scheduled_at=instant) for instant in instants]
     page = BeautifulSoup(ask(operator, "republish_selected", rows).content, "html.parser")
     heading, lines = page.select_one("#sch-samples"), [line.text for line in page.select(".sch-samples li")]
     assert heading is not None
     assert heading.text == "Some of them, the newest first"
-    assert [("cron-2026-3-10-8-30" in line, line[:4]) for line in lines[:1]] == [(True, lines[1][:4])]
-    assert lines[3].startswith("7 x ")
-    assert "cron-2026-3-10-7-15" in lines[3]
+    assert lines[0].startswith("Import orders, 2026-03-10 08:30 UTC: ")
+    assert lines[3].startswith("7 x Import orders, 2026-03-10 07:15 UTC: ")
     assert lines[4:] == ["and 2 more"]
 
 

@@ -66,7 +66,7 @@ def test_page_follows_the_output_of_a_run_to_its_end(open_page: Visit) -> None:
     expect(page.locator(".sch-log")).to_contain_text("first words")
     expect(page.locator(".sch-log")).to_contain_text("<script>alert(1)</script>\\x1b[31m\\u202e")
     expect(page.locator("[data-follow-empty]")).to_have_count(0)
-    expect(page.locator("[data-follow-status]")).to_have_text("Following")
+    expect(page.locator("[data-follow-status]")).to_have_text("New lines appear here.")
     SchedulerExecution.objects.filter(pk=row.pk).update(progress="3/10")
     expect(page.locator(".sch-progress")).to_have_text("Progress: 3/10")
 
@@ -144,7 +144,7 @@ def test_hidden_tab_sends_no_request_and_catches_up_when_shown(open_page: Visit)
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")
     page.goto(page_of(row))
-    expect(page.locator("[data-follow-status]")).to_have_text("Following")
+    expect(page.locator("[data-follow-status]")).to_have_text("New lines appear here.")
     page.evaluate("Object.defineProperty(document, 'hidden', {configurable: true, get: () => window.away})")
     page.evaluate("window.away = true")
     page.wait_for_load_state("networkidle")  # after this line, all earlier requests are answered
@@ -161,7 +161,7 @@ def test_an_ended_session_shows_a_message_instead_of_the_login_page(open_page: V
     row = SchedulerExecutionFactory(running=True)
     page = open_page("olga")
     page.goto(page_of(row))
-    expect(page.locator("[data-follow-status]")).to_have_text("Following")
+    expect(page.locator("[data-follow-status]")).to_have_text("New lines appear here.")
     page.context.clear_cookies()
     expect(page.locator("[data-follow-status]")).to_have_text("You are logged out: load the page again.")
     assert page.get_by_label("Password").count() == 0

@@ -38,7 +38,7 @@ def test_a_what_is_unhealthy_and_why(first_page: FirstPage, task: Counted) -> No
         attention = page.locator(".dash-attention")
         for number, (kind, count) in enumerate(installation.KINDS.items(), 1):
             expect(attention).to_contain_text(f"{count} x {kind}")
-            expect(attention).to_contain_text(f"Import orders {number}, the first ")
+            expect(attention).to_contain_text(f"Import orders {number}, first failure ")
         expect(attention).to_contain_text("Runs that take much longer than usual: 1.")
         expect(attention).to_contain_text("20 min, usually 2 min")
         expect(attention).to_contain_text("Shard 7")

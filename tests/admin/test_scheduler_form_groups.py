@@ -14,6 +14,8 @@ from tests.factories import GroupFactory, SchedulerFactory
 
 pytestmark = pytest.mark.django_db
 
+LIMITS = "Time limit, queue, language"
+
 
 def folded(page: str) -> set[str]:
     """Return the names of the groups of fields that are folded."""
@@ -21,12 +23,16 @@ def folded(page: str) -> set[str]:
 
 
 def test_empty_groups_are_folded(editor: Client) -> None:
-    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", "Run control", "Owner"}
+    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", LIMITS, "Owner"}
 
 
 @pytest.mark.parametrize(
     ("columns", "open_group"),
-    [({"max_retries": 0}, "Retry policy"), ({"time_limit": 0}, "Run control"), ({"language": "de"}, "Run control")],
+    [
+        ({"max_retries": 0}, "Retry policy"),
+        ({"time_limit": 0}, LIMITS),
+        ({"language": "de"}, LIMITS),
+    ],
 )
 def test_a_group_with_a_value_is_open(editor: Client, columns: dict[str, Any], open_group: str) -> None:
     row = SchedulerFactory(**columns)

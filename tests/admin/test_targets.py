@@ -142,7 +142,7 @@ def test_a_producer_says_in_words_what_it_does(viewer: Client) -> None:
     last = (clock.now() - timedelta(seconds=6)).isoformat()
     row = ProcessFactory(producer=True, info={"claimed": 14, "last_dispatch": last})
     page = viewer.get(PROCESSES).content.decode()
-    assert re.search(r"claimed 14, the last one \d+ s ago", page)
+    assert re.search(r"14 runs claimed, the last one \d+ s ago", page)
     assert last not in page
     assert "Concurrency" not in page
     assert "Concurrency" not in viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])).content.decode()

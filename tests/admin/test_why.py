@@ -141,7 +141,7 @@ def test_missed(operator: Client) -> None:
         assert "It fell due" not in text_of(operator, schedule_page(row))
     missed, ran = SchedulerExecution.objects.order_by("pk")
     assert (missed.state, ran.state) == ("skipped", "queued")
-    why, _stands, all_of = explanation(operator, missed).partition(" This row stands for ")
+    why, _stands, all_of = explanation(operator, missed).partition(" This execution stands for ")
     assert all_of == "all 3 of them."
     assert re.fullmatch(r"Missed 3 occurrences from .* 21:00 to .* 23:00 UTC: no producer was running\.", why), why
 

@@ -97,7 +97,7 @@ class ArtefactAdmin(ReadOnly):
         except NoReverseMatch:
             return str(artefact.execution_id)
 
-    @admin.display(description=gettext_lazy("result of the run"))
+    @admin.display(description=gettext_lazy("is the result of the run"))
     def worth(self, artefact: Artefact) -> SafeString:
         """The artefact's standing as a badge. The standing says whether the file is the result of its run."""
         standing = artefact.standing

@@ -9,7 +9,6 @@ from django.contrib import messages
 from django.db.models import Count, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone as clock
-from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, key_of
@@ -17,11 +16,11 @@ from scheduling.admin.common.pages import Pages
 from scheduling.admin.inbox import view
 from scheduling.admin.inbox.answer import Answer, InboxForm
 from scheduling.admin.inbox.groups import target_words
+from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.paginators import count_of_state
-from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.text import first_line
-from scheduling.core.text import visible_text
 from scheduling.models import FailedExecution
+from scheduling.models.scheduler import TARGETS
 
 GROUPS = 12
 SHOWN_COLUMNS = ("pk", "type", "target_name", "execution_key", "error_class", "error_message", "finished_at")
@@ -77,7 +76,7 @@ class InboxConfirmation(Pages):
             back=list_behind(request),
             lead=lead % {"count": count},
             groups=rows,
-            samples=[_sample(row) for row in bare(queryset).order_by("-pk")[:SAMPLES]],
+            samples=_samples(queryset),
             some=_("Some of them, the newest first"),
             more=max(count - SAMPLES, 0),
             hidden=[*action_fields(request, action), *shown, ("key", key_of(request))],
@@ -108,10 +107,13 @@ def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
     return queryset.prefetch_related(None).only(*SHOWN_COLUMNS)
 
 
-def _sample(row: FailedExecution) -> Any:
-    return format_html(
-        "{} <code>{}</code> {}",
-        execution_target(row),
-        visible_text(row.execution_key),
-        first_line(f"{row.error_class}: {row.error_message}", 120),
-    )
+def _samples(queryset: QuerySet[FailedExecution]) -> list[str]:
+    """The newest runs as on their pages, each with its error: `Import orders DE, 20:19 CET: ValueError: no total`."""
+    related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
+    rows = queryset.defer("params").prefetch_related(None).prefetch_related(*related).order_by("-pk")
+    now = clock.now()
+    return [
+        _("%(run)s: %(error)s")
+        % {"run": execution_title(row, now), "error": first_line(f"{row.error_class}: {row.error_message}", 120)}
+        for row in rows[:SAMPLES]
+    ]

@@ -28,7 +28,9 @@ def doing(row: Process, now: datetime) -> str:
 
 def _producer(info: dict[str, Any], now: datetime) -> list[str]:
     claimed, last = _number(info.get("claimed")), _instant(info.get("last_dispatch"))
-    found = [] if claimed is None else [_("claimed %(count)d") % {"count": claimed}]
+    found = []
+    if claimed is not None:
+        found.append(ngettext("%(count)d run claimed", "%(count)d runs claimed", claimed) % {"count": claimed})
     if last is not None:
         found.append(_("the last one %(when)s") % {"when": relative_time(last, now)})
     return found

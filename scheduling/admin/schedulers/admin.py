@@ -86,7 +86,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             gettext_lazy("When"),
             {
                 "fields": ("schedule", "date_time", "timezone", "paused", "pause_reason", "next_runs"),
-                "description": gettext_lazy("Enter a schedule, or one date and time."),
+                "description": gettext_lazy("Enter a cron expression, or one date and time."),
             },
         ),
         (
@@ -99,7 +99,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
                 "description": gettext_lazy("Empty: the value of the target's code, else of the site's settings."),
             },
         ),
-        (gettext_lazy("Run control"), {"fields": ("time_limit", "stay_alive", "language")}),
+        (gettext_lazy("Time limit, queue, language"), {"fields": ("time_limit", "stay_alive", "language")}),
         (gettext_lazy("Owner"), {"fields": ("user", "group")}),
     )  # fmt: skip
 

@@ -35,7 +35,7 @@ def panel(schedule: Scheduler, typed: str = "") -> dict[str, Any]:
         "address": admin_url("scheduling_scheduler_why", schedule.pk),
         "name": PARAMETER,
         "zone": str(info),
-        "example": f"{now.astimezone(info):%Y-%m-%d} 03:00",
+        "example": f"{now.astimezone(info) - timedelta(days=2):%Y-%m-%d} 03:00",
         "typed": visible_text(typed, 40),
         "answers": [],
         "error": "",

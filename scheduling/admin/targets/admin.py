@@ -42,7 +42,7 @@ class TargetForm(HiddenSecrets):
     params = PrettyJSONField(
         label=gettext_lazy("Parameters"),
         help_text=gettext_lazy(
-            "Defaults for every schedule of this target, as a JSON object; checked against its code."
+            "The default parameters of all schedules of this target, as a JSON object. They must fit the target's code."
         ),
     )
 
@@ -107,7 +107,7 @@ class TargetAdmin(Uses):
         """The handler's description and its parameters."""
         if not row.handler_name:
             field: Any = row._meta.get_field(self.name_field)
-            text = _("Fill in “%(field)s” and save. The code is then shown here.")
+            text = _("Fill in “%(field)s” and save. This line then says whether code of this name is registered.")
             return text % {"field": capfirst(field.verbose_name)}
         handler, chip = self.code_of(row), self.code_chip(row)
         if handler is None:

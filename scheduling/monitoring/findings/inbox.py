@@ -44,12 +44,12 @@ def examine(present: Present) -> Iterator[Finding]:
 
 
 def _named(cause: Cause, error: str, schedules: dict[int, Scheduler], now: datetime) -> Named:
-    """The cause in words: `149 x TimeoutError` and `Import orders, the first 2 h ago`."""
+    """The cause in words: `149 x TimeoutError` and `Import orders, first failure 2 h ago`."""
     facts = {"count": cause.count, "error": visible_text(error.rpartition(".")[2] or _("no error class"), 80)}
     about = _whose(cause, schedules)
     if cause.ends:
         age = format_span(max(0.0, (now - min(cause.ends)).total_seconds()))
-        about = _("%(whose)s, the first %(time)s ago") % {"whose": about, "time": age}
+        about = _("%(whose)s, first failure %(time)s ago") % {"whose": about, "time": age}
     return Named(_("%(count)d x %(error)s") % facts, about, cause.latest, cause.fingerprint, cause.count)
 
 

@@ -157,7 +157,7 @@ def _replays(anna: User, schedules: dict[str, Scheduler], now: datetime) -> list
         ),
         Replay.objects.create(
             key=uuid.uuid4(), created_at=now - timedelta(days=1), state="stopped",
-            selection=f"all failures with scheduler={invoices.pk}",
+            selection="all failures with error_class=KeyError",
             total=40, position=1, sent=1, finished_at=now - timedelta(hours=23), canary=failed.pk,
             canary_attempt=failed.attempt - 1, reason="The canary failed again: KeyError 'currency'.", **common,
         ),
