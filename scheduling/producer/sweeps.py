@@ -90,7 +90,7 @@ def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
         if not ids:
             return 0
         planned = plan_anew(ids, now)
-    log.info("Planned %s schedules that were changed outside", planned)
+    log.info("Schedules planned that are new or were changed outside of the admin: %s", planned)
     return planned
 
 

@@ -214,5 +214,5 @@ def test_a_run_that_never_started_shows_no_box_for_output(viewer: Client) -> Non
 
 
 def test_missing_parameters_are_a_sentence(viewer: Client) -> None:
-    assert "No parameters." in page(viewer, SchedulerExecutionFactory(params={}))
-    assert "No parameters." not in page(viewer, SchedulerExecutionFactory(params={"days": 1}))
+    assert "No parameters are given." in page(viewer, SchedulerExecutionFactory(params={}))
+    assert "No parameters are given." not in page(viewer, SchedulerExecutionFactory(params={"days": 1}))

@@ -154,7 +154,9 @@ JSON_LIMIT = 20_000
 def params_block(params: object) -> SafeString:
     """Stored parameters in HTML: as JSON, or a sentence if there are none."""
     if params == {}:
-        return format_html('<p class="sch-quiet">{}</p>', _("No parameters."))
+        return format_html(
+            '<p class="sch-quiet">{}</p>', _("No parameters are given. The code uses its defaults, if it has any.")
+        )
     return json_block(params)
 
 

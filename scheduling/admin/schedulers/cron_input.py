@@ -14,6 +14,7 @@ from scheduling.core.dialect import MAX_LENGTH
 TEMPLATE = "admin/scheduling/scheduler/cron_input.html"
 
 PRESETS = (
+    ("* * * * *", _("Every minute")),
     ("*/15 * * * *", _("Every 15 minutes")),
     ("0 * * * *", _("Hourly")),
     ("0 8 * * *", _("Daily at 8:00")),
