@@ -208,13 +208,6 @@ def test_the_page_shows_all_facts_of_a_failure(viewer: Client) -> None:
     assert "No output." in viewer.get(f"{page_of(row)}?attempt=77").content.decode()
 
 
-def test_a_run_that_succeeded_shows_an_earlier_error_only_if_asked(viewer: Client) -> None:
-    row = SchedulerExecutionFactory(succeeded=True, attempt=2)
-    AttemptFactory(execution=row, number=1, error_class="ValueError", traceback="Traceback\nValueError: no total")
-    assert 'id="error"' not in viewer.get(page_of(row)).content.decode()
-    assert "no total" in viewer.get(f"{page_of(row)}?attempt=1").content.decode()
-
-
 def test_the_running_attempt_stands_first(viewer: Client) -> None:
     row = SchedulerExecutionFactory(running=True, attempt=2, progress="3/10", consumer="box-7-ffff")
     AttemptFactory(execution=row, number=1, outcome="timed_out", error_class="TimedOut")

@@ -70,13 +70,10 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
 def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | None:
     """The error of the chosen attempt, with class, message and traceback; None if there is no error.
 
-    If no attempt is chosen, the result is the error of the last attempt that has an error. If the run has succeeded in
-    the end, the error of an earlier attempt is shown only if this attempt is chosen. A cancel is not shown as an error,
-    because the page's first sentence says who cancelled. The last lines of the traceback are shown at once. `lines` is
-    the number of all lines; 0 if these are all.
+    If no attempt is chosen, the result is the error of the last attempt that has an error. A cancel is not shown
+    as an error, because the page's first sentence says who cancelled. The last lines of the traceback are shown at
+    once. `lines` is the number of all lines; 0 if these are all.
     """
-    if attempt is None and row.state == State.SUCCEEDED.value:
-        return None
     attempts = Attempt.objects.filter(execution=row.pk).exclude(error_class="").order_by("-number")
     attempts = attempts.exclude(outcome=Attempt.Outcome.CANCELLED)
     found = (attempts if attempt is None else attempts.filter(number=attempt)).first()
