@@ -56,7 +56,8 @@ test-django6:
 	$(DJANGO6)/bin/python -c 'import django, sys; print("Django", django.__version__); sys.exit(django.VERSION < (6,))'
 	$(DJANGO6)/bin/python manage.py check --settings=tests.settings
 	$(DJANGO6)/bin/python manage.py makemigrations --check --dry-run --settings=tests.settings
-	TEST_FAST=1 $(DJANGO6)/bin/pytest -n 2 -m "not browser" tests/core tests/models tests/admin tests/reports tests/test_site.py
+	TEST_FAST=1 $(DJANGO6)/bin/pytest -n 2 -m "not browser" tests/core tests/models tests/admin tests/reports \
+		tests/notify/test_email.py tests/notify/test_message_template.py tests/test_site.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
 test-rabbitmq4: $(VENV)/.installed-dev

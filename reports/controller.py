@@ -33,7 +33,7 @@ class ReportController:
     Class attributes:
         columns: the unique names of the columns.
         title: the title that operators see. The decorator's `title` overrides it.
-        formats: the formats of the files that a run makes: `csv`, `jsonl` or both.
+        formats: the formats of the files that a run makes, one or more of `renderers.FORMATS`.
         byte_order_mark: whether a CSV file begins with a byte order mark (`renderers.CsvRenderer` gives the reason).
     """
 

@@ -1,4 +1,4 @@
-"""Renders a report and stores its files as artefacts of the attempt."""
+"""Renders a report, stores its files as artefacts of the attempt, and mails them."""
 
 from __future__ import annotations
 
@@ -7,40 +7,40 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from reports.controller import ReportController
-from reports.renderers import RENDERERS, renderer_for
+from reports.delivery_options import NO_OPTIONS, DeliveryOptions
+from reports.generation import generate
+from reports.mailing import mail
 from scheduling.execution.artefacts import store
 from scheduling.handlers import Run
 from scheduling.models import Artefact
 
-PROGRESS_EVERY = 500
-"""The run reports its progress after each block of this many rows."""
 
-
-def deliver(controller: ReportController, params: Any, run: Run) -> list[Artefact]:
-    """Read the rows once, write them in each format of the controller, and store the files.
+def deliver(
+    controller: ReportController, params: Any, run: Run, options: DeliveryOptions = NO_OPTIONS
+) -> list[Artefact]:
+    """Read the rows once, write them in each format, store the files, and mail them to the recipients.
 
     Rows are written one by one to temporary files without names. The operating system removes these files even if the
     process is killed. Only complete files are stored.
 
+    Args:
+        params: an instance of the report's params model.
+        options: may replace the formats and the file name of the controller, and names the recipients.
+
     Returns:
-        the artefacts, in the order of the controller's formats.
+        the artefacts, in the order of the formats.
 
     Raises:
-        ReportError: when `rows` returns None, or when a row does not fit the columns.
+        ReportError: when a format cannot be written here, when `rows` returns None, or when a row does not fit the
+            columns.
+        NonRetryableError: the files cannot be mailed.
         Exception: any error of the controller, the disk, the storage or the database.
     """
-    stem = controller.filename(params, run)
+    own = controller.filename(params, run)
     with ExitStack() as stack:
-        files = {name: stack.enter_context(TemporaryFile(prefix="report-")) for name in controller.formats}
-        renderers = [
-            renderer_for(name, file, controller.columns, controller.byte_order_mark) for name, file in files.items()
-        ]
-        count = 0
-        for count, row in enumerate(controller.table(params, run), start=1):
-            for renderer in renderers:
-                renderer.write(row)
-            if count % PROGRESS_EVERY == 0:
-                run.progress(count, note="rows")
-        for renderer in renderers:
-            renderer.finish()
-        return [store(run, stem, RENDERERS[name].extension, file, count) for name, file in files.items()]
+        formats = options.formats(controller.formats)
+        files = {name: stack.enter_context(TemporaryFile(prefix="report-")) for name in formats}
+        count = generate(controller, params, run, files)
+        artefacts = [store(run, options.stem(own, name), name, file, count) for name, file in files.items()]
+    mail(run, options, artefacts)
+    return artefacts

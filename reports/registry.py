@@ -10,8 +10,8 @@ from pydantic import BaseModel
 
 from reports.controller import ReportController
 from reports.delivery import deliver
-from reports.options import accepting
-from reports.renderers import RENDERERS
+from reports.options import accepting, options_of
+from reports.renderers import FORMATS, RENDERERS
 from scheduling.core.retry import RetryPolicy
 from scheduling.handlers import Handler, NoParams, RegistryError, Run, register
 
@@ -50,7 +50,7 @@ def report(
             Handler(
                 type="report",
                 name=name,
-                call=_call(controller),
+                call=ReportCall(controller),
                 params=accepting(params),
                 retry=retry,
                 time_limit=time_limit,
@@ -64,28 +64,29 @@ def report(
     return decorate
 
 
-def _call(controller: type[ReportController]) -> Callable[[Any, Run], Any]:
-    def call(params: Any, run: Run) -> dict[str, Any]:
-        artefacts = deliver(controller(), params, run)
+class ReportCall:
+    """The code of a report's handler: a call makes the files and delivers them."""
+
+    def __init__(self, controller: type[ReportController]) -> None:
+        self.controller = controller
+        # The registry of handlers compares these two names to detect two classes that are registered under one name.
+        self.__module__, self.__qualname__ = controller.__module__, controller.__qualname__
+
+    def __call__(self, params: Any, run: Run) -> dict[str, Any]:
+        artefacts = deliver(self.controller(), params, run, options_of(params))
         return {"rows": artefacts[0].rows, "files": [artefact.filename for artefact in artefacts]}
 
-    # The registry compares `__module__` and `__qualname__` to detect two classes that are registered under one name.
-    call.__module__, call.__qualname__ = controller.__module__, controller.__qualname__
-    return call
+
+def controller_of(handler: Handler) -> type[ReportController] | None:
+    """The controller of a handler; None if `@report` has not registered the handler."""
+    return handler.call.controller if isinstance(handler.call, ReportCall) else None
 
 
 def _refuse_unusable(name: str, controller: Any) -> None:
     if not (isinstance(controller, type) and issubclass(controller, ReportController)):
         raise RegistryError(f"Report {name!r} must be a subclass of ReportController, not {controller!r}.")
-    columns = controller.columns
-    if isinstance(columns, str) or not columns or not all(isinstance(column, str) and column for column in columns):
-        raise RegistryError(f'Report {name!r} needs columns: a tuple of names, such as ("user", "total").')
-    if len(set(columns)) != len(columns):
-        raise RegistryError(f"Report {name!r} names a column twice: {', '.join(columns)}.")
-    formats = controller.formats
-    if isinstance(formats, str) or not formats or len(set(formats) & set(RENDERERS)) != len(formats):
-        known = ", ".join(sorted(RENDERERS))
-        raise RegistryError(f"The formats of report {name!r} are one or more of {known}, each once.")
+    _refuse_columns(name, controller)
+    _refuse_formats(name, controller)
     if controller.rows is ReportController.rows:
         raise RegistryError(f"Report {name!r} needs a method rows(self, params, run) that yields its rows.")
     try:
@@ -95,3 +96,20 @@ def _refuse_unusable(name: str, controller: Any) -> None:
         raise RegistryError(
             f"Report {name!r} must be made without arguments, and its rows() must accept (self, params, run)."
         ) from None
+
+
+def _refuse_columns(name: str, controller: type[ReportController]) -> None:
+    columns = controller.columns
+    if isinstance(columns, str) or not columns or not all(isinstance(column, str) and column for column in columns):
+        raise RegistryError(f'Report {name!r} needs columns: a tuple of names, such as ("user", "total").')
+    if len(set(columns)) != len(columns):
+        raise RegistryError(f"Report {name!r} names a column twice: {', '.join(columns)}.")
+
+
+def _refuse_formats(name: str, controller: type[ReportController]) -> None:
+    formats = controller.formats
+    if isinstance(formats, str) or not formats or len(set(formats) & set(FORMATS)) != len(formats):
+        raise RegistryError(f"The formats of report {name!r} are one or more of {', '.join(FORMATS)}, each once.")
+    for format_ in formats:  # a package that is not installed is a warning (checks.py): it must not stop the project
+        if problem := RENDERERS[format_].misfit(controller.columns):
+            raise RegistryError(f"Report {name!r} cannot be written. {problem}")

@@ -12,11 +12,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from django.conf import settings
 from django.core.signals import setting_changed
 
 from scheduling.core.cron import ZoneError, zone
+from scheduling.core.retention import DAYS, KEEP, RetentionPolicy
 from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy, RetryPolicyInvalid
 
 DEFAULT_COMMANDS = ("clearsessions", "cleanup_executions", "check", "showmigrations")
@@ -45,6 +47,32 @@ class Conf:
     """How many bytes of an attempt's output are kept: half from the beginning, half from the end."""
     commands: tuple[str, ...] = DEFAULT_COMMANDS
     retention_days: int = 30
+    """After how many days an execution that ended and is not failed is removed."""
+    retention_success_days: int | None = None
+    """The same for an execution that succeeded; None means `retention_days`."""
+    retention_failed_days: int | None = None
+    """After how many days a failure leaves the inbox; None means never."""
+    retention_output_days: int | None = None
+    """After how many days output and artefacts are removed; None means together with their execution."""
+    retention_keep: int | None = None
+    """How many executions of each schedule are kept; None means that their number is not limited."""
+    retention_one_time_days: int | None = None
+    """After how many days a spent one-time schedule is removed; None means never."""
+    internal_hosts: tuple[str, ...] = ()
+    """Hosts that may be called although they have an internal address: `name` or `name:port`, in lower case."""
+    site_url: str = ""
+    """The address of the site, such as `https://cron.example.com`, for links in messages; empty for no links."""
+
+    def retention(self, days: int | None = None) -> RetentionPolicy:
+        """The policy of executions, without the values of single schedules.
+
+        Args:
+            days: replaces `retention_days`.
+        """
+        ended = self.retention_days if days is None else days
+        success = ended if self.retention_success_days is None else self.retention_success_days
+        output, keep = self.retention_output_days, self.retention_keep
+        return RetentionPolicy(success, ended, self.retention_failed_days, output, keep)
 
 
 Reader: TypeAlias = Callable[[str, Any], Any]
@@ -62,6 +90,11 @@ def _integer(low: int, high: int) -> Callable[[str, Any], int]:
         return number
 
     return read
+
+
+def _optional(read: Callable[[str, Any], int]) -> Callable[[str, Any], int | None]:
+    """Reads a setting that may be empty. None and an empty text mean that it is not set."""
+    return lambda name, value: None if value is None or str(value).strip() == "" else read(name, value)
 
 
 def _number(name: str, value: Any) -> float:
@@ -103,6 +136,22 @@ def _broker(name: str, value: Any) -> str:
     return url
 
 
+def _hosts(name: str, value: Any) -> tuple[str, ...]:
+    hosts = tuple(host.lower() for host in _words(name, value))
+    for host in hosts:
+        if "/" in host or "*" in host or " " in host:
+            raise ConfError(f"{name} has {host!r}; write names of hosts, such as api.internal or localhost:8000.")
+    return hosts
+
+
+def _site(name: str, value: Any) -> str:
+    url = str(value).strip().rstrip("/")
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment):
+        raise ConfError(f"{name} is {value!r}; write the address of the site, such as https://cron.example.com.")
+    return url
+
+
 _READERS: dict[str, tuple[str, Reader]] = {
     "BROKER_URL": ("broker_url", _broker),
     "CRON_TIMEZONE": ("timezone", _zone),
@@ -114,7 +163,14 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_TIME_LIMIT_SECONDS": ("time_limit_seconds", _integer(0, 30 * 86_400)),
     "CRON_OUTPUT_MAX_BYTES": ("output_max_bytes", _integer(1_000, 100_000_000)),
     "CRON_COMMANDS": ("commands", _words),
-    "CRON_RETENTION_DAYS": ("retention_days", _integer(1, 36_500)),
+    "CRON_RETENTION_DAYS": ("retention_days", _integer(*DAYS)),
+    "CRON_RETENTION_SUCCESS_DAYS": ("retention_success_days", _optional(_integer(*DAYS))),
+    "CRON_RETENTION_FAILED_DAYS": ("retention_failed_days", _optional(_integer(*DAYS))),
+    "CRON_RETENTION_OUTPUT_DAYS": ("retention_output_days", _optional(_integer(*DAYS))),
+    "CRON_RETENTION_KEEP": ("retention_keep", _optional(_integer(*KEEP))),
+    "CRON_RETENTION_ONE_TIME_DAYS": ("retention_one_time_days", _optional(_integer(*DAYS))),
+    "CRON_INTERNAL_HOSTS": ("internal_hosts", _hosts),
+    "CRON_SITE_URL": ("site_url", _site),
 }
 
 _RETRY_READERS: dict[str, tuple[str, Reader]] = {

@@ -32,6 +32,9 @@ _NAMES = {logging.WARNING: "WARN", logging.CRITICAL: "ERROR"}
 _INDENT = "    "
 _COLOURS = {"DEBUG": "90", "INFO": "36", "SUCCESS": "32", "WARN": "33", "ERROR": "31"}
 
+QUIET = ("django.db.backends", "pika", "asyncio")
+"""Libraries whose lines at DEBUG would hide all others: each SQL statement of each poll, each frame to the broker."""
+
 _context: ContextVar[dict[str, Any] | None] = ContextVar("log_context", default=None)
 
 
@@ -43,8 +46,9 @@ class RunLogger(logging.LoggerAdapter[logging.Logger]):
         self.log(SUCCESS, message, *args, **kwargs)
 
     def process(self, msg: Any, kwargs: MutableMapping[str, Any]) -> tuple[Any, MutableMapping[str, Any]]:
-        """Merge this logger's context with the call's `extra`."""
-        kwargs["extra"] = {"context": {**(self.extra or {}), **(kwargs.get("extra") or {})}}
+        """Merge this logger's context with the call's `extra`. A text in `extra["stack_trace"]` follows the line."""
+        context = {**(self.extra or {}), **(kwargs.get("extra") or {})}
+        kwargs["extra"] = {"stack_trace": context.pop("stack_trace", ""), "context": context}
         return msg, kwargs
 
 
@@ -77,6 +81,22 @@ def iso_from_epoch(seconds: float) -> str:
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+def _stack_trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
+    """The stack trace of a record: its own error's, or the text that a child process has reported."""
+    if record.exc_info and record.exc_info[0] is not None:
+        return formatter.formatException(record.exc_info)
+    return str(getattr(record, "stack_trace", ""))
+
+
+JSON_LENGTH = 2_000
+
+
+def short_json(value: Any) -> str:
+    """A value as JSON in one line, cut after JSON_LENGTH characters. What JSON cannot represent becomes text."""
+    text = json.dumps(value, default=str, ensure_ascii=False)
+    return text if len(text) <= JSON_LENGTH else f"{text[:JSON_LENGTH]}…"
+
+
 class LineFormatter(logging.Formatter):
     """Formats a record as the module's docstring shows. If there is a stack trace, it follows on indented lines."""
 
@@ -92,8 +112,7 @@ class LineFormatter(logging.Formatter):
         context = ", ".join(f"{name}={value}" for name, value in _context_of(record).items())
         message = one_line(record.getMessage())
         lines = [f"{head}[{one_line(context)}] {message}" if context else f"{head}{message}"]
-        if record.exc_info and record.exc_info[0] is not None:
-            trace = visible_text(self.formatException(record.exc_info))
+        if trace := visible_text(_stack_trace(self, record)):
             lines += [f"{head}Stack trace:", *(f"{_INDENT}{line}" for line in trace.split("\n"))]
         return "\n".join(lines)
 
@@ -110,8 +129,8 @@ class JsonFormatter(logging.Formatter):
             "message": record.getMessage(),
             **_context_of(record),
         }
-        if record.exc_info and record.exc_info[0] is not None:
-            entry["traceback"] = self.formatException(record.exc_info)
+        if trace := _stack_trace(self, record):
+            entry["traceback"] = trace
         return json.dumps(entry, default=str, ensure_ascii=False)
 
 
@@ -143,3 +162,6 @@ def configure(format_: str = "text", level: str = "INFO", stream: TextIO | None 
     colour = wanted and "NO_COLOR" not in os.environ
     handler.setFormatter(JsonFormatter() if format_ == "json" else LineFormatter(colour))
     logging.basicConfig(handlers=[handler], level=name, force=True)
+    for library in QUIET:
+        if logging.getLogger(library).level == logging.NOTSET:
+            logging.getLogger(library).setLevel(logging.INFO)

@@ -5,10 +5,14 @@ from __future__ import annotations
 from django.dispatch import Signal
 
 execution_failed = Signal()
-"""An execution failed for good. The process that recorded the failure sends this signal once.
+"""An execution failed for good. The process that recorded the failure sends this signal once, after its transaction.
 
-Arguments: `execution_id: int`, `scheduler_id: int | None`, `type: str`, `target_id: int | None`,
-`target_name: str`, `attempts: int`, `error_class: str`, `error_message: str`, `reason: str`.
+It is sent for every way to fail: the last attempt failed, the broker gave up the message, a message from outside was
+found in the failed queue, or the row cannot be used.
+
+Arguments: `execution_id: int`, `scheduler_id: int | None`, `type: str`, `target_id: int | None`, `target_name: str`,
+`attempts: int`, `retry_count: int`, `error_class: str`, `error_message: str`, `reason: str`, and `failed_at: datetime`
+in UTC. `type` and `target_name` are empty if a message or a row cannot be read.
 If a receiver raises an error, the error is logged and the other receivers still run.
 """
 

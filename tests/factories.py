@@ -17,7 +17,9 @@ from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.models import (
     Attempt,
+    DeathRecord,
     FailedExecution,
+    Notification,
     Output,
     Process,
     RefusedRow,
@@ -100,6 +102,19 @@ class ReminderFactory(DjangoModelFactory):
     recipients = "team@example.com"
 
 
+class NotificationFactory(DjangoModelFactory):
+    """A message of an execution that one recipient has got."""
+
+    class Meta:
+        model = Notification
+
+    channel, state, attempt, tries = "email", "sent", 1, 1
+    recipient = factory.Sequence(lambda n: f"recipient{n}@example.com")
+    key = factory.Sequence(lambda n: f"{n:064}")
+    message_id = factory.Sequence(lambda n: f"<reminder-{n}@example.com>")
+    changed_at = factory.LazyFunction(clock.now)
+
+
 class SchedulerFactory(DjangoModelFactory):
     """A daily schedule of the worker `tests.noop`. `handler="tests.fail"` chooses another worker.
 
@@ -162,7 +177,7 @@ class SchedulerExecutionFactory(DjangoModelFactory):
             wake_at=factory.LazyFunction(lambda: clock.now() + timedelta(seconds=30)),
             error_class="ConnectionError",
             error_message="no route to host",
-            reason="Retry 1 of 3.",
+            reason="Retry 1 of 3 follows.",
         )
         succeeded = factory.Trait(
             state=State.SUCCEEDED.value,
@@ -303,6 +318,23 @@ class RefusedRowFactory(DjangoModelFactory):
     error = "OperationalError: refused by a trigger"
     since = _ago(600)
     tried_at = _ago(20)
+
+
+class DeathRecordFactory(DjangoModelFactory):
+    """The deaths of a message that was delivered too often."""
+
+    class Meta:
+        model = DeathRecord
+
+    execution = factory.SubFactory(SchedulerExecutionFactory, failed=True)
+    entries = factory.LazyFunction(
+        lambda: [
+            {
+                "queue": "cron_scheduler_immediate", "reason": "delivery_limit", "count": 1, "exchange": "",
+                "routing-keys": ["cron_scheduler_immediate"], "time": "2026-03-10T12:00:00+00:00",
+            }
+        ]
+    )  # fmt: skip
 
 
 class ProcessFactory(DjangoModelFactory):

@@ -9,6 +9,7 @@ from django.core.checks import run_checks
 from django.test import override_settings
 
 from scheduling.conf import ConfError, get_conf, problems
+from scheduling.core.retention import RetentionPolicy
 from scheduling.core.retry import RetryPolicy
 
 
@@ -83,3 +84,30 @@ def test_a_password_in_the_broker_url_is_never_repeated() -> None:
 def test_checks_have_ids(settings: dict[str, Any], id_: str) -> None:
     with override_settings(**settings):
         assert id_ in [message.id for message in run_checks(tags=["scheduling"])]
+
+
+@pytest.mark.parametrize("name", ["SUCCESS_DAYS", "FAILED_DAYS", "OUTPUT_DAYS", "KEEP", "ONE_TIME_DAYS"])
+@pytest.mark.parametrize("value", ["0", "-1", "ten", "1.5", "9" * 5000, 10**30, "1_0 ", [], True])
+def test_a_retention_setting_out_of_bounds_is_refused(name: str, value: Any) -> None:
+    with override_settings(**{f"CRON_RETENTION_{name}": value}):
+        if value == "1_0 ":  # Python reads this text as ten
+            assert get_conf()
+            return
+        with pytest.raises(ConfError, match=f"CRON_RETENTION_{name} is "):
+            get_conf()
+
+
+@pytest.mark.parametrize("value", [None, "", "  "])
+def test_an_empty_retention_setting_is_not_set(value: Any) -> None:
+    names = ("SUCCESS_DAYS", "FAILED_DAYS", "OUTPUT_DAYS", "KEEP", "ONE_TIME_DAYS")
+    with override_settings(**{f"CRON_RETENTION_{name}": value for name in names}):
+        assert get_conf().retention() == RetentionPolicy(30, 30, None, None, None)
+        assert get_conf().retention_one_time_days is None
+
+
+def test_successes_are_kept_as_other_executions_unless_they_have_an_age_of_their_own() -> None:
+    with override_settings(CRON_RETENTION_DAYS="90"):
+        assert get_conf().retention() == RetentionPolicy(90, 90)
+        assert get_conf().retention(7) == RetentionPolicy(7, 7)
+        with override_settings(CRON_RETENTION_SUCCESS_DAYS="3", CRON_RETENTION_FAILED_DAYS=365):
+            assert get_conf().retention(7) == RetentionPolicy(3, 7, 365)

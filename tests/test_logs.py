@@ -49,6 +49,19 @@ def test_levels_and_their_names() -> None:
     assert re.findall(r"\[([A-Z]+)\]", stream.getvalue()) == ["DEBUG", "INFO", "SUCCESS", "WARN", "ERROR"]
 
 
+def test_each_level_has_the_colour_of_the_original(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    stream = Terminal()
+    logs.configure(level="DEBUG", stream=stream)
+    log = logs.get_logger("x")
+    for write in (log.debug, log.info, log.success, log.warning, log.error):
+        write("m")
+    grey, cyan, green, yellow, red = "90", "36", "32", "33", "31"
+    assert re.findall(r"\x1b\[(\d+)m\[([A-Z]+)\]\x1b\[0m", stream.getvalue()) == [
+        (grey, "DEBUG"), (cyan, "INFO"), (green, "SUCCESS"), (yellow, "WARN"), (red, "ERROR"),
+    ]  # fmt: skip
+
+
 def test_colours_on_a_terminal_unless_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = Terminal()
@@ -117,3 +130,34 @@ def test_a_json_record_is_one_line() -> None:
     entry = json.loads(line)
     assert (entry["level"], entry["message"]) == ("ERROR", "failed\nbadly")
     assert "ValueError" in entry["traceback"]
+
+
+def test_a_trace_from_another_process_follows_the_line() -> None:
+    for format_ in ("text", "json"):
+        stream = io.StringIO()
+        logs.configure(format_, stream=stream)
+        logs.get_logger("x").warning("it failed", extra={"id": 3, "stack_trace": "Traceback:\n  line\x1b[31m"})
+        lines = stream.getvalue().splitlines()
+        if format_ == "json":
+            assert json.loads(lines[0])["traceback"] == "Traceback:\n  line\x1b[31m"
+            assert "stack_trace" not in lines[0]
+        else:
+            assert lines[0].endswith("[WARN] [id=3] it failed")
+            assert lines[1].endswith("[WARN] Stack trace:")
+            assert lines[2:] == ["    Traceback:", "      line\\x1b[31m"]
+
+
+def test_debug_leaves_the_lines_of_libraries_out() -> None:
+    stream = io.StringIO()
+    for name in logs.QUIET:
+        logging.getLogger(name).setLevel(logging.NOTSET)
+    logs.configure(level="DEBUG", stream=stream)
+    logging.getLogger("django.db.backends").debug("(0.000) SELECT 1")
+    logging.getLogger("pika.connection").debug("a frame")
+    logging.getLogger("your_app").debug("own line")
+    assert [line.partition("] ")[2] for line in stream.getvalue().splitlines()] == ["own line"]
+
+
+def test_json_in_a_line_is_short() -> None:
+    assert logs.short_json({"a": object, "ä": 1}).startswith('{"a": "<class')
+    assert len(logs.short_json({"a": "x" * 10_000})) == logs.JSON_LENGTH + 1

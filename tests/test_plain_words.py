@@ -67,3 +67,25 @@ SOURCES = sources()
 def test_a_sentence_that_was_replaced_does_not_come_back(words: str) -> None:
     assert len(SOURCES) > 300
     assert [path for path, text in SOURCES.items() if words in text or words.capitalize() in text] == []
+
+
+def test_no_sentence_has_a_subject_that_is_not_named() -> None:
+    vague = re.compile(r"\b(whoever|somebody|nobody)\b", re.IGNORECASE)
+    files = [
+        path
+        for folder in (*FOLDERS, "docs")
+        for path in (ROOT / folder).rglob("*")
+        if path.suffix in {*SUFFIXES, ".md"}
+    ]
+    files += [ROOT / "README.md", ROOT / "CHANGELOG.md"]
+    assert len(files) > 400
+    assert [str(path) for path in files if vague.search(path.read_text())] == []
+
+
+def test_no_test_module_imports_from_another_one() -> None:
+    modules = sorted((ROOT / "tests").rglob("*.py"))
+    found = re.compile(
+        r"^\s*(from|import) tests[\w.]*\.test_\w+|^\s*from tests[\w.]* import .*\btest_\w+", re.MULTILINE
+    )
+    assert len(modules) > 200
+    assert [str(path) for path in modules if found.search(path.read_text())] == []

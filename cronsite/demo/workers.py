@@ -1,4 +1,7 @@
-"""Demo handlers. They show how to write a handler, and how runs succeed, fail and are retried."""
+"""Demo handlers. They show how to write a handler, and how runs succeed, fail and are retried.
+
+With the environment variable SIMULATE_FAILURE=true, all of them fail.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +10,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, Field
 
+from cronsite.demo.simulated_failure import fail_if_asked
 from scheduling.handlers import RetryPolicy, Run, worker
 
 # The delays are short, because users of the demo want to watch the retries.
@@ -25,6 +29,7 @@ class GreetParams(BaseModel):
 @worker("demo.greet", params=GreetParams, retry=SOON, time_limit=30, title="Greet (always works)")
 def greet(params: GreetParams, run: Run) -> None:
     """Writes a greeting to the run's log and to standard output."""
+    fail_if_asked()
     run.log.info("Greeting %s, due at %s", params.name, run.scheduled_at)
     print(f"{_GREETINGS[params.language]}, {params.name}!")  # noqa: T201 (plain print is captured too)
     run.log.success("Greeted")
@@ -39,6 +44,7 @@ class FlakyParams(BaseModel):
 @worker("demo.flaky", params=FlakyParams, retry=SOON, time_limit=30, title="Fetch rates (fails twice, then works)")
 def fetch_rates(params: FlakyParams, run: Run) -> None:
     """Asks a service that fails at first. A retry succeeds."""
+    fail_if_asked()
     run.log.info("Asking for today's exchange rates, attempt %d, retry %d", run.attempt, run.retry_count)
     if run.retry_count < params.failures:
         raise ConnectionError("rates.example.com: 503 Service Unavailable")
@@ -52,6 +58,7 @@ class InvoiceError(Exception):
 @worker("demo.broken", retry=SOON, time_limit=30, title="Send invoices (always fails)")
 def send_invoices(params: BaseModel, run: Run) -> None:
     """Fails in every attempt, because an order has no currency. The execution then waits in the failed inbox."""
+    fail_if_asked()
     orders: list[dict[str, Any]] = [{"id": 4711, "total": 99.5, "currency": "EUR"}, {"id": 4712, "total": 12.0}]
     for done, order in enumerate(orders):
         run.progress(done, len(orders), "invoices")
@@ -76,6 +83,7 @@ def rebuild_index(params: SlowParams, run: Run) -> None:
 
     Use this handler to watch the output and the progress of a run, or to see what Ctrl-C does during a run.
     """
+    fail_if_asked()
     for second in range(1, params.seconds + 1):
         time.sleep(1)
         run.progress(second, params.seconds, "parts")

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
+from scheduling.core.deaths import Death
 from scheduling.core.messages import FailedMessage, TaskMessage
 
 
@@ -44,6 +45,7 @@ class Delivery:
         earlier: how often a foreign message was retried before this project received it.
         from_row: whether the message was just made from the execution's row. If so, the message is not compared with
             the row again.
+        deaths: the header `x-death` of a foreign message, and of a message that an operator moved by hand.
     """
 
     message: TaskMessage
@@ -51,6 +53,7 @@ class Delivery:
     message_id: str = ""
     earlier: int = 0
     from_row: bool = False
+    deaths: Sequence[Death] = ()
 
 
 @dataclass(frozen=True)
@@ -61,8 +64,8 @@ class Parked:
     message_id: str = ""
     reason: str = ""
     """The error that was recorded when the message was parked; empty if the message names no error."""
-    deaths: dict[tuple[str, str], int] = field(default_factory=dict)
-    """Maps (queue, reason) to the number of times that the broker moved the message out of that queue."""
+    deaths: Sequence[Death] = ()
+    """How often, and why, the broker moved the message out of a queue; the newest entry first."""
     tag: Any = None
 
 

@@ -15,9 +15,10 @@ from scheduling.consumer.start import Arrival
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage
 from scheduling.core.retry import RetryPolicy, delays
+from scheduling.execution.announce import announce
 from scheduling.execution.foreign import adopt
 from scheduling.execution.publish import mark_parked, mark_published
-from scheduling.execution.settle import Settled, announce
+from scheduling.execution.settle import Settled
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.processes.database import is_away

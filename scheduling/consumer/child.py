@@ -12,7 +12,6 @@ import logging
 import os
 import socket
 import sys
-import time
 import traceback
 from contextlib import nullcontext, suppress
 from types import FrameType
@@ -27,6 +26,7 @@ from scheduling.consumer.child_state import ChildState, memory_bytes, open_strea
 from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
+from scheduling.consumer.progress import ProgressLimit
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.handlers import Handler, UnknownHandler, find
 from scheduling.handlers.params import ParamsInvalid, merge, validate
@@ -57,7 +57,7 @@ class MarkedFormatter(logging.Formatter):
 
 
 def main(channel: socket.socket) -> int:
-    """Run tasks until the channel is closed; returns the exit status.
+    """Run tasks until the channel is closed; returns the exit status. A child with one run has the run's exit code.
 
     The child sends two messages for each task: `ended` with the outcome, and `rested` when the process is restored. So
     the supervisor settles a run while the child is restored, and an error while restoring cannot change an outcome.
@@ -69,7 +69,7 @@ def main(channel: socket.socket) -> int:
     state = ChildState()
     reader = framing.FrameReader()
     pending: list[dict[str, Any]] = []
-    left = ""
+    left, status = "", 0
     while True:
         try:
             task = framing.receive(channel, reader, pending)
@@ -84,6 +84,7 @@ def main(channel: socket.socket) -> int:
         try:
             channel.sendall(_packed(answer, task))
             if task.get("fresh") or answer.get("terminated"):
+                status = 0 if answer.get("terminated") else answer["exit_code"]
                 break
             clean = state.restore() and not _has_children()
             channel.sendall(_packed({"op": "rested", "clean": clean, "memory": memory_bytes()}, task))
@@ -94,7 +95,7 @@ def main(channel: socket.socket) -> int:
         logging.shutdown()
     if left:
         become_keeper()
-    return 0
+    return status
 
 
 def _configure_logging() -> None:
@@ -109,22 +110,24 @@ def _configure_logging() -> None:
 
 def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
     """Call the handler; returns the outcome as JSON data. Every exception becomes an outcome."""
+    progress = ProgressLimit(lambda text: channel.sendall(_packed({"op": "progress", "text": text}, task)))
     _terminable(True)
     try:
         # The handler runs in a copy of the context. If the handler changes a context variable (for example the active
         # language or time zone), the change ends with the run.
-        return contextvars.copy_context().run(_call, task, channel)
+        answer = contextvars.copy_context().run(_call, task, progress)
     except Terminated:
-        return _failed(sys.exc_info()[1], terminated=True)
+        answer = _failed(sys.exc_info()[1], terminated=True)
     finally:
         _terminable(False)
+    return answer | {"progress": progress.unsent}
 
 
-def _call(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
+def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
     try:
         handler = find(task["type"], task["handler"])
         params = validate(handler, merge(task["target_params"], task["params"]))
-        result = _run(handler, params, task, channel)
+        result = _run(handler, params, task, progress)
     except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
         # If the handler is unknown, a retry can help, because a rolling deploy may still add the handler. A retry does
         # not help against the other two errors.
@@ -133,38 +136,31 @@ def _call(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
         return _failed(error, retry_after=error.retry_after)
     except SystemExit as error:
         if error.code in (None, 0):
-            return {"op": "ended", "outcome": "succeeded"}
-        return _failed(error) | {"message": f"The handler exited with {_shown(error.code)}."}
+            return {"op": "ended", "outcome": "succeeded", "exit_code": 0}
+        # A process shows the lowest eight bits of a number, and 1 for any other value.
+        code = error.code & 0xFF if type(error.code) is int else 1
+        return _failed(error) | {"message": f"The handler exited with {_shown(error.code)}.", "exit_code": code}
     except Terminated:
         raise
     except BaseException as error:  # handlers may raise anything, and every exception is an outcome
         return _failed(error)
-    return {"op": "ended", "outcome": "succeeded", "result": _portable(result)}
+    return {"op": "ended", "outcome": "succeeded", "exit_code": 0, "result": _portable(result)}
 
 
-def _run(handler: Handler, params: Any, task: dict[str, Any], channel: socket.socket) -> Any:
+def _run(handler: Handler, params: Any, task: dict[str, Any], progress: ProgressLimit) -> Any:
     facts = task["run"]
     os.environ["RETRY_COUNT"] = str(facts["retry_count"])
     os.environ["CRON_EXECUTION_ID"] = str(facts["execution_id"])
     logger = RunLogger(logging.getLogger("scheduling.run"), {})
-    last_sent = 0.0
-
-    def report_progress(text: str) -> None:
-        nonlocal last_sent
-        now = time.monotonic()
-        if now - last_sent >= 0.25:  # a tight loop must not flood the channel
-            last_sent = now
-            channel.sendall(_packed({"op": "progress", "text": text}, task))
-
     language = facts.get("language")
     # Without a language, the run has the site's LANGUAGE_CODE: `override(None)` would switch translation off.
     with translation.override(language) if language else nullcontext():
-        return handler.call(params, run_from(facts, logger, report_progress))
+        return handler.call(params, run_from(facts, logger, progress.report))
 
 
 def _failed(error: BaseException | None, **more: Any) -> dict[str, Any]:
     """The report of a failed attempt. `more` adds further fields."""
-    return {"op": "ended", "outcome": "failed", **_error(error), **more}
+    return {"op": "ended", "outcome": "failed", "exit_code": 1, **_error(error), **more}
 
 
 def _error(error: BaseException | None) -> dict[str, Any]:

@@ -38,6 +38,8 @@ class Child:
     reader: framing.FrameReader = field(default_factory=framing.FrameReader)
     task: Any = None
     """The `Running` that this child executes or has executed last; None while the child waits."""
+    answered: Any = None
+    """The `Running` that has answered last. The log names it when the child ends."""
     rest_until: float | None = None
     """The latest monotonic time at which the restore after a run must be complete; None if no restore is going on."""
     status: int | None = None

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 from scheduling.consumer.output_lines import LINE_LIMIT, note_line, parts, stamped
 from scheduling.consumer.output_tail import OutputTail
+from scheduling.consumer.secret_filter import SecretFilter
 
 NOTES_LENGTH = 400
 """How many characters of the limit are for the lines of the supervisor, and for the stamp of an unfinished line."""
@@ -25,9 +26,11 @@ class OutputBuffer:
     Args:
         limit: the maximum number of characters to store, at least 1,000.
         echo: receives each line of the first half.
+        secrets: masks secret parameters; None if the run has none.
     """
 
-    def __init__(self, limit: int, echo: Echo | None = None) -> None:
+    def __init__(self, limit: int, echo: Echo | None = None, secrets: SecretFilter | None = None) -> None:
+        self._secrets = secrets
         self._head_left = limit // 2
         self._tail_limit = limit - limit // 2 - NOTES_LENGTH
         self._echo = echo
@@ -42,8 +45,15 @@ class OutputBuffer:
         """How many characters of the first half are ready to be stored."""
         return self._ready_bytes
 
+    def masked(self, text: str) -> str:
+        """The text with masked secret parameters."""
+        return self._secrets.text(text) if self._secrets is not None else text
+
     def feed(self, data: bytes, now: float) -> None:
         """Add bytes of output. `now` is the time in epoch seconds."""
+        self._add(self._secrets.feed(data) if self._secrets is not None else data, now)
+
+    def _add(self, data: bytes, now: float) -> None:
         if self._head_left <= 0:
             self._feed_tail(data, now)
             return
@@ -81,6 +91,8 @@ class OutputBuffer:
 
         `finish` may be called again, because a refused settle is tried again.
         """
+        if self._secrets is not None:
+            self._add(self._secrets.rest(), now)
         rest, self._partial = bytes(self._partial), bytearray()
         if rest and not self._keep(rest, now):
             self._feed_tail(rest, now)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -10,7 +11,17 @@ from typing import Any
 from scheduling.broker import Delivery
 from scheduling.consumer.forked_child import Child
 from scheduling.consumer.output import OutputBuffer
-from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
+from scheduling.core.outcome import (
+    PROGRESS_LENGTH,
+    Cancelled,
+    Crashed,
+    Failed,
+    Interrupted,
+    Outcome,
+    Succeeded,
+    TimedOut,
+)
+from scheduling.core.text import clean
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfig
 
@@ -52,6 +63,16 @@ class Running:
         assert self.delivery.message.execution_id is not None  # noqa: S101
         return self.delivery.message.execution_id
 
+    @property
+    def label(self) -> str:
+        """The run's name in log lines, such as `[Report:RefreshUserToken:12345]`."""
+        return label_of(self.delivery.message.type, self.config.handler, self.execution_id)
+
+    def show_progress(self, text: object) -> None:
+        """Take over the progress that the child has sent; an empty text changes nothing."""
+        if text:
+            self.progress = clean(self.output.masked(str(text)), PROGRESS_LENGTH)
+
     def give_up_output(self) -> None:
         """Forget the output that is not stored yet, because the database refuses it."""
         self.unstored = ""
@@ -61,7 +82,8 @@ class Running:
     @property
     def ended(self) -> Ended:
         """The attempt in the form that `transitions.settle` needs."""
-        return Ended(self.execution_id, self.delivery.message.attempt, self.started_at, self.consumer, self.pid)
+        attempt = self.delivery.message.attempt
+        return Ended(self.execution_id, attempt, self.started_at, self.consumer, self.pid, self.progress)
 
     def task(self) -> dict[str, Any]:
         """The message that starts the run in the child, as JSON data."""
@@ -100,7 +122,7 @@ class Running:
         verdict = self.verdict
         finished = self.answer is not None and not self.answer.get("terminated")
         if finished and (verdict is None or isinstance(verdict, Interrupted)):
-            return from_answer(self.answer or {})
+            return from_answer(self.answer or {}, self.output.masked)
         if isinstance(verdict, TimedOut | Cancelled | Interrupted):
             return replace(verdict, exit_code=code, signal=number)
         if self.answer is not None:
@@ -108,6 +130,11 @@ class Running:
             detail = "The child process was asked to end (signal 15) by another process."
             return Crashed(exit_code=code, signal=15, detail=detail)
         return Crashed(exit_code=code, signal=number)
+
+
+def label_of(type_: str, handler: str, execution_id: int | None) -> str:
+    """The name of a run in log lines."""
+    return f"[{type_.capitalize()}:{handler}:{execution_id}]"
 
 
 def exit_of(status: int | None) -> tuple[int | None, int | None]:
@@ -119,16 +146,26 @@ def exit_of(status: int | None) -> tuple[int | None, int | None]:
     return os.waitstatus_to_exitcode(status), None
 
 
-def from_answer(answer: dict[str, Any]) -> Outcome:
-    """Read the outcome that a child reported. Every field is checked, because handlers can write to the channel too."""
+def from_answer(answer: dict[str, Any], masked: Callable[[str], str] = str) -> Outcome:
+    """Read the outcome that a child reported. Every field is checked, because handlers can write to the channel too.
+
+    Args:
+        masked: masks secret parameters in a text.
+    """
     if answer.get("outcome") == "succeeded":
-        return Succeeded(answer.get("result"))
+        return Succeeded(answer.get("result"), _exit_code(answer, 0))
     after = answer.get("retry_after")
     valid = isinstance(after, int | float) and not isinstance(after, bool) and 0 <= after < 1e9
     return Failed(
         error_class=str(answer.get("error_class", "")),
-        message=str(answer.get("message", "")),
-        traceback=str(answer.get("traceback", "")),
+        message=masked(str(answer.get("message", ""))),
+        traceback=masked(str(answer.get("traceback", ""))),
         retryable=bool(answer.get("retryable", True)),
         retry_after_ms=round(after * 1000) if valid and after is not None else None,
+        exit_code=_exit_code(answer, 1),
     )
+
+
+def _exit_code(answer: dict[str, Any], usual: int) -> int:
+    code = answer.get("exit_code")
+    return code if type(code) is int and 0 <= code <= 255 else usual

@@ -16,9 +16,10 @@ from scheduling.consumer import left_processes
 from scheduling.consumer.forked_child import Child
 from scheduling.consumer.output import Echo, OutputBuffer
 from scheduling.consumer.process_pool import ProcessPool
-from scheduling.consumer.running import Running
+from scheduling.consumer.run_log import log_exited, log_finished, log_spawned
+from scheduling.consumer.running import Running, label_of
+from scheduling.consumer.secret_filter import secrets_of
 from scheduling.core.outcome import Crashed, Outcome, TimedOut
-from scheduling.core.text import clean
 from scheduling.handlers.run_config import RunConfig
 from scheduling.logs import get_logger
 
@@ -65,7 +66,7 @@ class Slots:
     def output_for(self, delivery: Delivery, config: RunConfig) -> OutputBuffer:
         """Make a buffer for a run's output. The buffer also logs the output, as `[Worker:name:id] text`."""
         message = delivery.message
-        head = f"[{message.type.capitalize()}:{config.handler}:{message.execution_id}]"
+        head = label_of(message.type, config.handler, message.execution_id)
         logger = logging.getLogger("scheduling.output")
         echo: Echo | None = None
         if logger.isEnabledFor(logging.INFO):
@@ -73,7 +74,7 @@ class Slots:
             def echo(level: str, text: str) -> None:
                 logger.log(ECHO_LEVELS.get(level, logging.INFO), "%s %s", head, text)
 
-        return OutputBuffer(self._output_limit, echo)
+        return OutputBuffer(self._output_limit, echo, secrets_of(message, config))
 
     def maintain(self, now: float, draining: bool) -> None:
         """Fork children in advance, assign children to waiting runs, and enforce time limits. `now` is monotonic."""
@@ -142,6 +143,7 @@ class Slots:
         child.read_output()  # drop output from processes that an earlier run has started
         if run.config.time_limit:
             run.deadline = time.monotonic() + run.config.time_limit
+        log_spawned(run)
         try:
             child.send(run.task())
         except OSError:
@@ -189,9 +191,10 @@ class Slots:
                 # Handlers can write to the channel. The answer of an earlier run must not end this run.
                 log.warning("A child's message for another attempt is ignored", extra={"pid": child.pid})
             elif frame.get("op") == "progress":
-                run.progress = clean(str(frame.get("text", "")), 64)
+                run.show_progress(frame.get("text"))
             elif frame.get("op") == "ended" and run in self.running:
                 run.answer = frame
+                run.show_progress(frame.get("progress"))
                 if not frame.get("terminated"):  # a terminated child exits, and `judge` needs its wait status
                     self._answered(run, child)
             elif frame.get("op") == "rested" and child.rest_until is not None:
@@ -199,6 +202,8 @@ class Slots:
 
     def _answered(self, run: Running, child: Child) -> None:
         self._finish(run)
+        child.answered = run
+        log_finished(run)
         left_processes.note(run, self.pool)
         failed = (run.answer or {}).get("outcome") != "succeeded"
         if run.config.fresh or run.verdict or failed or child.runs >= run.config.recycle_after:
@@ -217,6 +222,8 @@ class Slots:
     def _on_exit(self, child: Child) -> None:
         self._on_frame(child)  # a last message may still be in the channel
         run: Running | None = child.task
+        if (ended := run or child.answered) is not None:
+            log_exited(ended)
         if run is not None and run in self.running:
             self._finish(run)
 

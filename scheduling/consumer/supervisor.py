@@ -22,6 +22,7 @@ from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.keepalive import KeepAlive
 from scheduling.consumer.output_store import mark_stored, store_each
 from scheduling.consumer.row_writer import RowWriter
+from scheduling.consumer.run_log import log_start
 from scheduling.consumer.running import Running
 from scheduling.consumer.shutdown import Drain
 from scheduling.consumer.slots import Slots
@@ -120,6 +121,7 @@ class Supervisor:
             with suppress(DatabaseError):
                 heartbeat.leave(self.now(), self._code)
             self._selector.close()
+        self.stop.clear()  # a signal that came during the last turn is logged, too
         log.info("Shutdown complete", extra={"consumer": container_id()})
 
     @property
@@ -226,8 +228,7 @@ class Supervisor:
 
     def _launch(self, delivery: Delivery, now: datetime) -> None:
         message, config = delivery.message, self._configs.get(delivery.message)
-        context = {"type": message.type, "id": message.id, "scheduler_id": message.scheduler_id}
-        log.info("Processing task", extra={**context, "execution": message.execution_id, "attempt": message.attempt})
+        log_start(message, config)
         output = self._slots.output_for(delivery, config)
         self._slots.launch(Running(delivery, config, output, now, container_id()))
         self._answers.prepare(config.policy)

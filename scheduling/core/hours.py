@@ -17,9 +17,12 @@ _LARGEST_CHANGE = timedelta(hours=25)
 
 
 def hours_from(now: datetime, count: int = 24) -> list[datetime]:
-    """The edges of `count` hours in UTC: the first hour begins now, all others at a full hour."""
-    full = now.replace(minute=0, second=0, microsecond=0)
-    return [now, *(full + _HOUR * number for number in range(1, count + 1))]
+    """The edges of the next `count` hours in UTC. The first edge is now. All between it and the last are full hours.
+
+    If now is not a full hour, the first and the last hour are shorter, and there is one more.
+    """
+    full, until = now.replace(minute=0, second=0, microsecond=0), now + _HOUR * count
+    return [now, *(edge for number in range(1, count + 1) if (edge := full + _HOUR * number) < until), until]
 
 
 def counts_per_hour(cron: Cron, tz: str, edges: Sequence[datetime]) -> list[int]:

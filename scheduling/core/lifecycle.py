@@ -54,7 +54,7 @@ CANCELLABLE = WAITING | {State.RUNNING}
 
 ENDED = frozenset({State.SUCCEEDED, State.CANCELLED, State.DISCARDED, State.SKIPPED})
 """The final states. Retention may remove executions in these states. FAILED is not final, because a failed execution
-waits for an operator."""
+waits for an operator. Retention discards a failure before it removes it."""
 
 
 def check_move(origins: Iterable[State], to: State) -> None:

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
+
+PROGRESS_LENGTH = 64
+"""The maximum length of a text that says how far a run is, in characters."""
 
 
 class RetryableError(Exception):
@@ -35,22 +39,30 @@ class NonRetryableError(Exception):
 
 @dataclass(frozen=True)
 class Succeeded:
-    """The handler returned."""
+    """The handler returned. Its process may go on with another run, so the exit code is that of a process that ends."""
 
     name: ClassVar[str] = "succeeded"
+    signal: ClassVar[int | None] = None
     result: Any = None
+    exit_code: int | None = 0
 
 
 @dataclass(frozen=True)
 class Failed:
-    """The handler raised an exception, or the handler could not be called."""
+    """The handler raised an exception, or the handler could not be called.
+
+    Args:
+        exit_code: 1, as for a program that an exception has ended; the code of `sys.exit`, if the handler called it.
+    """
 
     name: ClassVar[str] = "failed"
+    signal: ClassVar[int | None] = None
     error_class: str
     message: str
     traceback: str = ""
     retryable: bool = True
     retry_after_ms: int | None = None
+    exit_code: int | None = 1
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,6 +112,14 @@ class Crashed(ProcessEnded):
         if self.signal is not None:
             return f"The child process was ended by signal {self.signal}{_signal_hint(self.signal)}."
         return f"The child process exited with code {self.exit_code} before the handler returned."
+
+
+def signal_name(number: int) -> str:
+    """The name of a signal, such as `SIGKILL`; the number itself if the signal has no name, such as a real-time one."""
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return str(number)
 
 
 def _signal_hint(number: int) -> str:

@@ -20,18 +20,20 @@ class TargetKind:
             handler.
         searched: the columns of the target that the search on the schedules page includes.
         handler: the name of the handler that all rows share; empty if each row names its own handler.
+        sends: whether a run can send messages to recipients.
     """
 
     model: str
     name_column: str = "name"
     searched: tuple[str, ...] = ("name",)
     handler: str = ""
+    sends: bool = False
 
 
 TARGET_KINDS = {
     "worker": TargetKind("scheduling.Worker", searched=("name", "title")),
-    "report": TargetKind("cron_reports.Report", "controller", searched=("controller", "title")),
-    "reminder": TargetKind("scheduling.Reminder", handler="send"),
+    "report": TargetKind("cron_reports.Report", "controller", searched=("controller", "title"), sends=True),
+    "reminder": TargetKind("scheduling.Reminder", handler="send", sends=True),
 }
 
 A_TARGET = " or ".join(", ".join(f"a {type_}" for type_ in TARGET_KINDS).rsplit(", ", 1))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
+from hashlib import file_digest
 from posixpath import dirname
 from typing import IO
 
@@ -17,16 +18,35 @@ from scheduling.models import Artefact
 
 log = get_logger(__name__)
 
-CONTENT_TYPES = {"csv": "text/csv; charset=utf-8", "jsonl": "application/jsonl"}
-"""Content types of downloads, by file extension. Any other extension gets `UNKNOWN_TYPE`."""
+CONTENT_TYPES = {
+    "csv": "text/csv; charset=utf-8",
+    "html": "text/html; charset=utf-8",
+    "json": "application/json",
+    "jsonl": "application/jsonl",
+    "xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+}
+"""Content types of artefacts, by file extension. Any other extension gets `UNKNOWN_TYPE`."""
 
 UNKNOWN_TYPE = "application/octet-stream"
 
+SHOWN_BY_BROWSERS = {"html"}
+"""Extensions of files that a browser could show as a page of the admin's site, with the rights of its user."""
+
+
+def download_type(extension: str) -> str:
+    """The content type with which a download sends a file.
+
+    The header `Content-Disposition` already tells a browser not to show a page. If a proxy drops this header, the type
+    `UNKNOWN_TYPE` still prevents it.
+    """
+    return UNKNOWN_TYPE if extension in SHOWN_BY_BROWSERS else CONTENT_TYPES.get(extension, UNKNOWN_TYPE)
+
 
 def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -> Artefact:
-    """Store a complete file as an artefact of the attempt.
+    """Store a complete file as an artefact of the attempt, with its size and its SHA-256.
 
     Args:
+        file: a binary file. It is read from its beginning, and stays open.
         stem: the proposed file name without its extension; unsafe characters are removed.
         rows: the number of rows in the file. The pages show the number.
 
@@ -36,9 +56,11 @@ def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -
     filename = safe_filename(stem, extension)
     size = file.seek(0, 2)
     file.seek(0)
+    facts = {"size": size, "rows": rows, "checksum": file_digest(file, "sha256").hexdigest()}  # type: ignore[arg-type]
+    file.seek(0)
     ids = {"execution_id": run.execution_id, "attempt": run.attempt}
     content_type = CONTENT_TYPES.get(extension, UNKNOWN_TYPE)
-    artefact = Artefact(**ids, filename=filename, content_type=content_type, size=size, rows=rows)
+    artefact = Artefact(**ids, filename=filename, content_type=content_type, **facts)
     # The row is saved before the file. If the process dies between these steps, retention finds and removes the row.
     # Retention would never find a file without a row. The artefact does not count as a result until the attempt has
     # succeeded.
@@ -51,19 +73,6 @@ def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -
         artefact.save(update_fields=["file"])
     run.log.info("Wrote %s: %d rows, %d bytes", filename, rows, size)
     return artefact
-
-
-def remove_with_executions(ids: Sequence[int]) -> None:
-    """Remove the artefacts of the executions in `ids` before retention removes these executions.
-
-    The function also removes leftovers: artefacts whose execution has already been removed. Retention removes
-    executions in the order of their ids, so the function searches for leftovers only below the smallest id in `ids`.
-
-    Args:
-        ids: the ids of executions; at least one.
-    """
-    remove(Artefact.objects.of(ids))
-    remove(Artefact.objects.leftovers(before=min(ids)))
 
 
 def remove(artefacts: Iterable[Artefact]) -> int:

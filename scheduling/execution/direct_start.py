@@ -18,7 +18,7 @@ from django.db import connection
 
 from scheduling.core.messages import TaskMessage
 from scheduling.execution.message_rows import row_of, selected_columns
-from scheduling.execution.transitions import adapted, start_clause, waits
+from scheduling.execution.transitions import adapted, start_clause, start_values, waits
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import message_of
 
@@ -40,7 +40,7 @@ def start_directly(message: TaskMessage, consumer: str, now: datetime, lease_unt
         The message with the row's values, if the attempt was started. None if the message says something else than the
         row, if it is a copy, or if the execution does not wait.
     """
-    set_values = [message.attempt, adapted(now), consumer, adapted(lease_until)]
+    set_values = start_values(message.attempt, consumer, now, lease_until)
     values = [message.execution_id, message.attempt - 1, message.execution_key, message.type, message.id]
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:

@@ -24,6 +24,7 @@ from scheduling.broker import Broker, Delivery
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.messages import TaskMessage
 from scheduling.core.occurrences import manual_key
+from scheduling.execution.death_records import record_deaths
 from scheduling.execution.publish import context_of, initial_columns, publish
 from scheduling.execution.run_now import requeue_failed
 from scheduling.handlers.targets import target_model, target_names
@@ -141,6 +142,7 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
     try:
         with transaction.atomic():
             row.save(force_insert=True)
+            record_deaths(row.pk, delivery.deaths)
     except IntegrityError:
         # If a row with this key exists, another copy of the message was recorded before. If no such row exists, the
         # database has refused a value of the message.

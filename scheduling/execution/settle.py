@@ -1,6 +1,4 @@
-"""Settles an attempt: records the outcome and the execution's next state, logs the outcome, and reports a permanent
-failure to the receivers of `execution_failed`.
-"""
+"""Settles an attempt: records the outcome and the execution's next state."""
 
 from __future__ import annotations
 
@@ -13,16 +11,11 @@ from django.db import transaction
 
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
-from scheduling.core.messages import TaskMessage
-from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, ProcessEnded, Succeeded
+from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, Succeeded
 from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
 from scheduling.core.text import clean
 from scheduling.execution.transitions import DISTANT_FUTURE, AttemptValues, Ended, Entry, Next, settle
-from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
-from scheduling.signals import execution_failed
-
-log = get_logger(__name__)
 
 Delay = Callable[[int, bool], int]
 """A function that takes the wanted delay in milliseconds, and whether the delay has jitter. It returns the delay that
@@ -34,10 +27,14 @@ TRACEBACK_LIMIT = 64_000
 
 @dataclass(frozen=True)
 class Settled:
-    """The result of settling an attempt. `state` is None if this process was fenced off or the row is gone."""
+    """The result of settling an attempt. `state` is None if this process was fenced off or the row is gone.
+
+    `at` is when the attempt ended.
+    """
 
     ended: Ended
     outcome: Outcome
+    at: datetime
     state: State | None
     retry: Retry | None = None
     retry_at: datetime | None = None
@@ -77,15 +74,15 @@ def settle_attempt(
     """
     if isinstance(outcome, Succeeded):
         following = Next(State.SUCCEEDED, keeps_published=True)
-        won = settle(ended, following, Entry(outcome.name), now, lease_before, attempts)
-        return Settled(ended, outcome, State.SUCCEEDED if won else None)
+        won = settle(ended, following, Entry(outcome.name, outcome.exit_code), now, lease_before, attempts)
+        return Settled(ended, outcome, now, State.SUCCEEDED if won else None)
     with transaction.atomic():
         # A sweep leaves a locked row for its next turn: its owner may be paused while it holds the lock.
         locked = SchedulerExecution.objects.select_for_update(skip_locked=lease_before < DISTANT_FUTURE)
         rows = locked.filter(pk=ended.execution_id, attempt=ended.attempt)
         row = rows.values_list("retry_base", "cancel_requested_by").first()
         if row is None:
-            return Settled(ended, outcome, None)
+            return Settled(ended, outcome, now, None)
         retry_base, cancel_by = row
         if cancel_by and not isinstance(outcome, Cancelled | Interrupted):
             # An operator's cancel takes precedence over a retry.
@@ -100,15 +97,12 @@ def settle_attempt(
         if following.state is not State.QUEUED and following.state is not State.CLAIMED:
             group = fingerprint(error_class, message, traceback)
             following = replace(following, error_class=error_class, error_message=message, fingerprint=group)
-        exit_code = signal = None
-        if isinstance(outcome, ProcessEnded):
-            exit_code, signal = outcome.exit_code, outcome.signal
         retry_at = following.wake_at if retry else None
-        entry = Entry(outcome.name, exit_code, signal, error_class, message, traceback, retry_at)
+        entry = Entry(outcome.name, outcome.exit_code, outcome.signal, error_class, message, traceback, retry_at)
         won = settle(ended, following, entry, now, lease_before, attempts)
     if not won:
-        return Settled(ended, outcome, None)
-    return Settled(ended, outcome, following.state, retry, retry_at, retries, policy.max_retries, following.reason)
+        return Settled(ended, outcome, now, None)
+    return Settled(ended, outcome, now, following.state, retry, retry_at, retries, policy.max_retries, following.reason)
 
 
 def _following(
@@ -130,43 +124,7 @@ def _following(
             named = isinstance(outcome, Failed) and outcome.retry_after_ms is not None
             retry = replace(wanted, delay_ms=delay(wanted.delay_ms, policy.jitter and not named))
             due = now + timedelta(milliseconds=retry.delay_ms)
-            reason = f"Retry {retry.number} of {policy.max_retries}."
+            reason = f"Retry {retry.number} of {policy.max_retries} follows."
             return Next(State.RETRYING, wake_at=due, reason=reason, published_at=now if embedded else None), retry
         case GiveUp(reason):
             return Next(State.FAILED, reason=reason, keeps_published=embedded), None
-
-
-def announce(settled: Settled, message: TaskMessage, name: str) -> None:
-    """Log the outcome. After a permanent failure, also send `execution_failed`; errors of receivers are only logged."""
-    ended, outcome = settled.ended, settled.outcome
-    named = {"type": message.type, "scheduler_id": message.scheduler_id}
-    context = {**named, "id": message.id, "execution": ended.execution_id, "attempt": ended.attempt}
-    if settled.state is None:
-        log.warning("Result dropped (%s): another process owns this execution by now", outcome.name, extra=context)
-    elif settled.state is State.SUCCEEDED:
-        log.success("Task completed", extra=context)
-    elif settled.state is State.RETRYING and settled.retry is not None:
-        number, delay_ms, error = settled.retry.number, settled.retry.delay_ms, settled.error.rstrip(".")
-        text = "%s. Scheduling retry %s/%s in %sms"
-        log.warning(text, error, number, settled.max_retries, delay_ms, extra=context)
-    elif settled.state is State.CANCELLED:
-        log.warning("Task cancelled", extra=context)
-    elif settled.state in (State.QUEUED, State.CLAIMED):
-        log.warning("Task given back: the consumer is shutting down", extra=context)
-    else:
-        context["retry_count"] = settled.retries
-        log.error("PERMANENTLY FAILED TASK: %s (%s)", settled.error.rstrip("."), settled.reason, extra=context)
-        results = execution_failed.send_robust(
-            sender=SchedulerExecution,
-            execution_id=ended.execution_id,
-            target_id=message.id,
-            target_name=name,
-            **named,
-            attempts=ended.attempt,
-            error_class=getattr(outcome, "error_class", ""),
-            error_message=getattr(outcome, "message", ""),
-            reason=settled.reason,
-        )
-        for receiver, answer in results:
-            if isinstance(answer, Exception):
-                log.error("A receiver of execution_failed raised: %r: %r", receiver, answer, extra=context)

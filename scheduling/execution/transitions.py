@@ -18,7 +18,9 @@ from scheduling.models import Attempt, SchedulerExecution
 
 DISTANT_FUTURE = datetime(9999, 12, 31, tzinfo=UTC)
 
-SETTLED = ("state", "wake_at", "finished_at", "pid", "error_class", "error_message", "fingerprint", "reason")
+SETTLED = (
+    "state", "wake_at", "finished_at", "pid", "progress", "error_class", "error_message", "fingerprint", "reason",
+)  # fmt: skip
 """The first columns that the SQL statement of `settle` sets. `settle` passes their values in the same order."""
 
 
@@ -31,6 +33,7 @@ class Ended:
     started_at: datetime
     consumer: str
     pid: int | None = None
+    progress: str = ""
 
 
 @dataclass(frozen=True)
@@ -89,15 +92,22 @@ def _statements(vendor: str) -> tuple[str, str, str]:
 
 
 def start_clause() -> str:
-    """The beginning of the statement that starts an attempt: attempt, now, consumer and end of the lease."""
+    """The beginning of the statement that starts an attempt. `start_values` makes its values."""
     quote = connection.ops.quote_name
     column = {field.name: quote(str(field.column)) for field in SchedulerExecution._meta.concrete_fields}
     return (
         f"UPDATE {quote(SchedulerExecution._meta.db_table)} "  # noqa: S608
         f"SET {column['state']} = '{State.RUNNING.value}', {column['attempt']} = %s, "
         f"{column['started_at']} = %s, {column['consumer']} = %s, {column['wake_at']} = %s, "
-        f"{column['pid']} = NULL, {column['finished_at']} = NULL, {column['progress']} = ''"
+        f"{column['pid']} = NULL, {column['finished_at']} = NULL, {column['progress']} = '', "
+        # A consumer may start an attempt before the producer has marked its message as published.
+        f"{column['published_at']} = COALESCE({column['published_at']}, %s)"
     )
+
+
+def start_values(attempt: int, consumer: str, now: datetime, lease_until: datetime) -> list[Any]:
+    """The values of `start_clause`."""
+    return [attempt, adapted(now), consumer, adapted(lease_until), adapted(now)]
 
 
 def waits() -> str:
@@ -128,11 +138,9 @@ def start(execution_id: int, attempt: int, key: str, consumer: str, now: datetim
     Returns:
         Whether the attempt was started. If not, the message is a copy, or the execution no longer waits.
     """
-    vendor, zone = connection.vendor, connection.timezone
-    started_at, wake_at = _adapted(vendor, zone, now), _adapted(vendor, zone, lease_until)
-    values = [attempt, started_at, consumer, wake_at, execution_id, attempt - 1, key]
+    values = [*start_values(attempt, consumer, now, lease_until), execution_id, attempt - 1, key]
     with connection.cursor() as cursor:
-        cursor.execute(_statements(vendor)[0], values)
+        cursor.execute(_statements(connection.vendor)[0], values)
         return bool(cursor.rowcount == 1)
 
 
@@ -173,7 +181,7 @@ def settle(
 
     _, update, insert = _statements(vendor)
     finished_at = at(now) if following.state not in WAITING else None
-    state = [following.state.value, at(following.wake_at), finished_at, ended.pid]
+    state = [following.state.value, at(following.wake_at), finished_at, ended.pid, ended.progress]
     error = [following.error_class, following.error_message, following.fingerprint, following.reason]
     counted = [following.uncounted, 1 if following.keeps_published else 0, at(following.published_at)]
     condition = [ended.execution_id, ended.attempt, at(lease_before)]

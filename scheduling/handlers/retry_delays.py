@@ -15,7 +15,7 @@ from scheduling.handlers.retry_policy import retry_policy
 from scheduling.handlers.targets import NAME_FIELD, handler_named
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import RETRY_COLUMNS
+from scheduling.models.own_retry_policy import RETRY_COLUMNS
 
 log = get_logger(__name__)
 

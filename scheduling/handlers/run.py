@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.logs import RunLogger
 
 
@@ -57,7 +58,7 @@ class Run:
             note: a short text; the whole progress text is cut to 64 characters.
         """
         text = f"{done:g}" if total is None else f"{done:g}/{total:g}"
-        self.report_progress(f"{text} {note}".strip()[:64])
+        self.report_progress(f"{text} {note}".strip()[:PROGRESS_LENGTH])
 
 
 def run_from(message: dict[str, Any], log: RunLogger, report_progress: Callable[[str], None]) -> Run:

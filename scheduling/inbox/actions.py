@@ -1,4 +1,4 @@
-"""The actions of operators on the failed inbox. Only an operator can take a row out of the inbox.
+"""The actions of operators on the failed inbox. Besides them, only the age of failures takes a row out of the inbox.
 
 Republish and discard first change the row by a compare-and-set, so that a second click does nothing. Then they change
 the broker's queues.

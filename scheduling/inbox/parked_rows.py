@@ -9,10 +9,13 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.broker import Parked
+from scheduling.core.deaths import DELIVERY_LIMIT
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import DecodeError, FailedMessage, decode, decode_failed
 from scheduling.core.text import clean
+from scheduling.execution.announce import report_row
+from scheduling.execution.death_records import record_deaths_by_key
 from scheduling.execution.foreign import columns_of, message_key
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
@@ -32,19 +35,26 @@ def make_rows(messages: Sequence[Parked], now: datetime) -> int:
     The caller must hold the failed queue, so only one process at a time creates these rows. If a row of the same
     schedule already has the message's execution key, no second row is created.
     """
+    newest = SchedulerExecution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
     for chunk in in_chunks(list(messages)):
         each_or_all(chunk, lambda part: _make(part, now), lambda message, error: _make_refused(message, error, now))
+    # MySQL does not return the keys of inserted rows, and rows that exist already were not inserted.
+    made = SchedulerExecution.objects.filter(pk__gt=newest, trigger=Trigger.MESSAGE.value, executed_at=now)
+    for row in made.filter(state=State.FAILED.value, container_id=container_id()).order_by("pk").iterator():
+        report_row(row)
     return len(messages)
 
 
 def _make(messages: Sequence[Parked], now: datetime) -> None:
     SchedulerExecution.objects.bulk_create([_row(message, now) for message in messages], ignore_conflicts=True)
+    record_deaths_by_key({message_key(message.message_id): message.deaths for message in messages}, now)
 
 
 def _make_refused(parked: Parked, error: Exception, now: datetime) -> None:
     """Create a row for a message whose values the database refuses. The row keeps the bytes and the reason."""
     problem = f"It cannot be recorded: {error!s:.1000}"
     SchedulerExecution.objects.bulk_create([_unreadable_row(parked, problem, now)], ignore_conflicts=True)
+    record_deaths_by_key({message_key(parked.message_id): parked.deaths}, now)
 
 
 def _row(parked: Parked, now: datetime) -> SchedulerExecution:
@@ -117,4 +127,4 @@ def in_chunks(values: list[Any]) -> Iterable[list[Any]]:
 
 def limit_reached(parked: Parked) -> bool:
     """Whether the broker itself moved the message to the failed queue, because the delivery limit was reached."""
-    return any(reason == "delivery_limit" for _, reason in parked.deaths)
+    return any(death.reason == DELIVERY_LIMIT for death in parked.deaths)

@@ -19,12 +19,12 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from scheduling.broker import Broker, BrokerError, FailedQueueBusy, Parked
-from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import WAITING, State, Trigger
 from scheduling.core.messages import DecodeError, TaskMessage, decode
 from scheduling.execution.foreign import message_key
 from scheduling.execution.publish import mark_parked, park
-from scheduling.inbox.parked_rows import GAVE_UP, in_chunks, limit_reached, make_rows
+from scheduling.inbox.delivery_limit import GivenUp, give_up
+from scheduling.inbox.parked_rows import in_chunks, limit_reached, make_rows
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 
@@ -68,13 +68,13 @@ class _Sorted:
 
     Args:
         strange: messages without a row.
-        gave_up: the content of messages that the broker gave up delivering.
+        gave_up: messages that the broker gave up delivering.
         remove: messages that the pass removes.
         present: the execution id and the attempt of each readable message.
     """
 
     strange: list[Parked] = field(default_factory=list)
-    gave_up: list[TaskMessage] = field(default_factory=list)
+    gave_up: list[GivenUp] = field(default_factory=list)
     remove: list[Parked] = field(default_factory=list)
     present: set[tuple[int | None, int]] = field(default_factory=set)
 
@@ -113,7 +113,7 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: 
             nameless = [message for message in found.strange if not message.message_id]
             named = [message for message in found.strange if message.message_id] + session.identify(nameless)
             done.removed = len(found.remove)
-            done.rows = _give_up(found.gave_up, now) + make_rows(named, now)
+            done.rows = give_up(found.gave_up, now) + make_rows(named, now)
             done.parked = _park_missing(unparked.order_by("pk")[:PARK_BATCH], found.present, broker, now)
     except FailedQueueBusy:
         done.busy = True
@@ -193,7 +193,7 @@ def _sort_known(found: _Sorted, message: Parked, task: TaskMessage, state: str, 
         if task.attempt < attempt and not limit:
             found.remove.append(message)  # the message of an earlier failure; the last failure has its own message
     elif limit and state in WAITING:
-        found.gave_up.append(task)
+        found.gave_up.append((task, message.deaths))
     elif not (limit and state == State.RUNNING.value):
         found.remove.append(message)
 
@@ -237,16 +237,3 @@ def _is_of(parked: Parked, attempts: dict[int, int], keys: set[str]) -> bool:
     if task is not None and task.execution_id is not None and task.execution_id in attempts:
         return task.attempt <= attempts[task.execution_id] or limit_reached(parked)
     return bool(parked.message_id) and message_key(parked.message_id) in keys
-
-
-def _give_up(tasks: Sequence[TaskMessage], now: datetime) -> int:
-    """Set executions to failed, because the broker gave up delivering their messages. Returns how many were set."""
-    count = 0
-    for task in tasks:
-        assert task.execution_id is not None  # noqa: S101 - each of these tasks has a row
-        count += SchedulerExecution.objects.filter(pk=task.execution_id, attempt__gte=task.attempt - 1).move(
-            WAITING, State.FAILED, wake_at=None, finished_at=now, published_at=now, reason=GAVE_UP,
-            error_class="DeliveryLimit", error_message=GAVE_UP, fingerprint=fingerprint("DeliveryLimit", GAVE_UP),
-        )  # fmt: skip
-        log.error("PERMANENTLY FAILED TASK: %s", GAVE_UP, extra={"execution": task.execution_id})
-    return count

@@ -3,7 +3,9 @@
 from scheduling.models.artefact import Artefact
 from scheduling.models.attempt import Attempt
 from scheduling.models.dashboard import Dashboard
+from scheduling.models.death_record import DeathRecord
 from scheduling.models.execution import FailedExecution, SchedulerExecution
+from scheduling.models.notification import Notification
 from scheduling.models.output import Output
 from scheduling.models.process import Process
 from scheduling.models.refused_row import RefusedRow
@@ -16,7 +18,9 @@ __all__ = [
     "Artefact",
     "Attempt",
     "Dashboard",
+    "DeathRecord",
     "FailedExecution",
+    "Notification",
     "Output",
     "Process",
     "RefusedRow",

@@ -9,13 +9,12 @@ from typing import ClassVar
 from django.core.exceptions import ObjectDoesNotExist
 from django.core.files.storage import Storage, default_storage, storages
 from django.db import models
-from django.db.models import Exists, F, OuterRef
+from django.db.models import F
 from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
-from scheduling.models.execution import SchedulerExecution
 
 STORAGE = "artefacts"
 """The key in the setting STORAGES for the storage of artefacts. If the key is missing, the default storage is used."""
@@ -39,8 +38,8 @@ class Standing(models.TextChoices):
     """Whether an artefact is the result of its run. The labels answer this question."""
 
     RESULT = "result", _("yes")
-    PENDING = "pending", _("not yet, its attempt is still running")
-    UNFINISHED = "unfinished", _("no, from an attempt that did not succeed")
+    PENDING = "pending", _("not known yet, its attempt is still running")
+    UNFINISHED = "unfinished", _("no, this attempt did not succeed")
 
 
 class ArtefactQuerySet(models.QuerySet["Artefact"]):
@@ -58,11 +57,6 @@ class ArtefactQuerySet(models.QuerySet["Artefact"]):
         """The artefacts made by attempts that succeeded."""
         return self.filter(execution__state=State.SUCCEEDED.value, attempt=F("execution__attempt"))
 
-    def leftovers(self, before: int) -> ArtefactQuerySet:
-        """The artefacts whose execution no longer exists. Only executions with an id below `before` are considered."""
-        there = SchedulerExecution.objects.filter(pk=OuterRef("execution_id"))
-        return self.filter(~Exists(there), execution__lt=before)
-
 
 class Artefact(models.Model):
     """A file that a run wrote. The attempt's child saves the row, and then the file.
@@ -73,8 +67,8 @@ class Artefact(models.Model):
 
     # The foreign key has no constraint in the database, because a constraint would have two disadvantages. First, each
     # insert would lock the execution's row, and the consumer updates this row at the same time. Second, retention could
-    # not remove an execution while the file storage is unreachable. `remove_with_executions` and `leftovers` replace
-    # the constraint.
+    # not remove an execution while the file storage is unreachable. The walk over the artefacts in
+    # `execution.retention.by_output` replaces the constraint.
     execution = models.ForeignKey(
         "scheduling.SchedulerExecution",
         on_delete=models.CASCADE,
@@ -88,6 +82,7 @@ class Artefact(models.Model):
     content_type = models.CharField(_("content type"), max_length=100)
     size = models.PositiveBigIntegerField(_("size in bytes"), default=0)
     rows = models.PositiveBigIntegerField(_("rows"), default=0)
+    checksum = models.CharField("SHA-256", max_length=64, blank=True, default="")  # in hexadecimal digits
     file = models.FileField(_("file"), storage=artefact_storage, upload_to=artefact_path, max_length=255)
     created_at = models.DateTimeField(_("created"), default=clock.now)
 

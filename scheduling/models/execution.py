@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.lifecycle import State, check_move
 from scheduling.core.messages import TaskMessage
+from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.core.text import visible_text
 from scheduling.models.labels import STATES, TRIGGERS, TYPES
 
@@ -91,7 +92,7 @@ class SchedulerExecution(models.Model):
     pid = models.PositiveIntegerField(_("process id"), null=True, blank=True)
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
     finished_at = models.DateTimeField(_("finished"), null=True, blank=True)
-    progress = models.CharField(_("progress"), max_length=64, blank=True, default="")
+    progress = models.CharField(_("progress"), max_length=PROGRESS_LENGTH, blank=True, default="")
 
     error_class = models.CharField(_("error class"), max_length=200, blank=True, default="")
     error_message = models.TextField(_("error"), blank=True, default="")

@@ -6,6 +6,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.health import Health
 from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.retention import Rule
 from scheduling.core.targets import TARGET_KINDS
 
 STATES = {
@@ -39,3 +40,13 @@ HEALTH = {
     Health.HEALTHY.value: _("healthy"),
     Health.PAUSED.value: _("paused"),
 }
+
+RETENTION_RULES = {
+    Rule.SUCCESS: _("succeeded, age of successes"),
+    Rule.ENDED: _("cancelled, discarded or skipped, age of executions"),
+    Rule.FAILED: _("failed, age of failures"),
+    Rule.COUNT: _("more than the number of executions to keep"),
+    Rule.OUTPUT: _("only output and files, age of output"),
+    Rule.ONE_TIME: _("spent one-time schedules"),
+}
+"""What each rule of retention removes. The summary of a pass and the page of retention show these words."""

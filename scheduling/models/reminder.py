@@ -1,21 +1,33 @@
-"""Reminder: a message to send when its schedule is due. The code that sends reminders is not written yet."""
+"""Reminder: a message that is sent when its schedule is due."""
 
 from __future__ import annotations
 
+from typing import Any
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core import json_bounds
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 
 
 class Reminder(models.Model):
-    """The subject, text and recipients of a reminder."""
+    """The texts and the recipients of a reminder. The texts are templates (`notify.message_template`)."""
 
     name = models.CharField(_("name"), max_length=100, unique=True)
     subject = models.CharField(_("subject"), max_length=200)
     body = models.TextField(_("text"), blank=True, default="")
-    recipients = models.TextField(_("recipients"), help_text=_("E-mail addresses, one per line."))
+    html = models.TextField(
+        _("HTML text"), blank=True, default="", help_text=_("Optional: the same message for programs that show HTML.")
+    )
+    users = models.ManyToManyField(settings.AUTH_USER_MODEL, blank=True, related_name="+", verbose_name=_("users"))
+    groups = models.ManyToManyField("auth.Group", blank=True, related_name="+", verbose_name=_("groups of users"))
+    recipients = models.TextField(
+        _("further addresses"), blank=True, default="", help_text=_("E-mail addresses, one per line.")
+    )
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
@@ -26,6 +38,19 @@ class Reminder(models.Model):
 
     def __str__(self) -> str:
         return visible_text(self.name)
+
+    def clean(self) -> None:
+        if problem := json_bounds.problem(self.params):
+            raise ValidationError({"params": ValidationError(f"The JSON {problem}", code="params")})
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save the row.
+
+        Raises:
+            django.core.exceptions.ValidationError: a database would refuse the params.
+        """
+        self.clean()
+        super().save(*args, **kwargs)
 
     @property
     def handler_name(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -19,9 +18,11 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core import json_bounds
 from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
-from scheduling.core.retry import DELAY_MS, RetryPolicy, RetryPolicyInvalid
+from scheduling.core.retry import DELAY_MS, RetryPolicy
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.own_retention import OwnRetention
+from scheduling.models.own_retry_policy import OwnRetryPolicy
 from scheduling.models.pause import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
 
@@ -31,15 +32,6 @@ OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
 
 ONE_TIME = _("Give either a cron schedule or one date and time.")
 ONE_TARGET = format_lazy(_("Choose exactly one target: {}."), A_TARGET)
-
-RETRY_COLUMNS = {
-    "max_retries": "max_retries",
-    "retry_delay_ms": "delay_ms",
-    "retry_multiplier": "multiplier",
-    "retry_max_delay_ms": "max_delay_ms",
-    "retry_jitter": "jitter",
-}
-"""Maps each column of a schedule's own retry policy to the attribute of `RetryPolicy` that the column overrides."""
 
 
 def _only(target: str) -> Q:
@@ -54,7 +46,7 @@ class SchedulerQuerySet(models.QuerySet["Scheduler"]):
         return self.filter(status=True, next_run_at__lt=now - OVERDUE_AFTER).order_by("next_run_at", "pk")
 
 
-class Scheduler(PlannedModel):
+class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
     """A stored schedule: when to run (see `PlannedModel`) and what to run (one target).
 
     If a column of `PLAN` has changed, `save` plans the next run.
@@ -81,16 +73,11 @@ class Scheduler(PlannedModel):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("user")
     )
-    group = models.ForeignKey("auth.Group", null=True, blank=True, on_delete=models.SET_NULL, related_name="+")
+    group = models.ForeignKey(
+        "auth.Group", models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("user group")
+    )
     language = models.CharField(_("language"), max_length=16, **OPTIONAL_TEXT)
 
-    max_retries = models.PositiveSmallIntegerField(
-        _("retries"), null=True, blank=True, help_text=_("Empty: as the handler or the settings say.")
-    )
-    retry_delay_ms = models.PositiveIntegerField(_("first retry delay (ms)"), null=True, blank=True)
-    retry_multiplier = models.FloatField(_("delay multiplier"), null=True, blank=True)
-    retry_max_delay_ms = models.PositiveIntegerField(_("longest delay (ms)"), null=True, blank=True)
-    retry_jitter = models.BooleanField(_("jitter"), null=True, blank=True)
     time_limit = models.PositiveIntegerField(
         _("time limit (s)"), null=True, blank=True, help_text=_("Empty: as the handler or the settings say. 0: none.")
     )
@@ -122,6 +109,15 @@ class Scheduler(PlannedModel):
             ("pause_scheduler", "Can pause and resume a schedule"),
         ]
 
+    _stored_language = ""
+    """The language that the row had when it was loaded. A row may keep a language that the settings have lost."""
+
+    @classmethod
+    def from_db(cls, *args: Any, **kwargs: Any) -> Scheduler:
+        row = super().from_db(*args, **kwargs)
+        row._stored_language = row.__dict__.get("language", "")
+        return row
+
     def __str__(self) -> str:
         return visible_text(self.description or f"{self.target or '?'} {self.schedule or self.date_time}")
 
@@ -144,35 +140,6 @@ class Scheduler(PlannedModel):
     def target(self) -> models.Model | None:
         """The target row."""
         return getattr(self, self.target_type) if self.target_type else None
-
-    def retry_policy(self, base: RetryPolicy) -> RetryPolicy:
-        """The schedule's retry policy: the schedule's own values, and the values of `base` for the rest.
-
-        Args:
-            base: the handler's policy or the settings' policy.
-
-        Raises:
-            RetryPolicyInvalid: a value is out of bounds; the error names the field.
-        """
-        own: dict[str, Any] = {attribute: getattr(self, column) for column, attribute in RETRY_COLUMNS.items()}
-        given = {attribute: value for attribute, value in own.items() if value is not None}
-        if isinstance(given.get("delay_ms"), int) and "max_delay_ms" not in given:
-            # If the schedule's first delay is above the inherited maximum, the maximum is raised to that delay.
-            given["max_delay_ms"] = max(base.max_delay_ms, given["delay_ms"])
-        return replace(base, **given) if given else base
-
-    def retry_errors(self, base: RetryPolicy) -> dict[str, ValidationError]:
-        """The error of the retry policy, under the name of the invalid column; empty if the policy is valid.
-
-        Args:
-            base: see `retry_policy`.
-        """
-        try:
-            self.retry_policy(base)
-        except RetryPolicyInvalid as error:
-            column = next(name for name, attribute in RETRY_COLUMNS.items() if attribute == error.field)
-            return {column: ValidationError(str(error), code=error.code)}
-        return {}
 
     def clean(self) -> None:
         problems: dict[str, ValidationError] = {}
@@ -202,6 +169,12 @@ class Scheduler(PlannedModel):
         # Only the schedule's own values are checked here, so `base` has the lowest allowed values. The values of the
         # handler and of the settings are checked where they are set.
         problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
+        problems |= self.retention_errors()
+        if self.language and self.language != self._stored_language and self.language not in dict(settings.LANGUAGES):
+            offered = ", ".join(sorted(code for code, _name in settings.LANGUAGES))
+            unknown = _("The setting LANGUAGES has no language %(code)s. It has: %(offered)s.")
+            facts = {"code": repr(self.language), "offered": offered}
+            problems["language"] = ValidationError(unknown, code="language", params=facts)
         if not isinstance(self.params, dict):
             problems["params"] = ValidationError(_("Parameters are a JSON object."), code="params")
         elif problem := json_bounds.problem(self.params):
@@ -212,7 +185,7 @@ class Scheduler(PlannedModel):
         """Validate the row. If a column of `PLAN` has changed, plan the next run. Then save the row.
 
         Raises:
-            django.core.exceptions.ValidationError: the plan, the retry policy or the params are invalid.
+            django.core.exceptions.ValidationError: the plan, the retry policy, the retention or the params are invalid.
         """
         if problems := self._plan_problems():
             raise ValidationError(problems)

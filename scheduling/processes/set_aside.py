@@ -17,11 +17,13 @@ from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
+from scheduling.processes.failure_report import Failure, failure_of, report
 from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
 
 ERROR_CLASS = "UnusableRow"
+SET_ASIDE = "A column of this row cannot be used. Correct it, then republish."
 
 Row = TypeVar("Row")
 
@@ -39,7 +41,7 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
             moved = rows.move(
                 [*WAITING, State.RUNNING], State.FAILED, wake_at=None, finished_at=now, published_at=now,
                 error_class=ERROR_CLASS, error_message=said, fingerprint=fingerprint(ERROR_CLASS, said),
-                reason="A column of this row cannot be used. Correct it, then republish.",
+                reason=SET_ASIDE,
             )  # fmt: skip
     except Exception as refused:
         if is_away(refused):
@@ -48,6 +50,16 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
         return
     if moved:
         log.error("An execution cannot be processed and is set aside: %s", said, extra={"execution": pk})
+        report(_failure(pk, said, now))
+
+
+def _failure(pk: int, said: str, now: datetime) -> Failure:
+    """The failure of a row that was set aside. If the row cannot be read, only its id and its error are known."""
+    try:
+        with transaction.atomic():
+            return failure_of(SchedulerExecution.objects.get(pk=pk))
+    except Exception:
+        return Failure(pk, None, "", None, "", 0, 0, ERROR_CLASS, said, SET_ASIDE, now)
 
 
 def read_rows(rows: QuerySet, now: datetime) -> list[SchedulerExecution]:

@@ -35,6 +35,8 @@ class ShutdownRequest:
         os.set_blocking(self._read, False)
         os.set_blocking(self._write, False)
         self._former: dict[int, Any] = {}
+        self._untold: list[int] = []
+        """The signals that have arrived and are not logged yet. A signal handler must not write to a stream."""
 
     def __enter__(self) -> ShutdownRequest:
         if threading.current_thread() is threading.main_thread():
@@ -54,6 +56,7 @@ class ShutdownRequest:
         os.close(self._write)
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
+        self._untold.append(number)
         self.ask()
 
     def ask(self) -> None:
@@ -67,9 +70,16 @@ class ShutdownRequest:
         return self._read
 
     def clear(self) -> None:
-        """Make `fileno` unreadable again. `asked` keeps its value."""
+        """Make `fileno` unreadable again, and log the signals that have arrived. `asked` keeps its value."""
         with suppress(BlockingIOError):
             os.read(self._read, 64)
+        self._tell()
+
+    def _tell(self) -> None:
+        while self._untold:
+            name = signal.Signals(self._untold.pop(0)).name
+            first = self.asked - len(self._untold) <= 1
+            log.warning("%s received, %s", name, "shutting down gracefully..." if first else "not waiting any longer")
 
     def wait(self, seconds: float) -> bool:
         """Wait until the process is asked to stop or the time is over. Returns whether it was asked to stop."""
@@ -78,4 +88,5 @@ class ShutdownRequest:
         if not self.asked and seconds > 0:
             select.select([self._read], [], [], seconds)
             self.clear()
+        self._tell()
         return self.asked > 0

@@ -17,9 +17,10 @@ from django.db.models import Q
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE, State
 from scheduling.core.outcome import Crashed
+from scheduling.execution.announce import announce
 from scheduling.execution.planning import plan_anew
 from scheduling.execution.publish import park, publish
-from scheduling.execution.settle import announce, settle_attempt
+from scheduling.execution.settle import settle_attempt
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.inbox import replay_sweep
@@ -113,7 +114,14 @@ def recover_leases(broker: Broker, now: datetime, configs: RunConfigs, limit: in
 
 
 def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, configs: RunConfigs) -> bool:
-    ended = Ended(execution.pk, execution.attempt, execution.started_at or now, execution.consumer, execution.pid)
+    ended = Ended(
+        execution.pk,
+        execution.attempt,
+        execution.started_at or now,
+        execution.consumer,
+        execution.pid,
+        execution.progress,
+    )
     message = message_of(execution)
     policy = configs.get(message).policy
     result = settle_attempt(ended, Crashed(lost=True), policy, now, embedded=broker.embedded, lease_before=now)

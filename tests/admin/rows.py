@@ -11,8 +11,10 @@ from django.utils import timezone as clock
 from scheduling.models import Replay, ReplayChunk
 from tests.factories import (
     AttemptFactory,
+    DeathRecordFactory,
     FailedExecutionFactory,
     GroupFactory,
+    NotificationFactory,
     OutputFactory,
     ProcessFactory,
     RefusedRowFactory,
@@ -38,9 +40,13 @@ def one_of_each() -> Rows:
     AttemptFactory(execution=failed, number=1, traceback="Traceback (most recent call last):\n  ValueError")
     OutputFactory(execution=executions[2])
     OutputFactory(execution=executions[0], text="2026-03-10T12:00:00.000Z WARN it takes long\n")
+    reminded = SchedulerExecutionFactory(succeeded=True, type="reminder", target_id=None)
+    NotificationFactory(execution=reminded)
+    NotificationFactory(execution=reminded, state="refused", error="The mail server answered 550: no such user")
     ProcessFactory(producer=True)
     ProcessFactory(silent=True)
     RefusedRowFactory()
+    DeathRecordFactory(execution=failed)
     replay = Replay.objects.create(
         key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all failures with ValueError",
         state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,
@@ -49,7 +55,7 @@ def one_of_each() -> Rows:
     return {
         "replay": [replay],
         "scheduler": [scheduler, SchedulerFactory(off=True)],
-        "schedulerexecution": [*executions, SchedulerExecutionFactory(), failed],
+        "schedulerexecution": [*executions, SchedulerExecutionFactory(), reminded, failed],
         "failedexecution": [failed],
         "worker": [WorkerFactory(name="unused")],
         "reminder": [ReminderFactory()],

@@ -158,7 +158,7 @@ def test_a_later_publish_does_not_hide_the_first_one(viewer: Client) -> None:
         execution=row, number=1, started_at=NOON + timedelta(seconds=1), finished_at=NOON + timedelta(seconds=2)
     )
     words = " / ".join(steps(viewer, row))
-    assert re.search(r"claimed / published / .*attempt 1 started.* / .*published again", words)
+    assert re.search(r"claimed / published / .*attempt 1 started.* / .*published for the next attempt", words)
 
 
 @pytest.mark.parametrize("model", ["scheduler", "schedulerexecution", "failedexecution", "worker", "process", "replay"])
@@ -214,5 +214,5 @@ def test_a_run_that_never_started_shows_no_box_for_output(viewer: Client) -> Non
 
 
 def test_missing_parameters_are_a_sentence(viewer: Client) -> None:
-    assert "No parameters are given." in page(viewer, SchedulerExecutionFactory(params={}))
-    assert "No parameters are given." not in page(viewer, SchedulerExecutionFactory(params={"days": 1}))
+    assert "This run has no parameters of its own." in page(viewer, SchedulerExecutionFactory(params={}))
+    assert "This run has no parameters of its own." not in page(viewer, SchedulerExecutionFactory(params={"days": 1}))

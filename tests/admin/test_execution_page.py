@@ -8,8 +8,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
@@ -70,15 +72,15 @@ def retried(db: None) -> SchedulerExecution:
 
 def test_the_timeline_shows_each_step_and_each_wait(retried: SchedulerExecution) -> None:
     assert timeline_lines(retried, at(50)) == [
-        "2026-03-10 12:00:00 UTC due cron",
+        "2026-03-10 12:00:00 UTC due trigger: cron",
         "2026-03-10 12:00:02 UTC +2 s claimed by producer-1",
         "2026-03-10 12:00:03 UTC +1 s published into the queue “main”",
         "2026-03-10 12:00:04 UTC +1 s attempt 1 started in box-1, process 77",
         "2026-03-10 12:00:14 UTC +10 s attempt 1 crashed after 10 s, signal SIGKILL, Crashed",
-        "next attempt after a wait of 20 s",
+        "next attempt due 20 s later",
         "2026-03-10 12:00:34 UTC +20 s attempt 2 started in box-2, process 4242",
         "2026-03-10 12:00:40 UTC +6 s attempt 2 failed after 6 s, ValueError",
-        "next attempt due in 50 s, after a wait of 1 min",
+        "next attempt due in 50 s",
         "retrying",
     ]
 
@@ -101,7 +103,7 @@ def test_a_republish_comes_after_the_attempts_before_it(db: None) -> None:
     )
     AttemptFactory(execution=row, number=1, started_at=at(1), finished_at=at(2))
     found = timeline_lines(row, at(501))
-    assert found[0].endswith("due cron (ada)")
+    assert found[0].endswith("due trigger: cron (ada)")
     assert found[-2].startswith("2026-03-10 12:08:20 UTC +8 min 18 s published")
 
 
@@ -144,7 +146,7 @@ def test_failures_with_the_same_error_are_counted_for_a_day(viewer: Client, monk
     row = SchedulerExecutionFactory(failed=True)
     AttemptFactory(execution=row, number=1)
     assert (
-        "The inbox has no other failure with this error from the last 24 hours."
+        "In the last 24 hours, no other run in the inbox failed with this error."
         in viewer.get(page_of(row)).content.decode()
     )
     SchedulerExecutionFactory.create_batch(3, failed=True)
@@ -388,3 +390,21 @@ def test_the_cancel_page_says_that_a_running_execution_is_killed(operator: Clien
     assert "asked to stop (TERM), and killed after 5 s" in operator.get(page_of(running, "cancel")).content.decode()
     waiting: Any = SchedulerExecutionFactory()
     assert "killed" not in operator.get(page_of(waiting, "cancel")).content.decode()
+
+
+def test_an_error_before_a_success_is_folded_unless_its_attempt_is_chosen(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True, attempt=2)
+    AttemptFactory(execution=row, number=1, error_class="OSError", traceback="Traceback: it broke")
+    address = reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])
+
+    def block(query: str = "") -> Any:
+        return BeautifulSoup(viewer.get(address + query).content, "html.parser").find(id="error")
+
+    folded = block()
+    assert folded.name == "details"
+    assert not folded.has_attr("open")
+    assert "Error of attempt 1, before this success: OSError" in folded.summary.get_text()
+    assert "Traceback: it broke" in folded.get_text()
+    assert block("?attempt=1").name == "section"
+    followed = viewer.get(reverse("admin:scheduling_schedulerexecution_follow", args=[row.pk]) + "?version=x").json()
+    assert '<section class="module sch-module" id="error">' in followed["state"][0]

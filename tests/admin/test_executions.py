@@ -245,7 +245,7 @@ def test_the_page_says_that_no_consumer_is_alive(viewer: Client) -> None:
         ({"claimed": True}, "Claimed by host-0-producer. It waits for the broker to confirm it."),
         (
             {"retrying": True},
-            "Attempt 1 failed: ConnectionError: no route to host. Retry 1 of 3. The next attempt is due in ",
+            "Attempt 1 failed: ConnectionError: no route to host. Retry 1 of 3 follows. The next attempt is due in ",
         ),
         (
             {"failed": True, "attempt": 0},
@@ -379,7 +379,7 @@ def test_the_page_makes_a_limited_number_of_queries(viewer: Client, django_asser
     for number in range(1, 15):
         AttemptFactory(execution=row, number=number)
         OutputFactory(execution=row, attempt=number)
-    with django_assert_max_num_queries(19):
+    with django_assert_max_num_queries(20):
         viewer.get(page_of(row))
 
 

@@ -36,6 +36,7 @@ LONG = HOSTILE + "wide" * 250_000
 KEPT = {
     "state", "type", "queue", "trigger", "kind", "outcome",  # these values decide what a page shows
     "file", "password", "schedule", "timezone", "language", "controller", "name", "execution_key", "codename",
+    "key", "channel",
 }  # fmt: skip
 """Columns that `spoil` does not change, because pages depend on their values.
 

@@ -11,13 +11,14 @@ from django.forms import Form
 from pydantic import BaseModel, Field, SecretStr
 
 from scheduling.admin.params.json_field import SHOWN_DEPTH, PrettyJSONField, json_block, pretty
-from scheduling.admin.params.model import default_problems, masked, params_table
+from scheduling.admin.params.model import default_problems, params_table
 from scheduling.admin.ui.badges import OUTCOMES, STATES, outcome_badge, registered_badge, state_badge
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_duration, relative_time, time_tag
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler, find
+from scheduling.handlers.secret_params import masked
 from scheduling.models import Attempt
 from scheduling.models.labels import STATES as LABELS
 

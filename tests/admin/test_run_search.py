@@ -114,8 +114,8 @@ def test_a_qualifier_that_cannot_be_used_is_said(viewer: Client) -> None:
     page = search(viewer, EXECUTIONS, "colour:red")
     assert page.context["cl"].result_count == 0
     assert notes(page) == [
-        "“colour:red”: no filter has this name. There are id:, schedule:, error:, target:, key:, state:, age:, type:, "
-        "trigger:, duration:. To search for the text, quote it."
+        "“colour:red”: no filter has this name. There are id:, schedule:, error:, target:, key:, param:, state:, age:, "
+        "type:, trigger:, duration:. To search for the text, quote it."
     ]
     assert len(found(viewer, EXECUTIONS, '"colour:red"')) == 1
     page = search(viewer, EXECUTIONS, "state:fialed ValueError")
@@ -214,3 +214,51 @@ def test_the_search_box_says_what_it_searches(viewer: Client) -> None:
     assert (box["placeholder"], box["value"]) == ("Search error, target, schedule, id", "a")
     form = page.find("form", id="changelist-search")
     assert [(each["name"], each["value"]) for each in form.select("input[type=hidden]")] == [("state", "failed")]
+
+
+PARAMS = {
+    "region": "eu", "days": 3, "share": 1.5, "dry": True, "until": None, "contains": "x", "a__b": "y", "größe": "groß",
+    "delivery": {"format": "xlsx", "to": ["a"]}, "digits": "3", "spaced": "two words",
+}  # fmt: skip
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["region=eu", "days=3", "share=1.5", "dry=true", "until=null", "contains=x", "a__b=y", "größe=groß", "digits=3",
+     "delivery.format=xlsx"],
+)  # fmt: skip
+def test_a_parameter_is_found_by_its_value(viewer: Client, address: str, text: str) -> None:
+    row = FailedExecutionFactory(params=PARAMS)
+    FailedExecutionFactory(params={})
+    FailedExecutionFactory(params={"region": "us", "days": 30, "delivery": "xlsx"})
+    assert found(viewer, address, f"param:{text}") == {row.pk}
+    assert found(viewer, address, 'param:"spaced=two words"') == {row.pk}
+    assert found(viewer, address, "param:region=e") == set()
+    assert found(viewer, address, f"param:{text} param:region=eu type:worker") == {row.pk}
+
+
+@BOTH
+@pytest.mark.parametrize("text", ["region", "=eu", "a..b=c", "a.b.c.d.e.f=1"])
+def test_a_parameter_without_a_name_or_a_value_is_said(viewer: Client, address: str, text: str) -> None:
+    page = search(viewer, address, f"param:{text}")
+    assert any("write a name and a value, such as param:region=eu." in note for note in notes(page))
+
+
+@BOTH
+@pytest.mark.parametrize(
+    "text",
+    ["x=" + "9" * 400, "x=1e999", "x=" + "[" * 3_000, "x=\x00", "'\"=1", "$[0]=1", "x='; DROP TABLE x"],
+)  # fmt: skip
+def test_no_parameter_breaks_the_search(viewer: Client, address: str, text: str) -> None:
+    FailedExecutionFactory(params={"x": 1})
+    assert viewer.get(address, {"q": f"param:{text}"}, follow=True).status_code in (200, 400)
+
+
+@BOTH
+def test_a_secret_cannot_be_guessed_by_a_search(viewer: Client, address: str) -> None:
+    secret = {"token": "hunter2", "days": 3}
+    own = FailedExecutionFactory(scheduler=SchedulerFactory(handler="tests.keep", params=secret), params=secret)
+    other = FailedExecutionFactory(params={"token": "hunter2"})  # no secret of this code
+    assert found(viewer, address, "param:token=hunter2") == {other.pk}
+    assert found(viewer, address, "param:days=3") == {own.pk}

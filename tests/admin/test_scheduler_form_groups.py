@@ -23,13 +23,14 @@ def folded(page: str) -> set[str]:
 
 
 def test_empty_groups_are_folded(editor: Client) -> None:
-    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", LIMITS, "Owner"}
+    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", LIMITS, "Retention", "Owner"}
 
 
 @pytest.mark.parametrize(
     ("columns", "open_group"),
     [
         ({"max_retries": 0}, "Retry policy"),
+        ({"keep_count": 5}, "Retention"),
         ({"time_limit": 0}, LIMITS),
         ({"language": "de"}, LIMITS),
     ],

@@ -72,7 +72,9 @@ def test_the_entry_of_an_added_row_has_its_values(editor: Client) -> None:
     data = {"name": "stand-up", "subject": "Now", "body": "", "recipients": "a@example.com", "params": "{}"}
     assert editor.post(reverse("admin:scheduling_reminder_add"), data).status_code == 302
     entry = LogEntry.objects.get(action_flag=ADDITION)
-    assert entry_line(entry).startswith("name: (empty) -> stand-up; subject: (empty) -> Now; ")
+    assert entry_line(entry).startswith(
+        "name: (empty) -> stand-up; recipients: (empty) -> a@example.com; subject: (empty) -> Now"
+    )
 
 
 def test_the_entry_of_a_changed_report_has_old_and_new_values(editor: Client) -> None:

@@ -142,7 +142,7 @@ def test_missed(operator: Client) -> None:
     missed, ran = SchedulerExecution.objects.order_by("pk")
     assert (missed.state, ran.state) == ("skipped", "queued")
     why, _stands, all_of = explanation(operator, missed).partition(" This execution stands for ")
-    assert all_of == "all 3 of them."
+    assert all_of == "all 3 of them. “Run again” starts one run."
     assert re.fullmatch(r"Missed 3 occurrences from .* 21:00 to .* 23:00 UTC: no producer was running\.", why), why
 
 
@@ -207,7 +207,7 @@ def test_waiting_for_its_retry(consumer: Any, operator: Client) -> None:
     row = until(waiting_execution("tests.fail", retry_delay_ms=60_000), "retrying")
     assert re.fullmatch(
         r"Attempt 1 failed: RuntimeError: cannot reach the service, attempt 1\. "
-        r"Retry 1 of 2\. The next attempt is due in (1 min|\d+ s)\.",
+        r"Retry 1 of 2 follows\. The next attempt is due in (1 min|\d+ s)\.",
         explanation(operator, row),
     ), explanation(operator, row)
     assert "next attempt due in " in text_of(operator, page_of(row))

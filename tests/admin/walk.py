@@ -202,10 +202,12 @@ def _values(controls: Sequence[Tag], typed: Mapping[str, Any]) -> dict[str, Any]
     return data
 
 
-def _sent(control: Tag, kind: str) -> str | None:
+def _sent(control: Tag, kind: str) -> str | list[str] | None:
     """Return the value that a browser sends for an untouched control, or None if the browser sends no value."""
     if control.name == "textarea":
         return control.get_text().removeprefix("\n")
+    if control.name == "select" and control.has_attr("multiple"):
+        return [str(option.get("value", "")) for option in control.find_all("option", selected=True)] or None
     if control.name == "select":
         chosen = control.find("option", selected=True) or control.find("option")
         return str(chosen.get("value", "")) if chosen is not None else ""

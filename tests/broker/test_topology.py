@@ -13,7 +13,6 @@ from scheduling.broker.rabbitmq.topology import (
     LADDER,
     Queue,
     Topology,
-    deaths,
     earlier_retries,
     mismatch,
     rung_for,
@@ -202,10 +201,3 @@ DEATHS = [
 )
 def test_earlier_retries_of_a_foreign_message(headers: dict[str, object], expected: int) -> None:
     assert earlier_retries(headers, "cron_scheduler") == expected
-
-
-def test_deaths_by_queue_and_reason() -> None:
-    assert deaths({"x-death": DEATHS}) == {
-        ("cron_scheduler_retry", "expired"): 7,
-        ("cron_scheduler", "rejected"): 2,
-    }

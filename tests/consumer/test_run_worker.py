@@ -34,17 +34,17 @@ def one(handler: str, **columns: object) -> SchedulerExecution:
 
 ENDS = {
     # handler: (state, outcome, exit code, signal, words of the error message)
-    "tests.noop": ("succeeded", "succeeded", None, None, ""),
-    "tests.noop_fresh": ("succeeded", "succeeded", None, None, ""),
-    "tests.fail": ("failed", "failed", None, None, "cannot reach the service"),
-    "tests.never_again": ("failed", "failed", None, None, "the account is closed"),
-    "tests.exit": ("failed", "failed", None, None, "exited with 3"),
+    "tests.noop": ("succeeded", "succeeded", 0, None, ""),
+    "tests.noop_fresh": ("succeeded", "succeeded", 0, None, ""),
+    "tests.fail": ("failed", "failed", 1, None, "cannot reach the service"),
+    "tests.never_again": ("failed", "failed", 1, None, "the account is closed"),
+    "tests.exit": ("failed", "failed", 3, None, "exited with 3"),
     "tests.vanish": ("failed", "crashed", 0, None, "exited with code 0 before the handler returned"),
     "tests.die": ("failed", "crashed", None, 9, "signal 9"),
     "tests.hang": ("failed", "timed_out", None, 9, "time limit of 1 s"),
-    "tests.fork": ("succeeded", "succeeded", None, None, ""),
-    "tests.hostile": ("failed", "failed", None, None, "<b>bold</b>"),
-    "tests.flood": ("succeeded", "succeeded", None, None, ""),
+    "tests.fork": ("succeeded", "succeeded", 0, None, ""),
+    "tests.hostile": ("failed", "failed", 1, None, "<b>bold</b>"),
+    "tests.flood": ("succeeded", "succeeded", 0, None, ""),
 }
 
 

@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -21,6 +22,8 @@ from scheduling.consumer.framing import pack
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.running import Running
 from scheduling.consumer.slots import REST_SECONDS, Slots
+from scheduling.core.messages import TaskMessage
+from scheduling.handlers.run_config import RunConfig
 
 
 class FakeChild:
@@ -92,8 +95,8 @@ def test_the_pipe_of_a_child_that_prints_much_is_made_larger(fake: FakeChild) ->
 
 def a_run(execution_id: int, attempt: int) -> Running:
     """Return a run that has only the attributes that Slots reads."""
-    delivery: Any = SimpleNamespace(message=SimpleNamespace(execution_id=execution_id, attempt=attempt))
-    config: Any = SimpleNamespace(fresh=False, recycle_after=1000, leaves_processes=False)
+    delivery: Any = SimpleNamespace(message=TaskMessage("worker", 1, execution_id=execution_id, attempt=attempt))
+    config = RunConfig("tests.noop", fresh=False)
     return Running(delivery, config, OutputBuffer(1000), clock.now(), "here")
 
 
@@ -145,7 +148,7 @@ def test_only_a_run_that_may_leave_processes_is_believed(fake: FakeChild, may: b
     fake.channel.setblocking(False)
     run = fake.child.task = a_run(7, 2)
     run.child = fake.child
-    run.config.leaves_processes = may  # type: ignore[misc]
+    run.config = replace(run.config, leaves_processes=may)
     fake.slots.running.append(run)
     fake.child_end.sendall(pack(ENDED | {"left": "4 x\ny"}))
     fake.slots._on_frame(fake.child)
@@ -194,7 +197,7 @@ def test_a_child_that_is_not_restored_in_time_is_killed(fake: FakeChild, monkeyp
 def test_a_run_waits_for_a_child_that_is_being_restored(fake: FakeChild) -> None:
     unused, first, second, new = Child(2, fake.channel, 0), a_run(8, 1), a_run(9, 1), a_run(10, 1)
     fake.slots.pool.waiting.append(unused)
-    new.config.fresh = True  # type: ignore[misc]
+    new.config = replace(new.config, fresh=True)
     heard(fake, ENDED)
     assert fake.slots._waits_for_rest(first)
     assert not fake.slots._waits_for_rest(new)

@@ -98,16 +98,22 @@ class Server:
 
     def publish_with_float(self, body: bytes, name: str, number: float, **properties: Any) -> None:
         """Publish a message with a float in a header. Other clients send floats, but pika cannot."""
+        self.publish_with_value(body, name, b"d" + struct.pack(">d", number), **properties)
+
+    def publish_with_value(
+        self, body: bytes, name: str, value: bytes, queue: str | None = None, **properties: Any
+    ) -> None:
+        """Publish a message with a header value that is given as encoded bytes, because pika cannot encode it."""
         headers = {**properties.pop("headers", {}), name: 2**62}
-        method = pika.spec.Basic.Publish(exchange="", routing_key=self.name("main"))
+        method = pika.spec.Basic.Publish(exchange="", routing_key=queue or self.name("main"))
         header = pika.frame.Header(
             self.channel.channel_number, len(body), pika.BasicProperties(headers=headers, **properties)
         ).marshal()
-        as_integer, as_float = b"l" + struct.pack(">q", 2**62), b"d" + struct.pack(">d", number)
-        assert header.count(as_integer) == 1
+        placeholder = b"l" + struct.pack(">q", 2**62)
+        assert header.count(placeholder) == 1
         frames = [
             pika.frame.Method(self.channel.channel_number, method).marshal(),
-            header.replace(as_integer, as_float),
+            _grown(header.replace(placeholder, value), len(value) - len(placeholder)),
             pika.frame.Body(self.channel.channel_number, body).marshal(),
         ]
         self._connection._impl._output_marshaled_frames(frames)
@@ -165,3 +171,16 @@ class Server:
             self.channel.queue_delete(queue)
         self.channel.exchange_delete(self.topology.exchange)
         self._connection.close()
+
+
+def _grown(frame: bytes, by: int) -> bytes:
+    """Correct the two lengths in a header frame: of the frame's payload, and of the table of headers."""
+    kind, channel, length = struct.unpack_from(">BHI", frame)
+    table = 7 + 14  # after the frame's header: class, weight, body size and the flags of the properties
+    (headers,) = struct.unpack_from(">I", frame, table)
+    return (
+        struct.pack(">BHI", kind, channel, length + by)
+        + frame[7:table]
+        + struct.pack(">I", headers + by)
+        + frame[table + 4 :]
+    )

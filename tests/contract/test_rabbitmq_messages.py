@@ -73,6 +73,7 @@ def test_failed_message_has_the_fields_of_the_original_contract(rabbit: Rabbit, 
     assert data["failed_at"].endswith("Z")
     assert (data["retry_count"], data["execution_id"], data["attempt"]) == (2, execution.pk, 3)
     assert properties.headers["x-retry-count"] == 2
+    assert properties.delivery_mode == 2  # the message survives a restart of RabbitMQ
     assert "x-death" not in properties.headers
 
 

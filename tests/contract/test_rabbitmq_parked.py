@@ -22,6 +22,7 @@ from tests.contract.desk import ERROR, NEVER, Desk, failed
 from tests.contract.proxy import Proxy
 from tests.contract.server import Server
 from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.parked_messages import original_body
 from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -29,14 +30,6 @@ pytestmark = pytest.mark.django_db(transaction=True)
 # Ten thousand on SQLite, where CI goes through all tests; fewer once more on each database server.
 MANY = 2_000 if os.environ.get("TEST_DATABASE_URL") else 10_000
 MIDDLE = MANY // 2
-
-
-def original_body(**fields: object) -> bytes:
-    """Return the bytes of a parked message of the original contract. Such a message contains no execution id."""
-    worker = Worker.objects.get(name="tests.noop")
-    task = {"type": "worker", "id": worker.pk, "scheduler_id": 16, "params_scheduler": "{}"}
-    end = {"failed_at": "2025-12-12T12:03:39.002Z", "failed_reason": "Connection timeout", "retry_count": 3}
-    return json.dumps({**task, **end, **fields}).encode()
 
 
 def test_reading_many_messages_keeps_their_order_and_number(rabbit: Rabbit, server: Server) -> None:

@@ -31,10 +31,12 @@ def test_each_hour_has_the_occurrences_that_fall_due_in_it(expression: str, tz: 
 
 
 def test_the_first_hour_begins_now() -> None:
-    edges = hours_from(NOON + timedelta(minutes=20))
-    assert len(edges) == 25
-    assert edges[:2] == [NOON + timedelta(minutes=20), NOON + timedelta(hours=1)]
-    assert edges[-1] == NOON + timedelta(hours=24)
+    now = NOON + timedelta(minutes=20)
+    edges = hours_from(now)
+    assert len(edges) == 26
+    assert edges[:2] == [now, NOON + timedelta(hours=1)]
+    assert edges[-2:] == [NOON + timedelta(hours=24), now + timedelta(hours=24)]
+    assert hours_from(NOON) == [NOON + timedelta(hours=number) for number in range(25)]
 
 
 def test_an_occurrence_on_the_edge_belongs_to_the_later_hour() -> None:

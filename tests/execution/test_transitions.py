@@ -15,7 +15,8 @@ from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Succeeded
 from scheduling.core.retry import RetryPolicy
 from scheduling.execution import transitions
-from scheduling.execution.settle import announce, settle_attempt
+from scheduling.execution.announce import announce
+from scheduling.execution.settle import settle_attempt
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Attempt, SchedulerExecution
@@ -51,6 +52,24 @@ def test_a_copy_of_a_message_starts_nothing() -> None:
     )  # the first attempt still runs, so a second attempt must not start
     execution.refresh_from_db()
     assert (execution.state, execution.attempt, execution.consumer) == ("running", 1, "one")
+
+
+def test_an_attempt_that_starts_before_its_confirm_has_a_published_time() -> None:
+    execution = ManualExecutionFactory(state="claimed", published_at=None)
+    ended = started(execution)
+    execution.refresh_from_db()
+    assert execution.published_at == ended.started_at
+    assert settled(ended, Failed("E", "no"), embedded=False) is State.RETRYING
+    execution.refresh_from_db()
+    assert execution.published_at is None  # the message of the retry is not confirmed
+    again = started(execution, attempt=2)
+    execution.refresh_from_db()
+    assert execution.published_at == again.started_at
+    known = ManualExecutionFactory()
+    published_at = known.published_at
+    started(known)
+    known.refresh_from_db()
+    assert known.published_at == published_at
 
 
 def test_a_late_message_of_an_earlier_attempt_starts_nothing() -> None:
@@ -167,6 +186,7 @@ def test_every_outcome_is_recorded(outcome: object, state: str) -> None:
     assert attempt.finished_at >= attempt.started_at
 
 
+@pytest.mark.django_db(transaction=True)  # the signal is sent after the transaction
 def test_failure_signal_is_sent_once_and_survives_a_bad_receiver(caplog: pytest.LogCaptureFixture) -> None:
     execution = ManualExecutionFactory()
     heard = []

@@ -10,7 +10,7 @@ from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy
 from scheduling.handlers import Handler
 from scheduling.handlers.retry_policy import inherited_policy, retry_policy
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import RETRY_COLUMNS
+from scheduling.models.own_retry_policy import RETRY_COLUMNS
 
 OWN = RetryPolicy(max_retries=7, delay_ms=2_000)
 PLAIN = Handler("worker", "tests.plain", lambda _params, _run: None)

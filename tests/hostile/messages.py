@@ -6,6 +6,7 @@ import json
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
@@ -194,12 +195,19 @@ def _huge(pick: random.Random, message: Hostile, _world: World) -> None:
 
 def _headers(pick: random.Random, message: Hostile, _world: World) -> None:
     queue = pick.choice(("cron_scheduler", "x", ""))
-    death = {"count": pick.choice(NUMBERS64), "queue": queue, "reason": pick.choice(("rejected", "expired", "maxlen"))}
+    death = {
+        "count": pick.choice([*NUMBERS64, "2", None, [], b"\xff"]),
+        "queue": pick.choice((queue, queue, 1, b"\xff", [])),
+        "reason": pick.choice(("rejected", "expired", "maxlen", "delivery_limit", "\x1b[31m", "é" * 300, None)),
+        "time": pick.choice((datetime.max.replace(tzinfo=UTC, microsecond=0), instant(pick), 2**62, -1, {})),
+        "exchange": pick.choice(("", "x" * 300, None, 1)),
+        "routing-keys": pick.choice(([], ["a"] * 50, "x", [1, None])),
+    }
     message.headers |= {
         pick.choice(("x-retry-count", "x-death", "x-failed-at", "x-last-error", "x-first-failure-timestamp",
                      "x-deduplication-header", "x-delivery-count", "x-first-death-queue", "é" * 60, "", b"\xff")):
         pick.choice([*NUMBERS64, *[value for value in TEXTS if _can_be_encoded(value)], None, True, [], {}, [death],
-                     [death, 1, "x", None, {}], {"count": 1}, [[[[]]]], b"\xff\x00", "z" * 30_000])
+                     [death, 1, "x", None, {}], [death] * 200, {"count": 1}, [[[[]]]], b"\xff\x00", "z" * 30_000])
     }  # fmt: skip
     if pick.random() < 0.1:
         message.headers |= {f"h{number}": "v" * 200 for number in range(100)}

@@ -2,99 +2,28 @@
 
 from __future__ import annotations
 
-import random
-import uuid
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
-from django.db import models
 from django.db.models import Q
 from django.utils import timezone as clock
 
 from scheduling.handlers.targets import sync_targets
-from scheduling.models import Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution, Worker
+from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.processes import left_out
 from tests.factories import (
-    AttemptFactory,
     ManualExecutionFactory,
-    OutputFactory,
-    ProcessFactory,
-    RefusedRowFactory,
-    ReminderFactory,
-    ReportFactory,
     SchedulerFactory,
     due,
 )
 from tests.hostile import fuzz
+from tests.hostile.standing_rows import BATCH, Rows, all_columns, spoil, stand
 from tests.hostile.turn import turns
-from tests.hostile.values import Spoiled, all_models, columns, empty, hostile_value, lenient, write
-from tests.reports.support import artefact_of
+from tests.hostile.values import Spoiled, empty
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-BATCH = 20
-"""So many hostile values stand at once. Each row has one or two of them."""
-
-STATES = ("queued", "queued", "queued", "retrying", "retrying", "running", "running", "claimed", "failed", "succeeded")
-TWICE = (Scheduler, SchedulerExecution)
-"""Tables whose columns get twice as many values, because producers and consumers read most of these columns."""
-
-Rows = dict[type[models.Model], list[int]]
-
-
-def stand(now: datetime) -> Rows:
-    """Store rows of all tables, and return their primary keys. The schedules and the executions are due."""
-    past = now - timedelta(minutes=5)
-    scheduler = SchedulerFactory(handler="tests.typed", rare=True, params={"since_days": 1})
-    schedules = [SchedulerFactory(schedule="* * * * *", handler="tests.noop") for _ in range(4)]
-    schedules += [SchedulerFactory(schedule="* * * * *", of_report=True), SchedulerFactory(once=True)]
-    schedules += [SchedulerFactory(schedule="* * * * *", of_reminder=True, reminder=ReminderFactory())]
-    schedules += [SchedulerFactory(schedule="* * * * *", off=True)]
-    for row in schedules:
-        due(row, now - timedelta(seconds=5))
-    executions = [
-        ManualExecutionFactory(
-            scheduler=scheduler, state=state, wake_at=past, attempt=int(state != "queued"), reason="an earlier reason"
-        )
-        for state in STATES
-    ]
-    failed, succeeded = executions[-2:]
-    replay = Replay.objects.create(
-        key=uuid.uuid4(), requested_by="another user", created_at=past, selection="all failures with ValueError",
-        state=Replay.State.RELEASED, canary=succeeded.pk, canary_attempt=1, total=2, sent=1, next_at=past,
-    )  # fmt: skip
-    made = [
-        *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
-        artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), RefusedRowFactory(), replay,
-        ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
-        ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),
-    ]  # fmt: skip
-    rows: Rows = {model: [] for model in all_models()}
-    for row in made:
-        rows[type(row)].append(row.pk)
-    return rows
-
-
-def all_columns(pick: random.Random) -> Iterator[tuple[type[models.Model], models.Field]]:
-    """Yield all columns of all tables in random order, again and again."""
-    while True:
-        found = [(model, field) for model in all_models() for field in columns(model)]
-        found += [(model, field) for model in TWICE for field in columns(model)]
-        pick.shuffle(found)
-        yield from found
-
-
-def spoil(pick: random.Random, source: Iterator[tuple[type[models.Model], models.Field]], rows: Rows) -> list[Spoiled]:
-    """Write BATCH hostile values by SQL, and return those that the database has stored."""
-    stored: list[Spoiled] = []
-    with lenient():
-        for _ in range(BATCH):
-            model, field = next(source)
-            spoiled = write(model, field, pick.choice(rows[model]), hostile_value(pick, field))
-            stored += [spoiled] if spoiled is not None else []
-    return stored
 
 
 def check_healthy(schedule: Scheduler, execution: SchedulerExecution, spoiled: Sequence[Spoiled]) -> None:

@@ -34,6 +34,10 @@ WORDS = {
     "language": ("de", "xx", "en-us", "../..", "DE", "zh-hans"),
     "params": ("null", "[]", "[1]", '"x"', "1", "{", '{"x":NaN}', '{"x":1e999}', '{"x":"\\u0000"}', "",
                '{"x":"\\ud800"}', '{"since_days":"x"}', '{"__proto__":1}', '{"":{}}', '{"x":1,"x":2}'),
+    "entries": ("null", "{}", '"x"', "[[]]", "[null, 1, {}]", '[{"queue": 1, "reason": "expired"}]', '[{"queue": "q"}]',
+                '[{"queue": "<b>", "reason": "\u202e", "count": 1e999, "time": "0001-01-01"}]',
+                '[{"queue": "%s", "reason": "expired", "count": -1, "time": 9e99, "routing-keys": [1, null]}]',
+                '[{"queue": "%(x)s", "reason": "rejected", "count": 99999999999999999999, "exchange": {}}]'),
     "name": ("tests.noop", "tests.nothing", "Tests.Noop"),
     "file": ("../../etc/passwd", "/etc/passwd", "nowhere/x.csv", "\\x", "a\nb"),
 }  # fmt: skip
@@ -70,7 +74,8 @@ def hostile_value(pick: random.Random, field: models.Field) -> Any:
         return pick.choice((0, -1, 2**31 - 9, 2**31, "x", None, 0.5, b"", "1e3"))
     if pick.random() < 0.25:
         return pick.choice([None, _any(pick), _any(pick), b"\xff\xfe\x00", b""])
-    words = WORDS.get("params" if isinstance(field, models.JSONField) else field.column.removeprefix("planned_"), ())
+    json_field = isinstance(field, models.JSONField) and field.column not in WORDS
+    words = WORDS.get("params" if json_field else field.column.removeprefix("planned_"), ())
     if words and pick.random() < 0.6:
         return pick.choice(words)
     match field:

@@ -166,3 +166,20 @@ def test_the_longest_overdue_comes_first() -> None:
     now = clock.now()
     late, later = (due(SchedulerFactory(schedule="* * * * *"), now - timedelta(minutes=minutes)) for minutes in (2, 3))
     assert list(Scheduler.objects.overdue(now)) == [later, late]
+
+
+def test_a_language_outside_of_the_settings_is_refused(settings: Any) -> None:
+    settings.LANGUAGES = [("en", "English"), ("de", "German")]
+    row = SchedulerFactory(language="de")
+    with pytest.raises(ValidationError) as refused:
+        SchedulerFactory(language="tlh")
+    assert refused.value.message_dict == {"language": ["The setting LANGUAGES has no language 'tlh'. It has: de, en."]}
+    settings.LANGUAGES = [("en", "English")]
+    loaded = Scheduler.objects.get(pk=row.pk)
+    loaded.status = False
+    loaded.save()  # the row keeps a language that the settings have lost, and can still be paused
+    loaded.language = "tlh"
+    with pytest.raises(ValidationError):
+        loaded.save()
+    loaded.language = ""
+    loaded.save()

@@ -96,8 +96,8 @@ def artefact_of(execution: SchedulerExecution, attempt: int = 1, **columns: Any)
 def rendered(kind: type[Renderer], columns: Sequence[str], *rows: Sequence[Any], **options: Any) -> bytes:
     """Return the content of the file that the renderer writes for these rows."""
     file = io.BytesIO()
-    renderer = kind(file, columns, **options)
-    for row in rows:
-        renderer.write(row)
-    renderer.finish()
+    with kind(file, columns, **options) as renderer:
+        for row in rows:
+            renderer.write(row)
+        renderer.finish()
     return file.getvalue()

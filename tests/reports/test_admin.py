@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,11 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from pydantic import BaseModel, Field
 
+from reports.delivery import deliver
 from reports.models import Report
 from reports.registry import report
 from scheduling.models import Artefact, SchedulerExecution
-from tests.reports.support import Numbers, artefact_of, execution_of
+from tests.reports.support import Numbers, artefact_of, execution_of, run_of
 
 pytestmark = pytest.mark.django_db
 
@@ -69,12 +71,29 @@ def test_a_download_refuses_post(admin_client: Client) -> None:
 
 def test_values_written_by_plain_sql_are_made_safe(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
-    Artefact.objects.filter(pk=artefact.pk).update(filename='../x"\r\nSet-Cookie: a=b;.html', content_type="text/html")
+    Artefact.objects.filter(pk=artefact.pk).update(filename='../x"\r\nSet-Cookie: a=b;.svg', content_type="text/html")
     response = download(admin_client, artefact)
     assert body(response) == b"a,b"
     assert response["Content-Type"] == "application/octet-stream"
     assert response["Content-Disposition"] == 'attachment; filename="xSet-Cookie_ab.bin"'
     assert "a" not in response.cookies
+
+
+@pytest.mark.parametrize(
+    ("filename", "content_type"),
+    [
+        ("numbers.json", "application/json"),
+        ("numbers.jsonl", "application/jsonl"),
+        ("numbers.html", "application/octet-stream"),  # a browser must not show it as a page of this site
+    ],
+)
+def test_every_format_is_downloaded_and_never_shown(filename: str, content_type: str, admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"), filename=filename)
+    response = download(admin_client, artefact)
+    assert body(response) == b"a,b"
+    assert response["Content-Type"] == content_type
+    assert response["Content-Disposition"] == f'attachment; filename="{filename}"'
+    assert response["X-Content-Type-Options"] == "nosniff"
 
 
 @pytest.mark.parametrize("name", ["../../../etc/passwd", "/etc/passwd", "reports/gone.csv", ""])
@@ -97,11 +116,23 @@ def test_pages_show_whether_a_file_is_a_result_and_no_storage_url(admin_client: 
     result, broken = artefact_of(execution, attempt=2), artefact_of(execution, attempt=1)
     page = admin_client.get(LIST).content.decode()
     assert f"{LIST}{result.pk}/download/" in page
-    assert "no, from an attempt that did not succeed" in page
+    assert "no, this attempt did not succeed" in page
     detail = admin_client.get(f"{LIST}{broken.pk}/change/").content.decode()
     assert f"{LIST}{broken.pk}/download/" in detail
-    assert "no, from an attempt that did not succeed" in detail
+    assert "no, this attempt did not succeed" in detail
     assert "media-of-the-project" not in page + detail
+
+
+def test_the_page_shows_the_checksum_of_the_download(admin_client: Client) -> None:
+    (artefact,) = deliver(Numbers(), None, run_of(execution_of()))
+    page = admin_client.get(f"{LIST}{artefact.pk}/change/").content.decode()
+    assert f"<code>{sha256(body(download(admin_client, artefact))).hexdigest()}</code>" in page
+
+
+@pytest.mark.parametrize(("stored", "shown"), [("<b>\x1b", "<code>&lt;b&gt;\\x1b</code>"), ("", ">-</div>")])
+def test_a_checksum_written_by_plain_sql_is_shown_as_text(stored: str, shown: str, admin_client: Client) -> None:
+    artefact = artefact_of(execution_of("succeeded"), checksum=stored)
+    assert shown in admin_client.get(f"{LIST}{artefact.pk}/change/").content.decode()
 
 
 def test_artefacts_cannot_be_added_changed_or_deleted(admin_client: Client) -> None:
@@ -143,7 +174,7 @@ def test_search_by_execution_and_by_name(term: str, found: int, admin_client: Cl
 def test_an_artefact_whose_execution_is_gone_does_not_break_the_list(admin_client: Client) -> None:
     artefact = artefact_of(execution_of("succeeded"))
     SchedulerExecution.objects.all()._raw_delete("default")  # type: ignore[attr-defined]
-    assert "no, from an attempt that did not succeed" in admin_client.get(LIST).content.decode()
+    assert "no, this attempt did not succeed" in admin_client.get(LIST).content.decode()
     body(download(admin_client, artefact))
 
 

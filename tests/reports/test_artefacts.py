@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import timedelta
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from django.db import IntegrityError, transaction
 
 from reports.controller import ReportError
 from reports.delivery import deliver
+from reports.renderers import FORMATS
 from scheduling import artefacts as hook
 from scheduling.admin.executions.artefacts import all_links, artefacts_for
 from scheduling.execution import artefacts as storage
@@ -63,6 +65,15 @@ def test_a_file_is_stored_with_its_execution_and_attempt(media: Path) -> None:
     assert artefact.file.name.startswith(f"artefacts/{execution.pk}/3-")
     assert content(artefact) == b"\xef\xbb\xbfname,total\r\none,1\r\ntwo,2\r\n"
     assert artefact.size == len(content(artefact))
+
+
+def test_the_checksum_is_that_of_the_stored_file() -> None:
+    class Every(Numbers):
+        formats = FORMATS
+
+    for artefact in deliver(Every(), None, run_of(execution_of())):
+        artefact.refresh_from_db()
+        assert artefact.checksum == sha256(content(artefact)).hexdigest()
 
 
 def test_the_path_cannot_be_guessed_from_the_execution() -> None:
@@ -126,7 +137,7 @@ def test_the_link_to_the_result_comes_first() -> None:
     downloads = [f"/admin/scheduling/artefact/{artefact.pk}/download/" for artefact in (result, broken)]
     assert [url for _, url in links] == downloads
     assert links[0][0] == "numbers.csv (1 row, 3\xa0bytes)"
-    assert "; result of the run: no, from an attempt that did not succeed)" in links[1][0]
+    assert "; from the attempt that succeeded: no, this attempt did not succeed)" in links[1][0]
     assert all_links(execution.pk) == links
     assert all_links(execution_of().pk) == []
 

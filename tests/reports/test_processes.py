@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from hashlib import sha256
+from io import BytesIO
 from pathlib import Path
 
 import pytest
 from django.test import Client
 from django.utils import timezone as clock
+from python_calamine import CalamineWorkbook
 
 from reports.models import Report
 from scheduling.broker.database import DatabaseBroker
@@ -58,6 +61,27 @@ def test_the_file_of_the_failure_review_can_be_downloaded(
     response.close()
     assert lines[0].startswith("date,type,target,scheduler_id")
     assert "'=cmd|' /C calc'!A0" in lines[1]
+
+
+def test_a_schedule_chooses_format_and_name_of_the_file(
+    commands: Commands, embedded: DatabaseBroker, media: Path, admin_client: Client
+) -> None:
+    sync_targets()
+    options = {"delivery": {"format": "xlsx", "filename": "failures of today"}}
+    row = Scheduler.objects.create(
+        report=Report.objects.get(controller="failure_review"),
+        schedule="0 6 * * 1",
+        params={"options_interface": options},
+    )
+    execution = run(commands, row, media)
+    artefact = Artefact.objects.of([execution.pk]).get()
+    response = admin_client.get(f"/admin/scheduling/artefact/{artefact.pk}/download/")
+    content = b"".join(response.streaming_content)
+    response.close()
+    assert response["Content-Disposition"] == 'attachment; filename="failures_of_today.xlsx"'
+    assert sha256(content).hexdigest() == artefact.checksum
+    workbook = CalamineWorkbook.from_filelike(BytesIO(content))
+    assert workbook.get_sheet_by_name("Sheet1").to_python()[0][:3] == ["date", "type", "target"]
 
 
 def test_the_cleanup_runs_as_a_schedule(commands: Commands, media: Path) -> None:

@@ -9,6 +9,7 @@ import math
 import uuid
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
+from enum import IntEnum
 from typing import Any
 
 import pytest
@@ -16,8 +17,19 @@ from django.utils.translation import gettext_lazy
 from hypothesis import given
 from hypothesis import strategies as st
 
-from reports.renderers import FORMULA_STARTS, CsvRenderer, JsonLinesRenderer, guarded
+from reports.renderers import CsvRenderer, JsonLinesRenderer
+from reports.renderers.csv_file import FORMULA_STARTS, guarded
 from tests.reports.support import rendered
+
+
+class Level(IntEnum):
+    """An integer that prints its name."""
+
+    HIGH = 3
+
+    def __str__(self) -> str:
+        return self.name
+
 
 INSTANT = datetime(2026, 3, 10, 13, 0, tzinfo=timezone(timedelta(hours=1)))
 
@@ -57,6 +69,11 @@ text = st.text(st.characters(codec="utf-8", exclude_characters="\x00"))
         ({"a": INSTANT}, '{"a": "2026-03-10T12:00:00Z"}'),
         (gettext_lazy("=lazy"), "'=lazy"),
         ("nul\x00", "nul\ufffd"),
+        ({"nul\x00": 1}, '{"nul\ufffd": 1}'),
+        (Level.HIGH, "3"),
+        (10**300, f"1{'0' * 300}"),
+        (Decimal("-1E+999999999"), "-1E+999999999"),
+        (Decimal("1E-500"), "1E-500"),
     ],
 )
 def test_the_text_of_each_kind_of_cell(cell: Any, expected: str) -> None:
@@ -96,6 +113,12 @@ def test_a_number_stays_a_number(cell: float) -> None:
 
 def test_an_invalid_character_is_replaced() -> None:
     assert rendered(CsvRenderer, ("a",), ("x\ud800y",), byte_order_mark=False) == b"a\r\nx?y\r\n"
+
+
+def test_a_number_that_no_float_holds_is_text() -> None:
+    assert guarded(10**5000) == f"1{'0' * 5000}"
+    content = rendered(JsonLinesRenderer, ("a", "b"), (10**5000, 2**70))
+    assert json.loads(content) == {"a": f"1{'0' * 5000}", "b": 2**70}
 
 
 def test_each_json_line_is_an_object() -> None:

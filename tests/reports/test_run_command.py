@@ -11,12 +11,12 @@ from django.core.management import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
-from scheduling import workers
 from scheduling.handlers import find
 from scheduling.handlers.params import ParamsInvalid, validate
 from scheduling.handlers.validation import params_error
 from scheduling.models import Scheduler
-from scheduling.workers import CommandParams, run_command
+from scheduling.workers import run_command as workers
+from scheduling.workers.run_command import CommandParams, run_command
 from tests.reports.support import run_of
 
 

@@ -22,9 +22,9 @@ from django.http import HttpRequest
 
 from scheduling.admin.params import diff as params_diff
 from scheduling.admin.params.diff import Change
-from scheduling.admin.params.model import masked
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import masked
 
 VALUE_MAX_CHARS = 200
 """Each value in an entry is cut after this many characters."""

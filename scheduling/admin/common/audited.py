@@ -15,8 +15,8 @@ from scheduling.admin.common.audit import deletion_edits, form_edits, message
 from scheduling.admin.common.base import SafePages
 from scheduling.admin.params.diff import Change
 from scheduling.admin.params.json_field import params_block
-from scheduling.admin.params.model import masked
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_behind
 
 
@@ -36,6 +36,9 @@ class Audited(SafePages):
         """
         return handler_behind(str(row._meta.model_name), row)
 
+    no_params: Any = gettext_lazy("No parameters are given. The code uses its defaults.")
+    """What the page says if the row has no parameters."""
+
     def get_fieldsets(self, request: HttpRequest, obj: Any = None) -> Any:
         fieldsets = super().get_fieldsets(request, obj)
         if obj is None or self.has_change_permission(request, obj):
@@ -47,7 +50,7 @@ class Audited(SafePages):
 
     @admin.display(description=gettext_lazy("Parameters"))
     def params_shown(self, row: Any) -> SafeString:
-        return params_block(masked(self.code_of(row), row.params))
+        return params_block(masked(self.code_of(row), row.params), self.no_params)
 
     def edits_of(self, form: Any) -> list[Change]:
         """The fields that the form changed, with the database names of their columns."""

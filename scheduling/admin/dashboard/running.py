@@ -14,6 +14,7 @@ from scheduling.admin.ui.targets import loaded_target, target_title
 from scheduling.admin.ui.times import EMPTY, format_duration
 from scheduling.core.durations import Usual
 from scheduling.core.lifecycle import State
+from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.models.last_runs import last_runs
@@ -58,7 +59,7 @@ def _line(row: SchedulerExecution, known: Usual | None, viewer: Viewer) -> dict[
         "consumer": visible_text(row.consumer, 60) or EMPTY,
         "late": late,
         "meter": svg.meter(seconds / known.limit, words, "dash-late" if late else "") if known and known.limit else "",
-        "progress": visible_text(row.progress, 64),
+        "progress": visible_text(row.progress, PROGRESS_LENGTH),
         "cancel": admin_url("scheduling_schedulerexecution_cancel", row.pk) if viewer.may_cancel else "",
         "cancelling": bool(row.cancel_requested_by),
     }

@@ -69,7 +69,7 @@ def _processes(viewer: Viewer, kind: Process.Kind, name: str, silent: Silences) 
     note = _("%(count)d alive") % {"count": alive} if alive else _("none alive")
     if silences:  # the shortest silence, because it is news; an older one is known
         age = silence(silences[0], viewer.now)
-        note += "; " + _("%(count)d silent for %(time)s") % {"count": len(silences), "time": age}
+        note += "; " + _("%(count)d more silent for %(time)s") % {"count": len(silences), "time": age}
     filters = {"kind": kind.value, "presence": "silent"} if silences and alive else {"kind": kind.value}
     tone = "bad" if not alive else "warn" if silences else "good"
     return _tile(name, alive, "check" if tone == "good" else "warn", tone, viewer.list_of("process", **filters), note)

@@ -28,6 +28,7 @@ from scheduling.admin.executions.duration import limit_words, with_took
 from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, TimeFilter
 from scheduling.admin.executions.live_chip import LiveChip
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
+from scheduling.admin.executions.retention import RetentionPage
 from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
 from scheduling.admin.executions.spans import NIGHT
 from scheduling.admin.ui.execution_names import execution_title
@@ -37,7 +38,9 @@ from scheduling.models import SchedulerExecution
 
 
 @admin.register(SchedulerExecution)
-class ExecutionAdmin(ExecutionColumns, ExecutionOutput, ExecutionActions, LiveChip, RunSearch, Keys, ReadOnly):
+class ExecutionAdmin(
+    ExecutionColumns, ExecutionOutput, ExecutionActions, LiveChip, RetentionPage, RunSearch, Keys, ReadOnly
+):
     """The list stays fast with millions of rows, because it has no join, no date hierarchy, and a limited count."""
 
     list_views = (

@@ -10,6 +10,7 @@ from django.db.models import QuerySet
 from django.http import FileResponse, HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
@@ -22,7 +23,7 @@ from scheduling.admin.ui.text import is_number, searched
 from scheduling.admin.ui.times import time_with_relative
 from scheduling.artefacts import links_for
 from scheduling.core.text import visible_text
-from scheduling.execution.artefacts import CONTENT_TYPES, UNKNOWN_TYPE
+from scheduling.execution.artefacts import CONTENT_TYPES, download_type
 from scheduling.execution.filenames import safe_filename
 from scheduling.models import Artefact
 from scheduling.models.artefact import Standing
@@ -39,7 +40,9 @@ class ArtefactAdmin(ReadOnly):
     list_display_links = ("created",)
     search_fields = ("filename",)
     search_help_text = gettext_lazy("Search file name, execution")
-    fields = readonly_fields = ("download_link", "run", "attempt", "worth", "rows", "shown_size", "created")
+    fields = readonly_fields = (
+        "download_link", "run", "attempt", "worth", "rows", "shown_size", "shown_checksum", "created"
+    )  # fmt: skip
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Artefact]:
         # select_related would be slow: MariaDB sorts all rows of a join before it returns one page.
@@ -80,7 +83,7 @@ class ArtefactAdmin(ReadOnly):
             file,
             as_attachment=True,
             filename=safe_filename(stem, extension if extension in CONTENT_TYPES else "bin"),
-            content_type=CONTENT_TYPES.get(extension, UNKNOWN_TYPE),
+            content_type=download_type(extension),
             headers={"X-Content-Type-Options": "nosniff"},
         )
 
@@ -97,7 +100,7 @@ class ArtefactAdmin(ReadOnly):
         except NoReverseMatch:
             return str(artefact.execution_id)
 
-    @admin.display(description=gettext_lazy("is the result of the run"))
+    @admin.display(description=gettext_lazy("from the attempt that succeeded"))
     def worth(self, artefact: Artefact) -> SafeString:
         """The artefact's standing as a badge. The standing says whether the file is the result of its run."""
         standing = artefact.standing
@@ -107,6 +110,11 @@ class ArtefactAdmin(ReadOnly):
     def shown_size(self, artefact: Artefact) -> Any:
         """The size as text with a unit, such as `1.2 KB`."""
         return filesizeformat(artefact.size)
+
+    @admin.display(description="SHA-256")
+    def shown_checksum(self, artefact: Artefact) -> SafeString | str:
+        """The SHA-256 as text, or a dash if the row has none. `sha256sum` prints the same digits for a download."""
+        return format_html("<code>{}</code>", visible_text(artefact.checksum, 64)) if artefact.checksum else "-"
 
     @admin.display(description=gettext_lazy("created"), ordering="id")
     def created(self, artefact: Artefact) -> str:
@@ -140,4 +148,4 @@ def label(artefact: Artefact) -> str:
     if artefact.is_result:
         return _("%(filename)s (%(rows)s, %(size)s)") % facts
     facts["standing"] = str(artefact.standing.label)
-    return _("%(filename)s (%(rows)s, %(size)s; result of the run: %(standing)s)") % facts
+    return _("%(filename)s (%(rows)s, %(size)s; from the attempt that succeeded: %(standing)s)") % facts

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -13,6 +12,7 @@ from scheduling.admin.ui.badges import outcome_badge, state_badge
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, duration_between, relative_time, time_tag, time_with_relative
 from scheduling.core.lifecycle import State
+from scheduling.core.outcome import signal_name
 from scheduling.core.text import visible_text
 from scheduling.models import Attempt, SchedulerExecution
 
@@ -63,9 +63,5 @@ def _ended(attempt: Attempt) -> dict[str, Any]:
 def exit_text(attempt: Attempt) -> str:
     """The exit code or the signal with which the attempt's process ended; empty if both are unknown."""
     if attempt.signal is not None:
-        try:
-            name = signal.Signals(attempt.signal).name
-        except ValueError:
-            name = str(attempt.signal)
-        return _("signal %(name)s") % {"name": name}
+        return _("signal %(name)s") % {"name": signal_name(attempt.signal)}
     return "" if attempt.exit_code is None else _("exit code %(code)s") % {"code": attempt.exit_code}

@@ -19,9 +19,10 @@ from scheduling.admin.params import diff as params_diff
 from scheduling.admin.params.form import MEDIA as PARAMS_MEDIA
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.params.json_field import json_block
-from scheduling.admin.params.model import masked, params_table
+from scheduling.admin.params.model import params_table
 from scheduling.admin.ui.media import MEDIA
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of_execution
 from scheduling.models import SchedulerExecution
 

@@ -13,7 +13,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.filters import ColumnFilter, WithinFilter
 from scheduling.admin.executions.duration import TOOK, newest_of, usual_of, with_took
-from scheduling.admin.executions.spans import NIGHT, SINCE, UNTIL, BadSpan, Span, between, night_of
+from scheduling.admin.executions.spans import NIGHT, SINCE, UNTIL, BadSpan, Span, between, night_of, night_words
 from scheduling.core.durations import SLOW_SECONDS
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
@@ -35,7 +35,7 @@ class TimeFilter(WithinFilter):
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         hour, *others = super().lookups(request, model_admin)
-        return [hour, (NIGHT, _("last night (20:00 to 08:00)")), *others]
+        return [hour, (NIGHT, night_words(clock.localtime())), *others]
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:
         return within(queryset, night_of(request)) if self.value() == NIGHT else super().queryset(request, queryset)

@@ -9,11 +9,11 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduling.admin.params.json_field import json_block
-from scheduling.admin.params.model import masked
 from scheduling.conf import get_conf
 from scheduling.core.lifecycle import WAITING, State
 from scheduling.core.messages import FailedMessage, headers_of, iso_utc
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import masked
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.execution import message_of
 

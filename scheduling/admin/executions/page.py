@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.executions.artefacts import all_links
 from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.executions.deaths import death_rows
 from scheduling.admin.executions.duration import duration_facts
 from scheduling.admin.executions.history import audit_entries
 from scheduling.admin.executions.lineage import Lineage, lineage
@@ -18,6 +19,7 @@ from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.executions.message import embedded, message_panel
 from scheduling.admin.executions.output import OutputLimits, tail
 from scheduling.admin.executions.output_lines import CHOICES, Wanted
+from scheduling.admin.executions.recipients import recipients
 from scheduling.admin.executions.similar import similar
 from scheduling.admin.executions.surroundings import surroundings_of
 from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
@@ -26,7 +28,6 @@ from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import old_code, why
 from scheduling.admin.params.diff import Change, changes
 from scheduling.admin.params.json_field import params_block
-from scheduling.admin.params.model import masked
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
@@ -34,6 +35,7 @@ from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relativ
 from scheduling.core.lifecycle import CANCELLABLE, State, Trigger
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution, target_model
 from scheduling.models import Attempt, SchedulerExecution
 
@@ -178,6 +180,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "ended": ended,
         "deeds": audit_entries(row),
         "attempt": attempt,
+        "recipients": recipients(row),
         "error": error_of(row, attempt),
         "alike": similar(request, row, now),
         "files": all_links(row.pk),
@@ -192,13 +195,19 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
     handler, wanted = handler_of_execution(row), Wanted.of(request.GET)
     state = state_context(request, row, now)
     attempts = state["ended"][::-1]
+    if state["error"] and row.state == State.SUCCEEDED.value and state["attempt"] is None:
+        # Only the page as it is opened: an operator may be reading the error while the run succeeds.
+        state["error"]["folded"] = True
     return {
         **state,
         "numbers": range(1, row.attempt + 1)[-MOST_ATTEMPTS:],
-        "params": params_block(masked(handler, row.params)),
+        "params": params_block(
+            masked(handler, row.params), _("This run has no parameters of its own. Those of its target are used.")
+        ),
         "difference": difference(row, handler),
         "chosen_for_run": chosen_for_run(row),
         "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),
+        "deaths": death_rows(row.pk),
         "message": None if embedded() else message_panel(row, attempts, handler),
         "wanted": wanted,
         "term": visible_text(wanted.term),

@@ -19,13 +19,14 @@ from scheduling.admin.common.pages import Page
 from scheduling.admin.executions.edit_page import EditPage, RunParamsForm
 from scheduling.admin.executions.lookup import facts_of, way_back
 from scheduling.admin.params.json_field import json_block
-from scheduling.admin.params.model import masked
 from scheduling.admin.ui.links import admin_url, execution_url
 from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
+from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
 from scheduling.execution.run_now import run_now
+from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution
 from scheduling.handlers.validation import run_params_error
 from scheduling.models import SchedulerExecution
@@ -43,6 +44,13 @@ def rerun_problem(row: SchedulerExecution) -> str:
     # visible_text, because the error quotes the names of unknown parameters.
     found = visible_text(run_params_error(row.scheduler.target_type, row.scheduler.target, row.params), 1_000)
     return _("The parameters no longer fit the code: %s") % found if found else ""
+
+
+def left_as_it_is(row: SchedulerExecution) -> str:
+    """What happens to the execution that is run again. After a failure, it could be republished, too."""
+    if row.state == State.FAILED.value:
+        return _("This execution stays in the failed inbox. If you republish it later, the work is done a second time.")
+    return _("This execution does not change.")
 
 
 def rerun_warnings(row: SchedulerExecution) -> list[str]:
@@ -95,7 +103,9 @@ class Rerun(EditPage):
             return HttpResponseRedirect(run_again(self, request, row, row.params))
         return Confirmation(
             title=_("Run again"),
-            lead=_("A new run starts now, with the parameters of this execution."),
+            lead=" ".join(
+                [str(_("One new run starts now, with the parameters of this execution.")), left_as_it_is(row)]
+            ),
             submit=_("Run again"),
             facts=[*facts_of(row), (_("Parameters"), json_block(masked(handler_of_execution(row), row.params)))],
             warnings=[*([problem] if problem else []), *rerun_warnings(row)],
@@ -118,7 +128,9 @@ class Rerun(EditPage):
     def edit_question(self, request: HttpRequest, form: RunParamsForm) -> Confirmation:
         return Confirmation(
             title=_("Edit and run again"),
-            lead=_("A new run starts now, with these parameters."),
+            lead=" ".join(
+                [str(_("When you confirm, one new run starts with these parameters.")), left_as_it_is(form.row)]
+            ),
             submit=_("Run again"),
             facts=facts_of(form.row),
             warnings=rerun_warnings(form.row),

@@ -11,6 +11,7 @@ from datetime import datetime, time, timedelta
 
 from django.http import HttpRequest
 from django.utils import timezone as clock
+from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.first_keys import first_keys
 from scheduling.conf import get_conf
@@ -51,6 +52,13 @@ def last_night(now: datetime) -> tuple[datetime, datetime]:
     today = now.date()
     ends = datetime.combine(today, NIGHT_ENDS, now.tzinfo)
     return datetime.combine(today - timedelta(days=1), NIGHT_BEGINS, now.tzinfo), ends
+
+
+def night_words(now: datetime) -> str:
+    """The last night as text, such as `last night (20:00 to 08:00 CET)`; before it ends, `to now`."""
+    _begins, ends = last_night(now)
+    text = _("last night (20:00 %(zone)s to now)") if now < ends else _("last night (20:00 to 08:00 %(zone)s)")
+    return text % {"zone": now.tzname()}
 
 
 def instant(text: str) -> datetime | None:

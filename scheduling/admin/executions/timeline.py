@@ -68,7 +68,7 @@ def timeline(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime
 
 def _events(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime) -> list[Event]:
     events = [
-        Event(row.scheduled_at, _("due"), trigger_words(row)),
+        Event(row.scheduled_at, _("due"), _("trigger: %(trigger)s") % {"trigger": trigger_words(row)}),
         Event(row.executed_at, _("claimed"), _("by %(who)s") % {"who": visible_text(row.container_id)}),
     ]
     published_at, parked_at = _confirmed(row, attempts)
@@ -77,7 +77,7 @@ def _events(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime)
     started_at = attempts[0].started_at if attempts else row.started_at
     if started_at is not None and (published_at is None or published_at > started_at):
         events.append(Event(None, _("published"), where))
-        again = Event(published_at, _("published again"), where)
+        again = Event(published_at, _("published for the next attempt"), where)
     else:
         again = Event(published_at, _("published"), where)
     for attempt in attempts[-SHOWN_ATTEMPTS:]:
@@ -123,11 +123,7 @@ def _attempt(row: SchedulerExecution, attempt: Attempt, now: datetime) -> list[E
         wait = format_duration((attempt.retry_at - attempt.finished_at).total_seconds())
         due = row.state == State.RETRYING.value and attempt.number == row.attempt
         when = {"time": wait, "when": relative_time(attempt.retry_at, now)}
-        text = (
-            _("next attempt due %(when)s, after a wait of %(time)s")
-            if due
-            else _("next attempt after a wait of %(time)s")
-        )
+        text = _("next attempt due %(when)s") if due else _("next attempt due %(time)s later")
         events.append(Event(None, text % when))
     return events
 

@@ -117,7 +117,7 @@ def _stands_for(row: SchedulerExecution) -> list[str]:
     """That a row of several occurrences is the only one of them."""
     if row.state != State.SKIPPED.value or row.missed < 2:
         return []
-    return [_("This execution stands for all %(count)d of them.") % {"count": row.missed}]
+    return [_("This execution stands for all %(count)d of them. “Run again” starts one run.") % {"count": row.missed}]
 
 
 def _paused(row: SchedulerExecution) -> list[str]:

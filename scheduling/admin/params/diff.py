@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from scheduling.admin.params.model import MASK, masked, secret_names
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import MASK, masked, secret_names
 
 VALUE_MAX_CHARS = 500
 """A value is cut after this many characters, to keep pages and audit entries short."""

@@ -35,11 +35,11 @@ from scheduling.admin.params.diff import unmask
 from scheduling.admin.params.input import Slot
 from scheduling.admin.params.inputs import NAME, Inputs, Posted
 from scheduling.admin.params.json_field import PrettyJSONField, PrettyJSONWidget
-from scheduling.admin.params.model import MASK, masked, secret_names
 from scheduling.admin.params.schema import slots
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.secret_params import MASK, masked, secret_names
 from scheduling.handlers.targets import handler_named
 
 TEMPLATE = "admin/scheduling/params_form.html"

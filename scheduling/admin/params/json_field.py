@@ -151,13 +151,9 @@ class PrettyJSONField(forms.JSONField):
 JSON_LIMIT = 20_000
 
 
-def params_block(params: object) -> SafeString:
-    """Stored parameters in HTML: as JSON, or a sentence if there are none."""
-    if params == {}:
-        return format_html(
-            '<p class="sch-quiet">{}</p>', _("No parameters are given. The code uses its defaults, if it has any.")
-        )
-    return json_block(params)
+def params_block(params: object, nothing: str) -> SafeString:
+    """Stored parameters in HTML: as JSON, or the sentence `nothing` if there are none."""
+    return format_html('<p class="sch-quiet">{}</p>', nothing) if params == {} else json_block(params)
 
 
 def json_block(value: object) -> SafeString:

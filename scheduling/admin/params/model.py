@@ -1,4 +1,4 @@
-"""Shows a handler's params model as a table. Uses the model to mask secrets and to check a target's default params."""
+"""Shows a handler's params model as a table, and checks a target's default params against the model."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import types
 import typing
 from collections.abc import Iterable
-from dataclasses import is_dataclass
 from datetime import date, datetime, time
 from decimal import Decimal
 from enum import Enum
@@ -17,14 +16,13 @@ from django.utils.html import format_html
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
-from pydantic import AliasChoices, AliasPath, BaseModel, Secret, SecretBytes, SecretStr
+from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.params import ParamsInvalid, validate
-
-MASK = "••••••"
+from scheduling.handlers.secret_params import MASK, is_secret, keys_of
 
 
 def params_table(model: type[BaseModel]) -> SafeString:
@@ -39,7 +37,7 @@ def params_table(model: type[BaseModel]) -> SafeString:
 def _default(info: FieldInfo) -> SafeString:
     if info.is_required():
         return format_html("<em>{}</em>", _("required"))
-    if _is_secret(info.annotation):
+    if is_secret(info.annotation):
         return mark_safe(MASK)  # noqa: S308 - a constant
     if info.default_factory is not None:
         return format_html("<em>{}</em>", _("a new value each time"))
@@ -116,63 +114,6 @@ def _literal(value: Any) -> str:
     if isinstance(value, BaseModel):
         value = value.model_dump(mode="json")
     return json.dumps(value.value if isinstance(value, Enum) else value, ensure_ascii=False, default=str)
-
-
-def _is_secret(annotation: Any, met: frozenset[Any] = frozenset()) -> bool:
-    """Whether a value of this type may contain a secret at any depth. Pages hide such a value completely."""
-    annotation = getattr(annotation, "__value__", annotation)  # the type behind a type alias
-    if not isinstance(annotation, type):
-        parts = (typing.get_origin(annotation), *typing.get_args(annotation))
-        return any(_is_secret(part, met) for part in parts if part is not None)
-    if annotation in met:  # the type contains itself
-        return False
-    return issubclass(annotation, (SecretStr, SecretBytes, Secret)) or any(
-        _is_secret(inner, met | {annotation}) for inner in _inside(annotation)
-    )
-
-
-def _inside(kind: type) -> list[Any]:
-    """The field types of a pydantic model, dataclass, TypedDict or NamedTuple; empty for any other type."""
-    if issubclass(kind, BaseModel):
-        return [info.annotation for info in kind.model_fields.values()]
-    if not (is_dataclass(kind) or hasattr(kind, "__total__") or hasattr(kind, "_fields")):  # a TypedDict, a NamedTuple
-        return []
-    try:
-        return list(typing.get_type_hints(kind).values())
-    except (NameError, TypeError):
-        return [SecretStr]  # the field types are unknown, and one of them may be a secret
-
-
-def keys_of(name: str, info: FieldInfo) -> set[str]:
-    """The names under which a JSON object may hold the value of this field: the field's name and aliases."""
-    found = {name}
-    for alias in (info.alias, info.validation_alias):
-        if isinstance(alias, AliasPath | AliasChoices):
-            paths = alias.choices if isinstance(alias, AliasChoices) else [alias]
-            found |= {path if isinstance(path, str) else str(path.path[0]) for path in paths}
-        elif alias is not None:
-            found.add(alias)
-    return found
-
-
-def secret_names(handler: Handler | None) -> set[str]:
-    """The names and aliases of the handler's parameters whose values may contain a secret."""
-    if handler is None:
-        return set()
-    return {
-        known
-        for name, info in handler.params.model_fields.items()
-        if _is_secret(info.annotation)
-        for known in keys_of(name, info)
-    }
-
-
-def masked(handler: Handler | None, params: Any) -> Any:
-    """The params, in which the values of secret parameters are replaced by `MASK`. Empty values stay empty."""
-    if handler is None or not isinstance(params, dict):
-        return params
-    secret = secret_names(handler)
-    return {name: MASK if name in secret and value not in (None, "") else value for name, value in params.items()}
 
 
 def default_problems(handler: Handler, params: dict[str, Any]) -> list[str]:

@@ -13,9 +13,10 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from scheduling.admin.params.input import Slot, json_text
-from scheduling.admin.params.model import MASK, keys_of, secret_names, type_text
+from scheduling.admin.params.model import type_text
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import MASK, keys_of, secret_names
 
 DEFAULT_LIMIT = 60
 """A placeholder shows at most this many characters of a default value, because inputs are narrow."""
@@ -40,6 +41,8 @@ def slots(handler: Handler, inherited: Mapping[str, Any] | None = None) -> list[
     properties = schema.get("properties", {})
     if schema.get("type") != "object" or not isinstance(properties, dict):
         return None
+    if not properties and schema.get("additionalProperties") is True:
+        return None  # the model takes any parameters and names none, as that of reminders
     secret, fields = secret_names(handler), _fields(handler.params)
     given, required = inherited or {}, set(schema.get("required", ()))
     found = []

@@ -12,8 +12,9 @@ from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
 from scheduling.admin.params.diff import unmask
-from scheduling.admin.params.model import MASK, default_problems, masked
+from scheduling.admin.params.model import default_problems
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_params import MASK, masked
 
 
 class HiddenSecrets(forms.ModelForm):

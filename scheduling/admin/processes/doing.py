@@ -22,7 +22,7 @@ def doing(row: Process, now: datetime) -> str:
     Plain SQL can write anything into the column. What is no report of this software is left out.
     """
     info = row.info if isinstance(row.info, dict) else {}
-    found = _producer(info, now) if row.kind == Process.Kind.PRODUCER else _consumer(row, info)
+    found = _producer(info, now) if row.kind == Process.Kind.PRODUCER else _consumer(row, info, now)
     return ", ".join(found)
 
 
@@ -36,10 +36,10 @@ def _producer(info: dict[str, Any], now: datetime) -> list[str]:
     return found
 
 
-def _consumer(row: Process, info: dict[str, Any]) -> list[str]:
+def _consumer(row: Process, info: dict[str, Any], now: datetime) -> list[str]:
     running, runs = _number(info.get("running")), _number(info.get("runs"))
     found = []
-    if running is not None and row.stopped_at is None:
+    if running is not None and row.stopped_at is None and not row.is_silent(now):
         text = ngettext("%(count)d of %(slots)d slot busy", "%(count)d of %(slots)d slots busy", row.concurrency)
         found.append(text % {"count": running, "slots": row.concurrency})
     if runs is not None:

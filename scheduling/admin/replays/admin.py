@@ -22,6 +22,7 @@ from django.views.decorators.http import require_safe
 from scheduling.admin.common.audit import record
 from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.read_only import ReadOnly
+from scheduling.admin.replays.outcome import ending, is_pair
 from scheduling.admin.replays.rows import in_words, lines, replay_chip, shown
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.execution_names import execution_title
@@ -130,15 +131,24 @@ def _items(row: Replay, now: datetime) -> list[tuple[str, str, SafeString | str]
     """The first executions of the replay, each as a URL, a name and the present state."""
     chunk = row.chunks.order_by("first").first()
     pairs = chunk.items[:ITEMS] if chunk is not None and isinstance(chunk.items, list) else []
-    ids = [pair[0] for pair in pairs if isinstance(pair, list) and pair and isinstance(pair[0], int)]
+    attempts = {pair[0]: pair[1] for pair in pairs if is_pair(pair)}
     related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
-    columns = ("state", "type", "target_name", "scheduled_at", "scheduler")
-    found = SchedulerExecution.objects.only(*columns).prefetch_related(*related).in_bulk(ids)
+    columns = ("state", "attempt", "type", "target_name", "scheduled_at", "scheduler")
+    found = SchedulerExecution.objects.only(*columns).prefetch_related(*related).in_bulk(list(attempts))
     return [
         (
             execution_url(pk),
             execution_title(found[pk], now) if pk in found else str(pk),
-            state_badge(found[pk].state) if pk in found else _("removed by retention"),
+            _standing(found[pk], before) if pk in found else _("removed by retention"),
         )
-        for pk in ids
+        for pk, before in attempts.items()
     ]
+
+
+def _standing(row: SchedulerExecution, before: int) -> SafeString | str:
+    """The execution's state. Before the replay sends it, it still has its old failure, which is not shown as a result.
+
+    Args:
+        before: the number of the execution's last attempt before the replay.
+    """
+    return state_badge(row.state) if ending(row.state, row.attempt, before) else _("still in the inbox")

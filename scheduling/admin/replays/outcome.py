@@ -41,20 +41,20 @@ def _sent(rows: Sequence[Replay]) -> dict[int, Pairs]:
     for replay, items in ReplayChunk.objects.filter(replay__in=left).order_by("first").values_list("replay", "items"):
         chosen = items[: left[replay]] if isinstance(items, list) and left[replay] > 0 else []
         left[replay] -= len(chosen)
-        sent[replay] |= {item[0]: item[1] for item in chosen if _is_pair(item)}
+        sent[replay] |= {item[0]: item[1] for item in chosen if is_pair(item)}
     for row in rows:
         if row.canary is not None:
             sent[row.pk][row.canary] = row.canary_attempt
     return sent
 
 
-def _is_pair(item: Any) -> bool:
-    """Plain SQL may have damaged the stored selection."""
+def is_pair(item: Any) -> bool:
+    """Whether the item is a pair of ids. Plain SQL may have damaged the stored selection."""
     return isinstance(item, list) and [type(part) for part in item] == [int, int] and abs(item[0]) < 2**63
 
 
 def _in_words(row: Replay, pairs: Pairs, now: Mapping[int, tuple[str, int]]) -> str:
-    counts = Counter(_ending(*now[pk], before) for pk, before in pairs.items() if pk in now)
+    counts = Counter(ending(*now[pk], before) for pk, before in pairs.items() if pk in now)
     texts = [
         (_("%(count)d succeeded"), counts[State.SUCCEEDED.value]),
         (_("%(count)d failed again"), counts[State.FAILED.value]),
@@ -70,7 +70,7 @@ def _in_words(row: Replay, pairs: Pairs, now: Mapping[int, tuple[str, int]]) -> 
 OPEN = "open"
 
 
-def _ending(state: str, attempt: int, before: int) -> str:
+def ending(state: str, attempt: int, before: int) -> str:
     """How an execution ended; empty if it was not sent."""
     if state in CANCELLABLE:
         return OPEN

@@ -37,9 +37,11 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind, handler_of
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
+from scheduling.models.own_retention import RETENTION_COLUMNS
+from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.scheduler import TARGETS
 
-FOLDED = (*RETRY_COLUMNS, "time_limit", "stay_alive", "language", "user", "group")
+FOLDED = (*RETRY_COLUMNS, *RETENTION_COLUMNS, "time_limit", "stay_alive", "language", "user", "group")
 """The fields that most schedules leave empty."""
 
 
@@ -100,6 +102,13 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             },
         ),
         (gettext_lazy("Time limit, queue, language"), {"fields": ("time_limit", "stay_alive", "language")}),
+        (
+            gettext_lazy("Retention"),
+            {
+                "fields": tuple(RETENTION_COLUMNS),
+                "description": gettext_lazy("How long the runs of this schedule are kept. Empty: as the settings say."),
+            },
+        ),
         (gettext_lazy("Owner"), {"fields": ("user", "group")}),
     )  # fmt: skip
 
@@ -135,6 +144,8 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
                 chooser: Any = field
                 chooser.label_from_instance = visible_text
         return field
+
+    no_params = gettext_lazy("The schedule gives no parameters. Those of its target are used.")
 
     def code_of(self, row: Scheduler) -> Handler | None:
         return handler_of(row)

@@ -16,6 +16,7 @@ from scheduling.admin.params.field import ParamsField, ParamsWidget
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.schedulers.cron_input import CronInput
 from scheduling.admin.schedulers.languages import language_choices
+from scheduling.admin.schedulers.retention_panel import inherited_retention
 from scheduling.admin.schedulers.retry_panel import RETRY_NUMBERS, inherited_hints
 from scheduling.admin.schedulers.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.wall_clock import WallClockField
@@ -23,13 +24,15 @@ from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.admin.ui.links import admin_url
 from scheduling.conf import get_conf
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
+from scheduling.core.retention import OWN
 from scheduling.core.retry import BOUNDS, spelled
 from scheduling.core.text import visible_text
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import find_target, handler_behind, handler_of
 from scheduling.handlers.validation import mark_checked, params_error
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
+from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.scheduler import TARGETS
 
 SWITCH = ("paused", "pause_reason")
 """Fields that the pause and resume buttons may change while this form is open."""
@@ -52,7 +55,10 @@ class SchedulerForm(forms.ModelForm):
     paused = forms.BooleanField(
         required=False,
         label=_("Paused"),
-        help_text=_("No scheduled run starts until it is resumed. It can still be run by hand."),
+        help_text=_(
+            "No further run is scheduled until it is resumed. Runs already queued or running continue. "
+            "It can still be run by hand."
+        ),
     )
     """The opposite of the column `status`."""
     params = ParamsField(label=_("Parameters"), required=False)
@@ -106,6 +112,9 @@ class SchedulerForm(forms.ModelForm):
         for name in SWITCH:
             self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
         self._dress_retry(row)
+        for name, hint in inherited_retention().items():
+            low, high = OWN
+            self.fields[name].widget.attrs |= {"placeholder": hint, "min": low, "max": high}
 
     def _dress_retry(self, row: Scheduler) -> None:
         hints = inherited_hints(inherited_policy(handler_of(row)))

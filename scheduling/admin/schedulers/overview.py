@@ -17,6 +17,7 @@ from scheduling.admin.schedulers.duplicate import ARGUMENT
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overdue import overdue
 from scheduling.admin.schedulers.recent_runs import recent_runs
+from scheduling.admin.schedulers.retention_panel import retention_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.why_at import panel
 from scheduling.admin.ui.badges import health_badge
@@ -88,6 +89,7 @@ class Overview(SchedulerColumns, Audited):
             why_at=panel(row) if viewer.sees("schedulerexecution") else None,
             params=self.params_shown(row),
             retry=retry_panel(row),
+            retention=retention_panel(row, request),
             facts=self._facts(request, row),
             may_run=self.has_run_permission(request),  # type: ignore[attr-defined]
             may_pause=self.has_pause_permission(request),  # type: ignore[attr-defined]

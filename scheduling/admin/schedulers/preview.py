@@ -28,7 +28,8 @@ from scheduling.core.cron import ZoneError, resolve_wall, zone
 from scheduling.core.zones import instants
 from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import RETRY_COLUMNS, TARGETS
+from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.scheduler import TARGETS
 
 FIELDS = {
     "runs": ("schedule", "date_time_0", "date_time_1", "timezone", "paused"),

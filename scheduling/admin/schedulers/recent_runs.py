@@ -35,7 +35,10 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
         "count": len(runs),
         "bars": bars(runs, viewer, info) if runs else "",
         "figures": [
-            (_("Succeeded"), EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)}),
+            (
+                _("Succeeded, of those that ran"),
+                EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
+            ),
             (_("Median"), format_duration(percentile(took, 0.5) or 0) if took else EMPTY),
             *([] if (high := p95(took)) is None else [(_("p95"), format_duration(high))]),
         ],

@@ -13,7 +13,7 @@ from scheduling.core.retry import BOUNDS, RetryPolicy, RetryPolicyInvalid, delay
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import RETRY_COLUMNS
+from scheduling.models.own_retry_policy import RETRY_COLUMNS
 
 RETRY_NUMBERS = {column: attribute for column, attribute in RETRY_COLUMNS.items() if attribute in BOUNDS}
 """Maps each numeric retry column of Scheduler to an attribute of RetryPolicy."""

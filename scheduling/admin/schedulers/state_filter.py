@@ -12,7 +12,7 @@ from scheduling.admin.common.filters import ColumnFilter
 class StateFilter(ColumnFilter):
     """Filters the schedules that are planned, or those that are paused."""
 
-    title, parameter_name = _("state"), "status__exact"
+    title, parameter_name = _("active or paused"), "status__exact"
     values = (("1", _("active")), ("0", _("paused")))
 
     def queryset(self, request: HttpRequest, queryset: QuerySet) -> QuerySet:

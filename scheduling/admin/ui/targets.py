@@ -69,8 +69,6 @@ def loaded_target(row: SchedulerExecution) -> Any:
 
 def unknown_code(type_: str) -> str:
     """What it means for a run that no code of its target is registered in this web process."""
-    if type_ == "reminder":
-        return _("No code that sends reminders is registered. A run of a reminder fails until such code is registered.")
     text = _(
         "The code of this %(type)s is not registered in this web server, so its parameters cannot be checked here. "
         "The run starts anyway."

@@ -153,7 +153,9 @@ class RabbitBroker:
         no row, so its delivery is nacked and comes back after CRON_RETRY_DELAY_MS.
         """
         message_id = foreign_id(message.task, delivery.message_id if delivery is not None else "") if foreign else ""
-        confirmed = self._sent(outgoing_failed(message, self.topology, error, _first_failure(delivery), message_id))
+        deaths = delivery.deaths if delivery is not None else ()
+        first = _first_failure(delivery)
+        confirmed = self._sent(outgoing_failed(message, self.topology, error, first, message_id, deaths))
         if delivery is not None:
             self._answer(delivery, "nack" if foreign and not confirmed else "ack")
         return confirmed

@@ -15,10 +15,13 @@ from pika import exceptions
 from scheduling.broker.base import BrokerUnavailable
 from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.errors import Outage, explain
+from scheduling.broker.rabbitmq.header_values import tolerate_values
 from scheduling.broker.rabbitmq.io_thread import IoThread
 
 # For every failed try to connect, pika logs stack traces. `Outage` logs one line instead.
 logging.getLogger("pika").setLevel(logging.CRITICAL)
+
+tolerate_values()
 
 FIRST_DELAY, LONGEST_DELAY = 0.2, 5.0
 

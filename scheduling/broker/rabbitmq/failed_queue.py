@@ -22,8 +22,7 @@ from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.client import Client
 from scheduling.broker.rabbitmq.errors import explain
 from scheduling.broker.rabbitmq.io_thread import refuse, resolve
-from scheduling.broker.rabbitmq.messages import id_of, outgoing_identified
-from scheduling.broker.rabbitmq.topology import deaths
+from scheduling.broker.rabbitmq.messages import deaths_in, id_of, outgoing_identified
 
 READ_LIMIT = 60_000
 """The maximum number of messages to read, the oldest first. RabbitMQ's prefetch count is at most 65,535."""
@@ -155,7 +154,7 @@ class RabbitParking:
         headers = properties.headers or {}
         error, tag = headers.get("x-last-error"), (method.delivery_tag, properties)
         reason = error if isinstance(error, str) else ""
-        self._found.append(Parked(body, id_of(properties), reason, deaths(headers), tag))
+        self._found.append(Parked(body, id_of(properties), reason, deaths_in(headers), tag))
         self._moved_at = time.monotonic()
         if len(self._found) >= self._wanted:
             resolve(self._answer, None)

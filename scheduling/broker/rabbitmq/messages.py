@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import uuid
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import pika
 
 from scheduling.broker.rabbitmq.topology import Topology, earlier_retries
+from scheduling.core.deaths import MOST_DEATHS, Death, deaths_as_text, deaths_from_text, read_deaths
+from scheduling.core.json_bounds import HIGH, LOW
 from scheduling.core.messages import (
     DecodeError,
     FailedMessage,
@@ -36,6 +39,10 @@ PERSISTENT = 2
 _BROKERS_OWN = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
 
 
+DEATHS_BEFORE = "x-death-before-parking"
+"""Our own header. It holds the deaths of a foreign message as JSON text when this project sends the message again."""
+
+
 @dataclass(frozen=True)
 class Outgoing:
     """A message that is ready to be published. `ident` identifies the message in the set of confirmed messages."""
@@ -56,6 +63,7 @@ class Arrived:
     message_id: str = ""
     earlier: int = 0
     first_failure: str = ""
+    deaths: tuple[Death, ...] = ()
 
 
 def outgoing_task(message: TaskMessage, exchange: str, key: str, error: str = "", first_failure: str = "") -> Outgoing:
@@ -66,10 +74,18 @@ def outgoing_task(message: TaskMessage, exchange: str, key: str, error: str = ""
 
 
 def outgoing_failed(
-    message: FailedMessage, topology: Topology, error: str, first_failure: str, message_id: str = ""
+    message: FailedMessage,
+    topology: Topology,
+    error: str,
+    first_failure: str,
+    message_id: str = "",
+    deaths: Sequence[Death] = (),
 ) -> Outgoing:
-    """Build the message that parks a failed task in the failed queue. A foreign message has its own `message_id`."""
-    headers = {
+    """Build the message that parks a failed task in the failed queue.
+
+    A foreign message has its own `message_id`, and may have `deaths`.
+    """
+    headers = _before(deaths) | {
         "x-retry-count": message.retry_count,
         "x-last-error": cut(error),
         "x-first-failure-timestamp": first_failure or iso_utc(message.failed_at),
@@ -81,7 +97,7 @@ def outgoing_failed(
 
 def outgoing_unreadable(body: bytes, properties: Any, topology: Topology, problem: str, now: datetime) -> Outgoing:
     """Build the message that parks an unreadable message in the failed queue, with its bytes unchanged."""
-    headers = own_headers(properties.headers)
+    headers = _kept_headers(properties.headers)
     headers |= {"x-last-error": cut(problem), "x-failed-at": iso_utc(now)}
     headers.setdefault("x-first-failure-timestamp", iso_utc(now))
     return Outgoing(topology.exchange, "failed", body, _as_sent(properties, headers), 0)
@@ -89,7 +105,7 @@ def outgoing_unreadable(body: bytes, properties: Any, topology: Topology, proble
 
 def outgoing_identified(body: bytes, properties: Any, topology: Topology, ident: int) -> Outgoing:
     """Build the message that replaces a parked message: the same body, now with a `message_id`."""
-    return Outgoing(topology.exchange, "failed", body, _as_sent(properties, own_headers(properties.headers)), ident)
+    return Outgoing(topology.exchange, "failed", body, _as_sent(properties, _kept_headers(properties.headers)), ident)
 
 
 def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
@@ -107,11 +123,27 @@ def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
     if message.execution_id is None:
         # If an operator moved the message out of the failed queue, its retries start at zero.
         earlier = 0 if message.parked else earlier_retries(headers, work_queue)
-        return Arrived(message, message_id=message_id, earlier=earlier, first_failure=first)
+        return Arrived(message, "", message_id, earlier, first, deaths_in(headers))
     count = headers.get("x-retry-count")
     if isinstance(count, int) and count >= 0:
         message = replace(message, retry_count=count)
-    return Arrived(message, message_id=message_id, first_failure=first)
+    deaths = deaths_in(headers) if message.parked else ()
+    return Arrived(message, message_id=message_id, first_failure=first, deaths=deaths)
+
+
+def deaths_in(headers: dict[str, Any]) -> tuple[Death, ...]:
+    """The deaths that the message's headers name, the newest first. Headers of any client are accepted."""
+    return (*read_deaths(headers.get("x-death")), *deaths_from_text(headers.get(DEATHS_BEFORE)))[:MOST_DEATHS]
+
+
+def _before(deaths: Sequence[Death]) -> dict[str, Any]:
+    text = deaths_as_text(deaths, ERROR_BYTES)
+    return {DEATHS_BEFORE: text} if text else {}
+
+
+def _kept_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
+    """The headers that can be sent again, with the deaths under a name that the broker keeps."""
+    return own_headers(headers) | _before(deaths_in(headers or {}))
 
 
 def id_of(properties: Any) -> str:
@@ -141,14 +173,15 @@ def foreign_id(message: TaskMessage, message_id: str) -> str:
 def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
     """Filter the headers of a foreign message; returns the headers that can be sent again.
 
-    The headers that the broker itself writes are left out. Only texts and integers are kept, because pika cannot encode
-    floats. The number of headers is limited, because all headers must fit into one frame.
+    The headers that the broker itself writes are left out. Only texts and integers of 64 bits are kept, because pika
+    cannot encode other numbers. (It reads a float as an integer.) The number of headers is limited, because all headers
+    must fit into one frame.
     """
     kept = {
         name: cut(value) if isinstance(value, str) else value
         for name, value in (headers or {}).items()
         if isinstance(name, str)
-        and isinstance(value, str | int)
+        and (isinstance(value, str) or (isinstance(value, int) and LOW <= value <= HIGH))
         and not name.startswith(_BROKERS_OWN)
         and len(name) <= 100
     }

@@ -189,7 +189,7 @@ class Subscription:
             return
         if message.execution_id is not None:
             tag.identity = identity_of(message)
-        if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier)):
+        if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier, deaths=arrived.deaths)):
             # The message is a copy. This consumer already runs the attempt, but the channel of the first delivery was
             # lost. The run can finish without a message.
             self._answer(tag, "ack")

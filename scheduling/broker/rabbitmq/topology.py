@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
+from scheduling.core.deaths import REJECTED, read_deaths
 from scheduling.core.retry import MAX_RETRIES
 
 LADDER = (
@@ -243,16 +244,6 @@ def earlier_retries(headers: dict[str, Any], work_queue: str) -> int:
     """
     own = headers.get("x-retry-count")
     counts = [own if isinstance(own, int) and not isinstance(own, bool) else 0]
-    counts.append(deaths(headers).get((work_queue, "rejected"), 0))
+    deaths = read_deaths(headers.get("x-death"))
+    counts += [death.count or 0 for death in deaths if (death.queue, death.reason) == (work_queue, REJECTED)]
     return max(0, min(max(counts), MAX_RETRIES[1]))
-
-
-def deaths(headers: dict[str, Any]) -> dict[tuple[str, str], int]:
-    """The counts in the header `x-death`, as a dict with the keys (queue, reason). Malformed entries are left out."""
-    found: dict[tuple[str, str], int] = {}
-    entries = headers.get("x-death")
-    for entry in entries if isinstance(entries, list) else []:
-        if isinstance(entry, dict) and isinstance(entry.get("count"), int):
-            key = (str(entry.get("queue", "")), str(entry.get("reason", "")))
-            found[key] = max(found.get(key, 0), entry["count"])
-    return found

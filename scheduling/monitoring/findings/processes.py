@@ -39,7 +39,10 @@ def examine(present: Present) -> Iterator[Finding]:
     silent = warn(
         "silent",
         _("Processes that lost contact: %(count)s."),
-        _("They were killed, ran out of memory, or cannot reach the database. Their unfinished runs are queued again."),
+        _(
+            "They were killed, ran out of memory, or cannot reach the database. "
+            "Their unfinished runs count as crashed once their leases are over, and are retried."
+        ),
     )
     yield from named(
         silent,

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
+from scheduling.conf import get_conf
 from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
@@ -85,10 +86,14 @@ def _overdue(present: Present) -> Iterator[Finding]:
     if oldest is None:
         yield ok("late", "Nothing that is due is left unclaimed.")
         return
+    advice = _(
+        "Check that a producer runs, and read its log. As soon as a producer works again, each late schedule runs "
+        "once, if its last due time is at most %(limit)s ago. Earlier due times are skipped."
+    )
     finding = (fail if oldest < now - VERY_LATE else warn)(
         "late",
         _("Late schedules that no producer has claimed: %(count)s, the oldest for %(time)s."),
-        _("Check that a producer runs, and read its log. A late run starts as soon as it is claimed."),
+        advice % {"limit": format_span(get_conf().catch_up_seconds)},
     )
     yield from _watched(finding, watched.overdue, present, lambda row: waited(row.next_run_at), time=waited(oldest))
 

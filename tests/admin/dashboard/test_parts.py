@@ -58,7 +58,7 @@ def test_processes_are_alive_or_silent(context: Context) -> None:
     ProcessFactory(silent=True)
     assert (tile(context, "Producers").note, tile(context, "Producers").tone) == ("1 alive", "good")
     assert (tile(context, "Consumers").note, tile(context, "Consumers").tone) == (
-        "1 alive; 1 silent for 10 min",
+        "1 alive; 1 more silent for 10 min",
         "warn",
     )
 

@@ -21,6 +21,7 @@ from tests.admin.rows import Rows
 from tests.admin.screenshots.history import CONSUMER, store_history
 from tests.factories import (
     AttemptFactory,
+    DeathRecordFactory,
     ManualExecutionFactory,
     ProcessFactory,
     SchedulerExecutionFactory,
@@ -39,6 +40,7 @@ def store_installation(now: datetime) -> Rows:
     _edits(anna, schedules, now)
     made_by_migration = Scheduler.objects.filter(status=True, next_run_at=None)
     plan_anew(list(made_by_migration.values_list("pk", flat=True)), now)
+    Scheduler.objects.update(created_at=now - timedelta(days=40))
     late = schedules["Refresh tokens of Contoso"]
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=now - timedelta(minutes=12))
     failed = SchedulerExecution.objects.filter(state="failed").latest("pk")
@@ -54,7 +56,9 @@ def store_installation(now: datetime) -> Rows:
         "reminder": [reminder],
         "process": _processes(now),
         "report": [Report.objects.get(controller="shop.revenue")],
-        "artefact": [artefact_of(executions[-1], filename="revenue-2026-11-21.csv", size=48_213, rows=1_204)],
+        "artefact": [
+            artefact_of(executions[-1], filename="revenue-2026-11-21.csv", size=48_213, rows=1_204, checksum="5e" * 32)
+        ],
         "user": [anna],
         "group": [Group.objects.get(name="operator")],
     }
@@ -92,7 +96,8 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
     """Executions that run, retry, wait, were skipped by a pause, or were run by hand."""
     index, stock = schedules["Rebuild the search index"], schedules["Stock of warehouse Lyon"]
     make = SchedulerExecutionFactory
-    recent: dict[str, Any] = {"scheduled_at": now - timedelta(minutes=4), "executed_at": now - timedelta(minutes=4)}
+    due = now - timedelta(minutes=4)
+    recent: dict[str, Any] = {"scheduled_at": due, "executed_at": due, "published_at": due}
     running = make(running=True, scheduler=index, consumer=CONSUMER, started_at=now - timedelta(minutes=4),
                    progress="62/100 products", **recent)  # fmt: skip
     lines = "".join(
@@ -111,14 +116,36 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
         scheduler=schedules["Archive log files"],
         missed=5,
         scheduled_at=now - timedelta(hours=30),
+        published_at=None,
         reason="Paused by anna from 2026-11-16 09:10 to 2026-11-21 07:30 UTC: storage full. 5 occurrences did not run.",
     )
     by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
                                      params={"batch": 20})  # fmt: skip
+    _from_another_client(schedules["Send invoices"], now)
     morning = now - timedelta(hours=11)
     reported = make(succeeded=True, scheduler=report, scheduled_at=morning, executed_at=morning, published_at=morning,
                     started_at=morning + timedelta(seconds=1), finished_at=morning + timedelta(seconds=19))  # fmt: skip
     return [running, retrying, queued, paused, by_hand, reported]
+
+
+def _from_another_client(schedule: Scheduler, now: datetime) -> None:
+    """An execution of a message that two consumers of another program had rejected, and that waited in between."""
+    due = now - timedelta(minutes=5)
+    row = ManualExecutionFactory(
+        succeeded=True, scheduler=schedule, trigger="message", execution_key="message-4711", scheduled_at=due,
+        executed_at=due, published_at=due, started_at=due, finished_at=due + timedelta(seconds=10),
+    )  # fmt: skip
+    common = {"exchange": "cron_dlx", "time": (now - timedelta(minutes=7)).isoformat()}
+    DeathRecordFactory(
+        execution=row,
+        entries=[
+            {"queue": "cron_scheduler_retry", "reason": "expired", "count": 2, "routing-keys": ["retry"], **common},
+            {
+                **common, "queue": "cron_scheduler", "reason": "rejected", "count": 2, "exchange": "",
+                "routing-keys": ["cron_scheduler"],
+            },
+        ],
+    )  # fmt: skip
 
 
 def _processes(now: datetime) -> list[Process]:

@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.text import slugify
 from playwright.sync_api import Page
 
-from scheduling.models import Scheduler
+from scheduling.models import DeathRecord, Scheduler
 from tests.admin.addresses import every_address
 from tests.admin.rows import Rows
 
@@ -88,6 +88,8 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("schedule-copy", f"{add}?copy={orders.pk}")
     why = reverse("admin:scheduling_scheduler_why", args=[orders.pk])
     yield Scene("schedule-why-answered", f"{why}?at=03:00")
+    moved = DeathRecord.objects.latest("pk").execution_id
+    yield Scene("run-x-death", reverse("admin:scheduling_schedulerexecution_change", args=[moved]))
     yield Scene("nowhere", f"{reverse('admin:index')}nowhere/")
 
 

@@ -10,7 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
 from scheduling.models import SchedulerExecution
@@ -264,3 +264,56 @@ class SyncParams(BaseModel):
 def typed(params: SyncParams, run: Run) -> None:
     """Needs params that fit."""
     run.log.info("since %s", params.since_days)
+
+
+class KeepParams(BaseModel):
+    """A secret and a number."""
+
+    token: SecretStr
+    days: int = 1
+
+
+@worker("tests.keep", params=KeepParams, retry=FAST)
+def keep(params: KeepParams, run: Run) -> None:
+    """Fails without its secret in the error."""
+    raise RuntimeError("the vault is closed")
+
+
+@worker("tests.count", retry=FAST)
+def count(params: BaseModel, run: Run) -> None:
+    """Reports its progress faster than it is sent."""
+    for number in range(1, 1_001):
+        run.progress(number, 1_000)
+
+
+@worker("tests.count_and_fail", retry=FAST)
+def count_and_fail(params: BaseModel, run: Run) -> None:
+    """Reports its progress faster than it is sent, and raises."""
+    count(params, run)
+    raise RuntimeError("it broke at the end")
+
+
+@worker("tests.tell_secret_fresh", params=KeepParams, retry=FAST, fresh=True)
+@worker("tests.tell_secret", params=KeepParams, retry=FAST)
+def tell_secret(params: KeepParams, run: Run) -> None:
+    """Prints, logs, reports and raises its secret."""
+    first, *key = params.token.get_secret_value().splitlines()
+    print(f"printed {first}")  # noqa: T201
+    for character in f"piece by piece {first}\n":
+        os.write(1, character.encode())
+        time.sleep(0.001)
+    run.log.info("logged %s", "\n".join([first, *key]))
+    print({"token": first})  # noqa: T201
+    run.progress(1, 3, first)
+    print("the visible end")  # noqa: T201
+    raise RuntimeError(f"refused: {first} and {key}")
+
+
+@worker("tests.tell_retry", retry=FAST)
+def tell_retry(params: BaseModel, run: Run) -> None:
+    """Prints what a handler knows about its retries, and fails until its last attempt."""
+    last = "last" if run.is_last_attempt else "not last"
+    print(f"retry {os.environ['RETRY_COUNT']} {run.retry_count}, attempt {run.attempt}, {last}")  # noqa: T201
+    print(f"key {run.execution_id} {run.execution_key}")  # noqa: T201
+    if not run.is_last_attempt:
+        raise RuntimeError("an earlier attempt fails")

@@ -1,0 +1,95 @@
+"""Logs the outcome of an attempt, and reports a permanent failure."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from scheduling.core.lifecycle import State
+from scheduling.core.messages import FailedMessage, TaskMessage
+from scheduling.core.outcome import signal_name
+from scheduling.core.text import clean
+from scheduling.execution.settle import Settled
+from scheduling.handlers.secret_params import masked
+from scheduling.handlers.targets import handler_of_execution
+from scheduling.logs import get_logger
+from scheduling.models import SchedulerExecution
+from scheduling.models.execution import message_of
+from scheduling.processes.failure_report import Failure, failure_of, report
+
+log = get_logger(__name__)
+
+TRACE_LENGTH = 8_000
+"""How many characters of a stack trace are logged. The page of the run shows more."""
+
+
+def announce(settled: Settled, message: TaskMessage, name: str) -> None:
+    """Log the outcome. After a permanent failure, also report it.
+
+    Args:
+        name: the name of the target.
+    """
+    ended = settled.ended
+    context = {"type": message.type, "id": message.id, "scheduler_id": message.scheduler_id}
+    attempt = {"execution": ended.execution_id, "attempt": ended.attempt}
+    lasted = {"duration": f"{max(0, (settled.at - ended.started_at) // timedelta(milliseconds=1))}ms"}
+    if settled.state is None:
+        text = "Result dropped (%s): another process owns this execution by now"
+        log.warning(text, settled.outcome.name, extra=context | attempt)
+    elif settled.state is State.SUCCEEDED:
+        log.success("Task completed", extra=context | lasted | _exit(settled) | attempt)
+    elif settled.state is State.CANCELLED:
+        log.warning("Task cancelled", extra=context | lasted | attempt)
+    elif settled.state in (State.QUEUED, State.CLAIMED):
+        log.warning("Task given back: the consumer is shutting down", extra=context | lasted | attempt)
+    else:
+        trace = {"stack_trace": clean(getattr(settled.outcome, "traceback", "").rstrip(), TRACE_LENGTH)}
+        write = log.error if settled.retry is None else log.warning
+        text, facts = "Task execution failed: %s", context | lasted | _exit(settled) | attempt | trace
+        write(text, settled.error.rstrip("."), extra=facts)
+        if settled.retry is not None:
+            number, most, delay = settled.retry.number, settled.max_retries, settled.retry.delay_ms
+            log.warning("Scheduling retry %s/%s in %sms", number, most, delay, extra=context | attempt)
+        else:
+            _report(settled, message, name)
+
+
+def _report(settled: Settled, message: TaskMessage, name: str) -> None:
+    ended, outcome = settled.ended, settled.outcome
+    failure = Failure(
+        execution_id=ended.execution_id,
+        scheduler_id=message.scheduler_id,
+        type=message.type,
+        target_id=message.id,
+        target_name=name,
+        attempts=ended.attempt,
+        retry_count=settled.retries,
+        error_class=getattr(outcome, "error_class", ""),
+        error_message=getattr(outcome, "message", ""),
+        reason=settled.reason,
+        failed_at=settled.at,
+    )
+    row = SchedulerExecution(type=message.type, target_name=name)
+    report(failure, lambda: _details(row, FailedMessage(message, settled.at, settled.error, settled.retries)))
+
+
+def report_row(row: SchedulerExecution) -> None:
+    """Report an execution that failed without an attempt, for example because its message was never delivered."""
+    error = f"{row.error_class}: {row.error_message}"
+    failure = failure_of(row)
+    report(failure, lambda: _details(row, FailedMessage(message_of(row), failure.failed_at, error, row.retry_count)))
+
+
+def _details(row: SchedulerExecution, failed: FailedMessage) -> dict[str, Any]:
+    """The fields of a message in the failed queue, with masked secrets. The parameters are not packed as text."""
+    payload = failed.payload()
+    params = {"params_scheduler": masked(handler_of_execution(row), failed.task.params)}
+    return {name: params.get(name, value) for name, value in payload.items()}
+
+
+def _exit(settled: Settled) -> dict[str, Any]:
+    """The exit code or the signal of the attempt's process, if it is known."""
+    outcome = settled.outcome
+    if outcome.signal is not None:
+        return {"signal": signal_name(outcome.signal)}
+    return {} if outcome.exit_code is None else {"exit_code": outcome.exit_code}

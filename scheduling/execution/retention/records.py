@@ -1,0 +1,37 @@
+"""Removes the records of processes, replays and refused rows."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from django.db import transaction
+
+from scheduling.execution.retention.pruned import Pruned
+from scheduling.models import Process, RefusedRow, Replay, ReplayChunk
+from scheduling.models.replay import OPEN
+
+
+def remove_records(cutoff: datetime, now: datetime, done: Pruned, *, dry_run: bool) -> None:
+    """Remove processes without a heartbeat since the cutoff, and replays that ended before it.
+
+    The record of a refused row is removed when the row is no longer refused.
+    """
+    gone = Process.objects.filter(heartbeat_at__lt=cutoff)
+    done.processes = gone.count() if dry_run else gone.delete()[0]
+    refused = RefusedRow.objects.past(now)
+    done.refused_rows = refused.count() if dry_run else refused.delete()[0]
+    done.replays = _replays(cutoff, dry_run)
+
+
+def _replays(cutoff: datetime, dry_run: bool) -> int:
+    """Remove the replays that ended before the cutoff. Returns how many there were.
+
+    Each replay is removed in its own transaction, because a replay may have hundreds of chunks.
+    """
+    ids = list(Replay.objects.filter(finished_at__lt=cutoff).exclude(state__in=OPEN).values_list("pk", flat=True))
+    for pk in [] if dry_run else ids:
+        with transaction.atomic():
+            chunks = ReplayChunk.objects.filter(replay=pk)
+            chunks._raw_delete(chunks.db)
+            Replay.objects.filter(pk=pk)._raw_delete(chunks.db)
+    return len(ids)

@@ -1,0 +1,1 @@
+"""Tells people something: reminders, delivered reports and alerts."""

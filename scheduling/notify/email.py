@@ -1,0 +1,154 @@
+"""Sends one e-mail to one address."""
+
+from __future__ import annotations
+
+import re
+import smtplib
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from email.utils import formatdate
+from types import TracebackType
+from typing import Any
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.core import mail
+from django.core.mail import EmailMultiAlternatives
+from django.core.mail.utils import DNS_NAME
+
+from scheduling.conf import get_conf
+from scheduling.core.text import visible_text
+from scheduling.notify.addresses import is_address
+
+MOST_SECONDS = 20.0
+"""The longest time for one answer of the mail server, in seconds."""
+
+
+class Refused(Exception):
+    """The message will not be sent to this recipient, also not later. The error's text is a sentence."""
+
+
+class NotSent(Exception):
+    """The server took no message now. A later try can work, and the recipient gets one copy only."""
+
+
+class Unreachable(NotSent):
+    """The mail server cannot be reached, so no other message can be sent now."""
+
+
+class Unsure(Exception):
+    """The server did not answer after it had got the message. The recipient may have a copy."""
+
+
+@dataclass(frozen=True)
+class Letter:
+    """The content of an e-mail. `attachments` are triples of file name, content and content type."""
+
+    subject: str
+    text: str
+    html: str = ""
+    attachments: Sequence[tuple[str, bytes, str]] = ()
+
+
+def time_limit() -> float:
+    """The time limit for one answer of the mail server, in seconds. It is shorter than the lease of a run."""
+    own = getattr(settings, "EMAIL_TIMEOUT", None)
+    return min(own or MOST_SECONDS, get_conf().lease_seconds * 2 / 3, MOST_SECONDS)
+
+
+def message_id(name: str) -> str:
+    """The Message-ID of a message with this name. The same name gives the same id in each attempt."""
+    return f"<{re.sub(r'[^A-Za-z0-9.-]', '-', name)}@{_domain()}>"
+
+
+def _domain() -> str:
+    return urlsplit(get_conf().site_url).hostname or DNS_NAME.get_fqdn()
+
+
+class Mailer:
+    """A connection to the mail server, as a context manager. It is opened at the first message, and again after errors.
+
+    `sender` is the address in From: the setting DEFAULT_FROM_EMAIL.
+    """
+
+    def __init__(self) -> None:
+        self._connection: Any = None
+
+    def __enter__(self) -> Mailer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def send(self, to: str, letter: Letter, message_id: str) -> None:
+        """Send the letter to one address.
+
+        Raises:
+            Refused: the address is not valid, or the server refuses it for good.
+            NotSent: the server refuses the message for now. Unreachable: the server cannot be reached.
+            Unsure: the connection broke or the server did not answer while it had the message.
+        """
+        message = self._message(to, letter, message_id)
+        self._open()
+        try:
+            count = self._connection.send_messages([message])
+        except smtplib.SMTPRecipientsRefused as error:
+            code, said = next(iter(error.recipients.values()), (550, b""))
+            self._close()
+            raise _refusal(code, said) from error
+        except (smtplib.SMTPSenderRefused, smtplib.SMTPDataError) as error:
+            self._close()
+            raise _refusal(error.smtp_code, error.smtp_error) from error
+        except Exception as error:
+            self._close()
+            raise Unsure(_words(error)) from error
+        if not count:
+            raise Refused("The mail backend did not send the message.")
+
+    def _message(self, to: str, letter: Letter, message_id: str) -> EmailMultiAlternatives:
+        if not is_address(to):
+            raise Refused(f"This is not an e-mail address: {visible_text(to, 80)}")
+        # RFC 3834: programs that answer messages, such as an absence notice, leave these alone.
+        headers = {"Message-ID": message_id, "Date": formatdate(localtime=False), "Auto-Submitted": "auto-generated"}
+        message = EmailMultiAlternatives(letter.subject, letter.text, to=[to], headers=headers)
+        if letter.html:
+            message.attach_alternative(letter.html, "text/html")
+        for attachment in letter.attachments:
+            message.attach(*attachment)
+        return message
+
+    def _open(self) -> None:
+        self._connection = self._connection or _connection()
+        try:
+            self._connection.open()
+        except Exception as error:
+            self._close()
+            raise Unreachable(f"The mail server cannot be used: {_words(error)}") from error
+
+    def _close(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(Exception):  # the connection is given up, so its last error says nothing
+                connection.close()
+
+
+def _connection() -> Any:
+    """A new connection of the mail backend. Django 6.1 has a handler for them instead of `get_connection`."""
+    mailers = getattr(mail, "mailers", None)
+    connection: Any = mail.get_connection() if mailers is None else mailers.default
+    connection.timeout = time_limit()  # the name of the SMTP backend's attribute; other backends ignore it
+    return connection
+
+
+def _refusal(code: int, said: bytes | str) -> Exception:
+    """The error for an answer of the server: 4xx is for now, 5xx is for good (RFC 5321, 4.2.1)."""
+    words = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
+    text = visible_text(f"The mail server answered {code}: {words}", 500)
+    return NotSent(text) if 400 <= code < 500 else Refused(text)
+
+
+def _words(error: BaseException) -> str:
+    return visible_text(f"{type(error).__name__}: {error}", 400)

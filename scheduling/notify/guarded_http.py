@@ -1,0 +1,111 @@
+"""Sends HTTP requests that cannot reach the machines of the internal network.
+
+An operator chooses the address, but the request comes from inside. So every address that a host name resolves to must
+be public, unless the setting CRON_INTERNAL_HOSTS names the host. Redirects are not followed: they would lead elsewhere.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from typing import Any
+from urllib.parse import urlsplit
+
+from scheduling.conf import get_conf
+
+BODY_LENGTH = 64 * 1024
+"""How many bytes of an answer are read."""
+
+CHUNK = 4 * 1024
+IS_INSTALLED = find_spec("requests_hardened") is not None
+
+
+class Forbidden(Exception):
+    """The address must not be called. The error's text is a sentence."""
+
+
+class NoAnswer(Exception):
+    """The server cannot be reached, or did not answer in time. A later try can work."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """The answer of a server.
+
+    Args:
+        body: the first bytes of the body, at most BODY_LENGTH.
+        whole: whether the body has no more bytes.
+    """
+
+    status: int
+    body: bytes = b""
+    whole: bool = True
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+def call(method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer:
+    """Send one request and read the answer.
+
+    Args:
+        seconds: the time limit for everything, from the look-up of the name to the last byte that is read.
+
+    Raises:
+        Forbidden: the scheme is not http or https, or the host has an internal address.
+        NoAnswer: see there.
+    """
+    import requests
+    from requests_hardened.ip_filter import InvalidIPAddress
+
+    until = time.monotonic() + seconds
+    try:
+        with _session(url) as session:
+            answer = session.request(
+                method, url, headers=dict(headers), data=body or None, timeout=(seconds, seconds), stream=True,
+                allow_redirects=False,
+            )  # fmt: skip
+            found, whole = _read(answer, until)
+            return Answer(answer.status_code, found, whole, dict(answer.headers))
+    except InvalidIPAddress as error:
+        text = "%s has the internal address %s. The setting CRON_INTERNAL_HOSTS names the hosts that may have one."
+        raise Forbidden(text % (urlsplit(url).hostname, error)) from None
+    except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError) as error:
+        raise Forbidden(f"This address cannot be called: {error}") from None
+    except (requests.RequestException, OSError) as error:
+        raise NoAnswer(f"{type(error).__name__}: {error}") from error
+
+
+def _session(url: str) -> Any:
+    """A session for this address. The environment's proxies are ignored: a proxy would look up the name itself."""
+    import requests
+    from requests_hardened import Config, HTTPSession
+
+    try:
+        parts = urlsplit(url)
+        names = {parts.hostname, f"{parts.hostname}:{parts.port}"}  # `hostname` is in lower case
+    except ValueError as error:
+        raise Forbidden(f"This address cannot be called: {error}") from None
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Forbidden("The address must begin with http:// or https://, and name a host.")
+    if names & set(get_conf().internal_hosts):
+        session: Any = requests.Session()
+    else:
+        session = HTTPSession(Config(True, False, never_redirect=True, default_timeout=(10, 10)))
+    session.trust_env = False
+    # Without redirects, requests still reads the whole body of a redirect, to prepare the next request.
+    session.resolve_redirects = lambda *_arguments, **_options: iter(())
+    return session
+
+
+def _read(answer: Any, until: float) -> tuple[bytes, bool]:
+    """The first bytes of the body, and whether these are all. A server that sends slowly must not stop the run."""
+    found = bytearray()
+    # `iter_content` would wait until a chunk is full.
+    while chunk := answer.raw.read1(CHUNK, decode_content=True):
+        found += chunk
+        if len(found) > BODY_LENGTH:
+            return bytes(found[:BODY_LENGTH]), False
+        if time.monotonic() > until:
+            raise NoAnswer("The server did not send its whole answer in time.")
+    return bytes(found), True
