@@ -94,7 +94,7 @@ class Answers:
     def _answer(self, run: Running, result: Settled, now: datetime) -> None:
         message = run.delivery.message
         if result.state is State.RETRYING and result.retry is not None:
-            following = replace(message, attempt=message.attempt + 1, retry_count=result.retries + 1)
+            following = replace(message, attempt=message.attempt + 1, retry_count=result.retry.number)
             if self.broker.retry(run.delivery, following, result.retry.delay_ms, result.error):
                 self._retry_published(run.execution_id, message.attempt, now)
         elif result.state is State.FAILED:

@@ -148,7 +148,10 @@ class RowWriter:
         def delay(wanted: int, drawn: bool) -> int:
             return self._broker.delay(wanted, self._queue, drawn)
 
+        # A service may run for months. Meanwhile, its schedule may have become an ordinary one.
+        service = run.config.service and self._configs.get(run.delivery.message).service
         return settle_attempt(
             run.ended, run.outcome, run.config.policy, now,
             embedded=self._broker.embedded, delay=delay, attempts=attempts,
+            service=service,
         )  # fmt: skip

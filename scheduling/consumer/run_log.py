@@ -24,7 +24,8 @@ def log_start(message: TaskMessage, config: RunConfig) -> None:
     attempt = {"execution": message.execution_id, "attempt": message.attempt}
     log.info("Processing task", extra=context | attempt)
     if message.retry_count:
-        log.info("Retry attempt: %s/%s", message.retry_count, config.policy.max_retries, extra=context | attempt)
+        text, most = ("Restart: %s%s", "") if config.service else ("Retry attempt: %s/%s", config.policy.max_retries)
+        log.info(text, message.retry_count, most, extra=context | attempt)
     if log.isEnabledFor(logging.DEBUG):
         params = message.params if isinstance(message.params, dict) else {}
         shown = masked(handler_named(message.type, config.handler), merge(config.target_params, params))

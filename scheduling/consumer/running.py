@@ -100,7 +100,7 @@ class Running:
                 "execution_key": message.execution_key,
                 "attempt": message.attempt,
                 "retry_count": message.retry_count,
-                "is_last_attempt": message.retry_count >= config.policy.max_retries,
+                "is_last_attempt": not config.service and message.retry_count >= config.policy.max_retries,
                 "scheduled_at": (message.scheduled_at or self.started_at).isoformat(),
                 "trigger": message.trigger,
                 "type": message.type,
@@ -121,6 +121,9 @@ class Running:
         code, number = exit_of(self.child.status if self.child is not None else None)
         verdict = self.verdict
         finished = self.answer is not None and not self.answer.get("terminated")
+        if self.config.service and isinstance(verdict, Interrupted):
+            # A service that was asked to end may return. Its work is not over, so another consumer takes it.
+            return replace(verdict, exit_code=code, signal=number)
         if finished and (verdict is None or isinstance(verdict, Interrupted)):
             return from_answer(self.answer or {}, self.output.masked)
         if isinstance(verdict, TimedOut | Cancelled | Interrupted):

@@ -1,8 +1,14 @@
-"""The shutdown of a consumer. Runs may finish within the grace time. After the grace time, the consumer ends them."""
+"""The shutdown of a consumer. Runs may finish within the grace time. After the grace time, the consumer ends them.
+
+Services do not finish. They are asked to end at once, and are killed after the grace time.
+"""
 
 from __future__ import annotations
 
-from scheduling.consumer.slots import Slots
+from collections.abc import Iterable
+
+from scheduling.consumer.running import Running
+from scheduling.consumer.slots import TERM_GRACE_SECONDS, Slots
 from scheduling.core.outcome import Interrupted
 from scheduling.logs import get_logger
 from scheduling.processes.shutdown import ShutdownRequest
@@ -34,15 +40,25 @@ class Drain:
         if not self._stop.asked:
             return
         if self._stage == NONE:
-            self._stage, self._until = ASKED, monotonic + self._grace_seconds
-            if running := self._slots.running:
-                text = "Asked to stop: %s runs may finish within %s s; ask again not to wait"
-                log.info(text, len(running), self._grace_seconds)
+            self._ask(monotonic)
         if self._stop.asked > 1 and self._stage < KILLED:
             self._stage = KILLED
-            for run in list(self._slots.running):
-                self._slots.end(run, Interrupted(), monotonic, grace=0.0)
+            self._end(self._slots.running, monotonic, grace=0.0)
         elif self._stage == ASKED and monotonic >= self._until:
             self._stage = ENDED
-            for run in list(self._slots.running):
-                self._slots.end(run, Interrupted(), monotonic)
+            self._end([run for run in self._slots.running if not run.config.service], monotonic)
+
+    def _ask(self, monotonic: float) -> None:
+        self._stage, self._until = ASKED, monotonic + self._grace_seconds
+        services = [run for run in self._slots.running if run.config.service]
+        if number := len(self._slots.running) - len(services):
+            text = "Asked to stop: %s runs may finish within %s s; ask again not to wait"
+            log.info(text, number, self._grace_seconds)
+        if services:
+            # A service never ends by itself. The sooner it is given back, the sooner another consumer starts it.
+            log.info("Asked to stop: %s services are ended now, within %s s", len(services), self._grace_seconds)
+            self._end(services, monotonic, self._grace_seconds)
+
+    def _end(self, runs: Iterable[Running], monotonic: float, grace: float = TERM_GRACE_SECONDS) -> None:
+        for run in list(runs):
+            self._slots.end(run, Interrupted(), monotonic, grace)

@@ -79,6 +79,8 @@ class RetryPolicy:
 
     def delay(self, retry: int) -> int:
         """The delay before a retry in milliseconds, without jitter. The first retry has the number 1."""
+        if self.multiplier == 1.0:
+            return self.delay_ms
         # The delay grows step by step, because a large power would overflow a float.
         delay = float(self.delay_ms)
         for _ in range(retry - 1):
@@ -143,7 +145,10 @@ def decide(
         return Retry(number, 0)
     if isinstance(outcome, Failed) and outcome.retry_after_ms is not None:
         return Retry(number, max(0, min(outcome.retry_after_ms, DELAY_MS[1])))
+    return Retry(number, jittered(policy, number, random))
+
+
+def jittered(policy: RetryPolicy, number: int, random: Callable[[], float]) -> int:
+    """The delay before a retry in milliseconds. With jitter, it is between 50 and 100 % of the policy's delay."""
     delay = policy.delay(number)
-    if policy.jitter:
-        delay = round(delay * (0.5 + 0.5 * random()))
-    return Retry(number, delay)
+    return round(delay * (0.5 + 0.5 * random())) if policy.jitter else delay

@@ -13,6 +13,23 @@ NO_PRODUCER = "no producer was running"
 PAUSED = "Paused"
 """The first word of `paused`. Occurrences that a pause has left out were meant to be left out."""
 
+LEFT_OUT = "Left out"
+"""The first words of `left_out`. The policy of the schedule wants such an occurrence to be left out."""
+
+PAUSED_SERVICE = f"{LEFT_OUT}, because the service is paused. Resume it; then its next occurrence starts it."
+
+
+def left_out(execution: int, service: bool) -> str:
+    """The sentence for occurrences that fell due while an earlier execution was not over.
+
+    Args:
+        execution: the id of the earlier execution.
+        service: whether the schedule is a service.
+    """
+    if service:
+        return f"{LEFT_OUT}, because the service was running already, as execution {execution}."
+    return f"{LEFT_OUT}, because execution {execution} was not over."
+
 
 def too_late(catch_up: timedelta) -> str:
     """The argument `why` of `missed` if even the latest occurrence is too old to run."""

@@ -42,6 +42,10 @@ def announce(settled: Settled, message: TaskMessage, name: str) -> None:
         log.warning("Task cancelled", extra=context | lasted | attempt)
     elif settled.state in (State.QUEUED, State.CLAIMED):
         log.warning("Task given back: the consumer is shutting down", extra=context | lasted | attempt)
+    elif settled.retry is not None and settled.max_retries is None:
+        log.warning("Service ended: %s", settled.error.rstrip("."), extra=context | lasted | _exit(settled) | attempt)
+        number, delay = settled.retry.number, settled.retry.delay_ms
+        log.warning("Starting the service again in %sms (restart %s)", delay, number, extra=context | attempt)
     else:
         trace = {"stack_trace": clean(getattr(settled.outcome, "traceback", "").rstrip(), TRACE_LENGTH)}
         write = log.error if settled.retry is None else log.warning

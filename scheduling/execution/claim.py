@@ -21,6 +21,7 @@ from scheduling.core import skip_reasons
 from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import Due, Plan, cron_key, date_key, plan_cron, plan_date
+from scheduling.execution import overlap
 from scheduling.execution.insert import Names, execution_of, insert, skipped
 from scheduling.execution.planning import plan_anew, set_aside
 from scheduling.execution.publish import context_of, initial_columns
@@ -37,7 +38,8 @@ log = get_logger(__name__)
 SCHEDULES_PER_BATCH = 1000
 
 _COLUMNS = (
-    "id", "schedule", "date_time", "timezone", "status", "stay_alive", "params", "next_run_at", "plan_state",
+    "id", "schedule", "date_time", "timezone", "status", "params", "next_run_at", "plan_state",
+    *overlap.COLUMNS[1:],
     *(f"{type_}_id" for type_ in TARGETS),
 )  # fmt: skip
 
@@ -51,10 +53,13 @@ class _Row:
     date_time: datetime | None
     timezone: str
     status: bool
-    stay_alive: bool
     params: dict[str, Any]
     next_run_at: datetime
     plan_state: int
+    overlap: str
+    stay_alive: bool
+    open_run: int | None
+    open_skip: int | None
     target_type: str
     target_id: int | None
 
@@ -162,12 +167,17 @@ def _claim_one_by_one(now: datetime, embedded: bool, limit: int) -> Dispatched:
 def _claim(rows: Sequence[_Row], now: datetime, embedded: bool, done: Dispatched) -> None:
     planned = _planned(rows, now, done)
     names = target_names({(row.target_type, row.target_id) for row, _ in planned})
-    made = [execution for row, plan in planned for execution in _executions(row, plan, names, now, embedded)]
-    for execution in insert(made):
+    due = [row for row, plan in planned if plan.run is not None]
+    held = overlap.hold(due, now)
+    done.skipped += held.counted
+    made = [execution for row, plan in planned for execution in _executions(row, plan, names, now, embedded, held)]
+    inserted = insert(made)
+    for execution in inserted:
         if execution.state == State.SKIPPED.value:
             done.skipped += 1
         else:
             done.claimed.append(execution)
+    overlap.note(due, inserted)
     _move_on(planned)
 
 
@@ -228,7 +238,9 @@ def _plan(row: _Row, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Plan:
     return plans[key]
 
 
-def _executions(row: _Row, plan: Plan, names: Names, now: datetime, embedded: bool) -> Iterable[SchedulerExecution]:
+def _executions(
+    row: _Row, plan: Plan, names: Names, now: datetime, embedded: bool, held: overlap.Held
+) -> Iterable[SchedulerExecution]:
     trigger = Trigger.DATE if row.date_time is not None else Trigger.CRON
 
     def execution(key: str, instant: datetime, columns: dict[str, Any]) -> SchedulerExecution:
@@ -241,5 +253,13 @@ def _executions(row: _Row, plan: Plan, names: Names, now: datetime, embedded: bo
         return
     if (missed := plan.missed) is not None:
         yield execution(missed.key, missed.first, skipped(now, missed.reason, missed.count))
-    if plan.run is not None:
+    if plan.run is None:
+        return
+    if row.id in held.on_record:
+        return
+    opened = held.by.get(row.id)
+    if opened is None:
         yield execution(plan.run.key, plan.run.instant, initial_columns(now, embedded))
+        return
+    columns = skipped(now, skip_reasons.left_out(opened, row.stay_alive), missed=1)
+    yield execution(plan.run.key, plan.run.instant, columns)

@@ -21,15 +21,18 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from scheduling.broker import Broker, Delivery
-from scheduling.core.lifecycle import Trigger
+from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
 from scheduling.core.occurrences import manual_key
+from scheduling.execution import overlap
 from scheduling.execution.death_records import record_deaths
+from scheduling.execution.insert import skipped
 from scheduling.execution.publish import context_of, initial_columns, publish
-from scheduling.execution.run_now import requeue_failed
+from scheduling.execution.run_now import overlap_problem, requeue_failed
 from scheduling.handlers.targets import target_model, target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.processes.database import locking
 from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)
@@ -70,7 +73,7 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
         # Two consumers may receive copies of one message. If the message names no schedule, the unique key does not
         # refuse a second row. So the row of the target is locked. (On SQLite the whole transaction is exclusive.)
         target = target_model(message.type)._default_manager.filter(pk=message.id)
-        list(target.select_for_update().values_list("pk"))
+        list(locking(target).values_list("pk"))
         row = _known(message, delivery.message_id)
         if row is None:
             row = _insert(delivery, queue, broker, now)
@@ -109,7 +112,10 @@ def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, n
     if not row.type:  # the message was parked as unreadable, but this version can read it
         SchedulerExecution.objects.filter(pk=row.pk).update(**columns_of(message))
     reason = "Its message was moved back from the failed queue."
-    if not requeue_failed(row.pk, broker, reason, now, attempt=row.attempt):
+    if not requeue_failed(row.pk, broker, reason, now, row.scheduler_id, attempt=row.attempt):
+        # The message has left the failed queue. If the row stays failed, the next sync pass parks a new message.
+        if overlap_problem(row.pk):
+            SchedulerExecution.objects.filter(pk=row.pk, state=State.FAILED.value).update(published_at=None)
         return False
     row.refresh_from_db()
     log.info("Republished: its message was moved back from the failed queue", extra=context_of(row))
@@ -133,11 +139,18 @@ def columns_of(message: TaskMessage) -> dict[str, Any]:
 
 def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> SchedulerExecution | None:
     message = delivery.message
+    columns = columns_of(message)
+    # A message that names a schedule which runs alone is one more way to start this schedule.
+    scheduler = overlap.locked(columns["scheduler_id"])
+    problem = overlap.refusal(scheduler) if scheduler is not None else ""
+    if scheduler is not None and scheduler.stay_alive:
+        queue = SchedulerExecution.Queue.STANDALONE.value
     row = SchedulerExecution(
         execution_key=message_key(delivery.message_id), trigger=Trigger.MESSAGE.value,
         scheduled_at=message.scheduled_at or now, executed_at=now, container_id=container_id(), queue=queue,
         # The retries that the message had before this project received it count as attempts.
-        attempt=delivery.earlier, **columns_of(message), **initial_columns(now, broker.embedded),
+        attempt=delivery.earlier, **columns,
+        **(skipped(now, problem) if problem else initial_columns(now, broker.embedded)),
     )  # fmt: skip
     try:
         with transaction.atomic():
@@ -150,5 +163,10 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
             raise
         log.info("Message ignored: it is on record already", extra=context_of(row))
         return None
+    if problem:
+        log.info("A message from outside started nothing: %s", problem, extra=context_of(row))
+        return None
+    if scheduler is not None:
+        overlap.let_in({scheduler.pk: row.pk})
     log.info("A message from outside became an execution", extra=context_of(row))
     return row

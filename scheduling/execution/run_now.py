@@ -15,7 +15,8 @@ from scheduling.broker import Broker
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import manual_key
 from scheduling.core.targets import A_TARGET
-from scheduling.execution.insert import execution_of, insert
+from scheduling.execution import overlap
+from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.publish import initial_columns, publish
 from scheduling.models import Scheduler, SchedulerExecution
 
@@ -25,6 +26,7 @@ def requeue_failed(
     broker: Broker,
     reason: str,
     now: datetime,
+    schedule: int | None,
     params: Mapping[str, Any] | None = None,
     at: datetime | None = None,
     **seen: Any,
@@ -34,13 +36,15 @@ def requeue_failed(
     The retry count starts again at zero, but the attempt number continues. The move is a compare-and-set.
 
     Args:
+        schedule: the id of the execution's schedule. None if it has none, or if `overlap.alone` does not name it.
         params: new params, which replace all params of the row.
         at: the earliest start. If the executions table is the queue, a consumer can take the row from this instant on.
             With RabbitMQ, a sweep publishes the row at this instant, so the caller must not publish the row.
         seen: column values that the caller has read. If one of these columns has another value now, nothing changes.
 
     Returns:
-        Whether the row was moved. If the result is True and `at` is None, the caller must publish the execution.
+        Whether the row was moved. If the result is True and `at` is None, the caller must publish the execution. The
+        row is not moved if its schedule runs alone and another execution of it is open (`overlap_problem` says so).
     """
     columns = initial_columns(now, broker.embedded)
     columns.setdefault("published_at", None)
@@ -50,7 +54,21 @@ def requeue_failed(
         columns["params"] = dict(params)
     columns |= {"retry_base": F("attempt"), "reason": reason, "finished_at": None, "cancel_requested_by": ""}
     to = State(columns.pop("state"))
-    return bool(SchedulerExecution.objects.filter(pk=pk, **seen).move([State.FAILED], to, **columns))
+    with transaction.atomic():
+        scheduler = overlap.locked(schedule)
+        if scheduler is not None and overlap.refusal(scheduler):
+            return False
+        moved = bool(SchedulerExecution.objects.filter(pk=pk, **seen).move([State.FAILED], to, **columns))
+        if moved and scheduler is not None:
+            overlap.let_in({scheduler.pk: pk})
+    return moved
+
+
+def overlap_problem(pk: int) -> str:
+    """Say why a failed execution cannot be requeued now: another execution of its schedule is open. Empty if it can."""
+    with transaction.atomic():
+        scheduler = overlap.locked(SchedulerExecution.objects.values_list("scheduler", flat=True).filter(pk=pk).first())
+        return overlap.refusal(scheduler) if scheduler is not None else ""
 
 
 def run_now(
@@ -63,6 +81,8 @@ def run_now(
     again: int | None = None,
 ) -> SchedulerExecution:
     """Run a schedule once, now, even if it is paused. The execution is published when the transaction commits.
+
+    If the schedule runs alone and another execution of it is open, the new execution is skipped, with this reason.
 
     Args:
         by: the name of the user who asked; it is recorded.
@@ -78,12 +98,19 @@ def run_now(
         raise ValueError(f"The schedule has no target: choose {A_TARGET}.")
     now = clock.now()
     own = scheduler.params if instead is None else instead
-    execution = execution_of(
-        scheduler, now, execution_key=manual_key(key or uuid.uuid4(), again), scheduled_at=now,
-        trigger=Trigger.MANUAL.value, requested_by=by[:150], params={**own, **(params or {})},
-        **initial_columns(now, broker.embedded),
-    )  # fmt: skip
-    if not insert([execution]):
-        return SchedulerExecution.objects.get(scheduler=scheduler, execution_key=execution.execution_key)
-    transaction.on_commit(lambda: publish([execution], broker))
+    with transaction.atomic():
+        alone = overlap.locked(scheduler.pk)
+        problem = overlap.refusal(alone) if alone is not None else ""
+        execution = execution_of(
+            scheduler, now, execution_key=manual_key(key or uuid.uuid4(), again), scheduled_at=now,
+            trigger=Trigger.MANUAL.value, requested_by=by[:150], params={**own, **(params or {})},
+            **(skipped(now, problem) if problem else initial_columns(now, broker.embedded)),
+        )  # fmt: skip
+        if not insert([execution]):
+            return SchedulerExecution.objects.get(scheduler=scheduler, execution_key=execution.execution_key)
+        if problem:
+            return execution
+        if alone is not None:
+            overlap.let_in({scheduler.pk: execution.pk})
+        transaction.on_commit(lambda: publish([execution], broker))
     return execution

@@ -13,9 +13,10 @@ from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, Succeeded
 from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
+from scheduling.core.service import KEPT_ATTEMPTS, restart
 from scheduling.core.text import clean
 from scheduling.execution.transitions import DISTANT_FUTURE, AttemptValues, Ended, Entry, Next, settle
-from scheduling.models import SchedulerExecution
+from scheduling.models import Attempt, Output, SchedulerExecution
 
 Delay = Callable[[int, bool], int]
 """A function that takes the wanted delay in milliseconds, and whether the delay has jitter. It returns the delay that
@@ -39,14 +40,15 @@ class Settled:
     retry: Retry | None = None
     retry_at: datetime | None = None
     retries: int = 0
-    max_retries: int = 0
+    max_retries: int | None = 0
+    """None for a service, which is started again without a limit."""
     reason: str = ""
 
     @property
     def error(self) -> str:
         """The error's class and message; empty for a success."""
         if isinstance(self.outcome, Succeeded):
-            return ""
+            return "" if self.retry is None else "The handler of the service has returned."
         return f"{self.outcome.error_class}: {self.outcome.message}"
 
 
@@ -60,6 +62,7 @@ def settle_attempt(
     lease_before: datetime = DISTANT_FUTURE,
     delay: Delay = lambda wanted, _drawn: wanted,
     attempts: list[AttemptValues] | None = None,
+    service: bool = False,
 ) -> Settled:
     """Write the outcome to the rows. The caller then answers the broker and calls `announce`.
 
@@ -71,8 +74,9 @@ def settle_attempt(
         delay: `Broker.delay`, which returns the nearest delay that the broker offers. The row and the log show this
             delay.
         attempts: collects the attempt's row instead of writing it (see `transitions.settle`).
+        service: whether the execution is started again however it has ended (`core.service`).
     """
-    if isinstance(outcome, Succeeded):
+    if isinstance(outcome, Succeeded) and not service:
         following = Next(State.SUCCEEDED, keeps_published=True)
         won = settle(ended, following, Entry(outcome.name, outcome.exit_code), now, lease_before, attempts)
         return Settled(ended, outcome, now, State.SUCCEEDED if won else None)
@@ -90,19 +94,51 @@ def settle_attempt(
             retry, retries = None, 0
         else:
             retries = max(0, ended.attempt - retry_base - 1)
-            following, retry = _following(outcome, policy, retries, now, embedded, delay)
-        message = clean(outcome.message, MESSAGE_LIMIT)
-        traceback = clean(outcome.traceback, TRACEBACK_LIMIT)
-        error_class = clean(outcome.error_class, 200)
-        if following.state is not State.QUEUED and following.state is not State.CLAIMED:
+            if service and not isinstance(outcome, Cancelled | Interrupted):
+                following, retry = _restart(ended, policy, retries, now, embedded, delay)
+            else:
+                following, retry = _following(outcome, policy, retries, now, embedded, delay)
+        message = clean(getattr(outcome, "message", ""), MESSAGE_LIMIT)
+        traceback = clean(getattr(outcome, "traceback", ""), TRACEBACK_LIMIT)
+        error_class = clean(getattr(outcome, "error_class", ""), 200)
+        if error_class and following.state is not State.QUEUED and following.state is not State.CLAIMED:
             group = fingerprint(error_class, message, traceback)
             following = replace(following, error_class=error_class, error_message=message, fingerprint=group)
         retry_at = following.wake_at if retry else None
         entry = Entry(outcome.name, outcome.exit_code, outcome.signal, error_class, message, traceback, retry_at)
         won = settle(ended, following, entry, now, lease_before, attempts)
+        if won and service:
+            _drop_old_attempts(ended)
     if not won:
         return Settled(ended, outcome, now, None)
-    return Settled(ended, outcome, now, following.state, retry, retry_at, retries, policy.max_retries, following.reason)
+    most = None if service else policy.max_retries
+    return Settled(ended, outcome, now, following.state, retry, retry_at, retries, most, following.reason)
+
+
+def _restart(
+    ended: Ended, policy: RetryPolicy, restarts: int, now: datetime, embedded: bool, delay: Delay
+) -> tuple[Next, Retry]:
+    wanted = restart(policy, restarts, now - ended.started_at, random.random)
+    again = replace(wanted, delay_ms=delay(wanted.delay_ms, policy.jitter))
+    following = Next(
+        State.RETRYING,
+        wake_at=now + timedelta(milliseconds=again.delay_ms),
+        reason=f"The service has ended. Restart {again.number} follows.",
+        uncounted=restarts + 1 - again.number,
+        published_at=now if embedded else None,
+    )
+    return following, again
+
+
+def _drop_old_attempts(ended: Ended) -> None:
+    """Remove the attempts of a service except the newest `KEPT_ATTEMPTS`, with their output."""
+    last = ended.attempt - KEPT_ATTEMPTS
+    if last > 0:
+        for rows in (
+            Output.objects.filter(execution=ended.execution_id, attempt__lte=last),
+            Attempt.objects.filter(execution=ended.execution_id, number__lte=last),
+        ):
+            rows._raw_delete(rows.db)
 
 
 def _following(

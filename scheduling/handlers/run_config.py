@@ -29,6 +29,9 @@ KEEP_SECONDS = 2.0
 SCHEDULER = "scheduler"
 """The kind of Scheduler rows. The kind of a target row is its target type."""
 
+SERVICE_TYPE = "worker"
+"""Only a worker can be a service."""
+
 MOST_SCHEDULERS = 20_000
 """If more Scheduler rows than this are remembered, all of them are forgotten, so that they do not fill the memory."""
 
@@ -46,6 +49,8 @@ class RunConfig:
     leaves_processes: bool = False
     user_id: int | None = None
     language: str = ""
+    service: bool = False
+    """Whether the run is started again however it ends."""
 
 
 class RunConfigs:
@@ -82,16 +87,19 @@ class RunConfigs:
         handler = handler_named(message.type, name)
         given = [row.time_limit for row in (scheduler, handler) if row is not None]
         limits = [seconds for seconds in given if _is_limit(seconds)]
+        service = scheduler is not None and scheduler.stay_alive and message.type == SERVICE_TYPE
+        usual = 0 if service else get_conf().time_limit_seconds  # a service should never end
         return RunConfig(
             handler=name,
             target_params=dict(target.params) if target is not None and isinstance(target.params, dict) else {},
             policy=retry_policy(handler, scheduler),
-            time_limit=limits[0] if limits else get_conf().time_limit_seconds,
+            time_limit=limits[0] if limits else usual,
             fresh=handler.fresh or handler.leaves_processes if handler is not None else True,
             recycle_after=handler.recycle_after if handler is not None else RECYCLE_AFTER,
             leaves_processes=handler is not None and handler.leaves_processes,
             user_id=scheduler.user_id if scheduler is not None else None,
             language=scheduler.language if scheduler is not None else "",
+            service=service,
         )
 
     def prepare(self, messages: Sequence[TaskMessage]) -> None:

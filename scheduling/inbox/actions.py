@@ -15,6 +15,7 @@ from django.utils import timezone as clock
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import State, Trigger
+from scheduling.execution import overlap
 from scheduling.execution.publish import publish
 from scheduling.execution.run_now import requeue_failed
 from scheduling.inbox.parked_rows import decode_again
@@ -47,8 +48,8 @@ def republish(
         step: the time between the starts of two executions, if `first` is given.
 
     Returns:
-        The ids that were republished. An id is missing if its execution has left the inbox or has failed again, or if
-        its message cannot be read.
+        The ids that were republished. An id is missing if its execution has left the inbox or has failed again, if its
+        message cannot be read, or if its schedule runs alone and another execution of it is open.
 
     Raises:
         ValueError: `params` or `attempt` is given, and the number of ids is not one.
@@ -60,14 +61,17 @@ def republish(
     reason = f"Republished by {by}." if params is None else f"Republished by {by}, with edited parameters."
     done: list[SchedulerExecution] = []
     at = first
-    for row in _rows(ids):
+    rows = _rows(ids)
+    alone = overlap.alone(row.scheduler_id for row in rows)
+    for row in rows:
         if attempt is not None and row.attempt != attempt:
             continue  # the execution has failed again since the operator opened its page
         if not row.type and (params is not None or not decode_again(row)):
             continue  # the execution comes from a message that cannot be read, so it cannot run
         said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
         with transaction.atomic():
-            if requeue_failed(row.pk, broker, said, now, params, at, attempt=row.attempt):
+            schedule = row.scheduler_id if row.scheduler_id in alone else None
+            if requeue_failed(row.pk, broker, said, now, schedule, params, at, attempt=row.attempt):
                 done.append(row)
                 at = at + step if at is not None else None
     if done:
@@ -92,12 +96,16 @@ def requeue_in_transaction(
         attempts: maps the id of each execution to its expected last attempt. An execution with a later attempt is left
             out.
     """
+    rows = _rows(attempts)
+    alone = overlap.alone(row.scheduler_id for row in rows)
     return [
         row
-        for row in _rows(attempts)
+        for row in rows
         if row.attempt == attempts[row.pk]
         and (row.type or decode_again(row))
-        and requeue_failed(row.pk, broker, reason, now, attempt=row.attempt)
+        and requeue_failed(
+            row.pk, broker, reason, now, row.scheduler_id if row.scheduler_id in alone else None, attempt=row.attempt
+        )
     ]
 
 

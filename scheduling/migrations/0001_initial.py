@@ -149,7 +149,10 @@ class Migration(migrations.Migration):
                 ('params', models.JSONField(blank=True, default=dict, verbose_name='parameters')),
                 ('status', models.BooleanField(db_default=True, default=True, verbose_name='active')),
                 ('pause_reason', models.CharField(blank=True, db_default='', default='', help_text='Shown beside the paused schedule. Removed when it is resumed.', max_length=500, verbose_name='reason for the pause')),
-                ('stay_alive', models.BooleanField(db_default=False, default=False, help_text='For very long runs: uses a queue of its own, which needs a consumer of its own (run_worker --standalone).', verbose_name='standalone')),
+                ('stay_alive', models.BooleanField(db_default=False, default=False, help_text='The run should never end: if it ends, it is started again, until the schedule is paused. It needs a consumer of its own (run_worker --standalone).', verbose_name='service')),
+                ('overlap', models.CharField(choices=[('allow', 'run it, too'), ('skip', 'leave the new run out')], db_default='allow', default='allow', help_text='What happens when a run is due and the run before it is not over. A service never runs twice.', max_length=8, verbose_name='overlap')),
+                ('open_run', models.PositiveBigIntegerField(editable=False, null=True)),
+                ('open_skip', models.PositiveBigIntegerField(editable=False, null=True)),
                 ('description', models.CharField(blank=True, db_default='', default='', max_length=255, verbose_name='description')),
                 ('language', models.CharField(blank=True, db_default='', default='', max_length=16, verbose_name='language')),
                 ('max_retries', models.PositiveSmallIntegerField(blank=True, help_text='Empty: as the handler or the settings say.', null=True, verbose_name='retries')),
@@ -389,6 +392,10 @@ class Migration(migrations.Migration):
         migrations.AddConstraint(
             model_name='scheduler',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('date_time__isnull', True), models.Q(('schedule', ''), _negated=True)), models.Q(('date_time__isnull', False), ('schedule', '')), _connector='OR'), name='scheduling_scheduler_one_time', violation_error_message='Give either a cron schedule or one date and time.'),
+        ),
+        migrations.AddConstraint(
+            model_name='scheduler',
+            constraint=models.CheckConstraint(condition=models.Q(('stay_alive', False), ('worker__isnull', False), _connector='OR'), name='scheduling_scheduler_service', violation_error_message='Only a worker can be a service. A report or a reminder comes to an end.'),
         ),
         migrations.CreateModel(
             name='Notification',

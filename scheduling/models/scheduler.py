@@ -21,6 +21,7 @@ from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.retry import DELAY_MS, RetryPolicy
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.overlap import OPEN, SERVICE_TARGET, OverlapModel
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
 from scheduling.models.pause import PAUSE
@@ -46,7 +47,7 @@ class SchedulerQuerySet(models.QuerySet["Scheduler"]):
         return self.filter(status=True, next_run_at__lt=now - OVERDUE_AFTER).order_by("next_run_at", "pk")
 
 
-class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
+class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
     """A stored schedule: when to run (see `PlannedModel`) and what to run (one target).
 
     If a column of `PLAN` has changed, `save` plans the next run.
@@ -58,14 +59,6 @@ class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
         max_length=500,
         help_text=_("Shown beside the paused schedule. Removed when it is resumed."),
         **OPTIONAL_TEXT,
-    )
-    stay_alive = models.BooleanField(
-        _("standalone"),
-        default=False,
-        db_default=False,
-        help_text=_(
-            "For very long runs: uses a queue of its own, which needs a consumer of its own (run_worker --standalone)."
-        ),
     )
     description = models.CharField(_("description"), max_length=255, **OPTIONAL_TEXT)
 
@@ -96,6 +89,11 @@ class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
                 condition=reduce(or_, map(_only, TARGETS)),
                 name="scheduling_scheduler_one_target",
                 violation_error_message=ONE_TARGET,
+            ),
+            models.CheckConstraint(
+                condition=Q(stay_alive=False) | Q(worker__isnull=False),
+                name="scheduling_scheduler_service",
+                violation_error_message=SERVICE_TARGET,
             ),
             models.CheckConstraint(
                 condition=(Q(date_time__isnull=True) & ~Q(schedule="")) | (Q(date_time__isnull=False) & Q(schedule="")),
@@ -147,6 +145,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
             problems[TARGETS[0]] = ValidationError(ONE_TARGET, code="target")
         if bool(self.schedule) == (self.date_time is not None):
             problems["schedule"] = ValidationError(ONE_TIME, code="time")
+        if self.stay_alive and self.target_type not in ("", "worker"):
+            problems["stay_alive"] = ValidationError(SERVICE_TARGET, code="stay_alive")
         problems |= self._plan_problems()
         if problems:
             raise ValidationError(problems)
@@ -197,7 +197,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
             if fields is None:
                 # A producer may have changed the plan since this row was loaded. So the plan is not saved.
                 columns = (field for field in self._meta.concrete_fields if not (field.primary_key or field.generated))
-                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED}
+                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED, *OPEN}
             super().save(*args, **kwargs)
             return
         if fields is not None:
@@ -212,7 +212,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, PlannedModel):
     def _take_stored(self) -> None:
         """Lock the stored row, and take from it what a producer or another user may have changed since the load."""
         rows = type(self)._default_manager.select_for_update().filter(pk=self.pk)
-        stored = rows.values("next_run_at", "planned_at", "planned_status", *PAUSE).get()
+        stored = rows.values("next_run_at", "planned_at", "planned_status", *PAUSE, *OPEN).get()
         if stored["planned_status"] and not self.status:
             stored["paused_by"] = self.paused_by[:150]  # this save pauses the schedule
         for name, value in stored.items():

@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from django.db import DatabaseError, InterfaceError, connection, transaction
+from django.db.models import QuerySet
 
 from scheduling.core.database_errors import Verdict, mysql_verdict, postgresql_verdict, sqlite_verdict
 
@@ -48,6 +49,15 @@ def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
 def is_away(error: BaseException) -> bool:
     """Whether waiting may help, because the database cannot be reached or is not migrated yet."""
     return verdict_of(error) is not Verdict.ITEM
+
+
+def locking(rows: QuerySet) -> QuerySet:
+    """Lock the rows until the transaction ends, and leave them readable for the checks of foreign keys.
+
+    PostgreSQL checks at the commit that the target of a changed schedule exists, and locks the row of the target for
+    it. A lock that excludes such checks could wait for a transaction that waits for it: a deadlock.
+    """
+    return rows.select_for_update(no_key=connection.features.has_select_for_no_key_update)
 
 
 def _sqlstate(cause: Any) -> str | None:

@@ -32,6 +32,7 @@ from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.lost_messages import LostMessages
+from scheduling.producer.stopped_services import end_stopped_services
 
 log = get_logger(__name__)
 
@@ -51,6 +52,7 @@ class Swept:
     retries: int = 0
     lost: int = 0
     replayed: int = 0
+    stopped: int = 0
 
 
 def sweep(
@@ -69,6 +71,7 @@ def sweep(
         retries=_while_full(publish_retries, broker, now),
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
         replayed=replay_sweep.sweep(broker, now),
+        stopped=end_stopped_services(now),
     )
 
 
@@ -123,8 +126,11 @@ def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, confi
         execution.progress,
     )
     message = message_of(execution)
-    policy = configs.get(message).policy
-    result = settle_attempt(ended, Crashed(lost=True), policy, now, embedded=broker.embedded, lease_before=now)
+    config = configs.get(message)
+    result = settle_attempt(
+        ended, Crashed(lost=True), config.policy, now,
+        embedded=broker.embedded, lease_before=now, service=config.service,
+    )  # fmt: skip
     if result.state is None:
         return False  # the lease was renewed or the attempt was settled meanwhile
     announce(result, message, execution.target_name)

@@ -1,0 +1,166 @@
+"""Lets at most one execution of a schedule be open at a time, if the schedule runs alone (`core.overlap`).
+
+An execution is open until it has ended for good: while it waits, runs, or waits for a retry. Each way to a new or
+requeued execution locks the row of the schedule, looks whether an execution is open, and records the one that it lets
+in, in one transaction. So any number of processes may try at the same time, and a crash leaves nothing half done.
+
+The row of the schedule names the last execution that was let in, because no index finds the open executions of one
+schedule among a million. If the schedule could overlap until now, the name is missing. Then all its executions are
+asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Protocol
+
+from django.db.models import Case, F, PositiveBigIntegerField, Value, When
+
+from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.overlap import runs_alone
+from scheduling.core.skip_reasons import LEFT_OUT, PAUSED_SERVICE, left_out
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.processes.database import locking
+
+COLUMNS = ("id", "overlap", "stay_alive", "open_run", "open_skip")
+"""The columns of a schedule that this module reads."""
+
+
+class Alone(Protocol):
+    """The columns `COLUMNS` of a schedule whose row is locked."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def overlap(self) -> str: ...
+    @property
+    def stay_alive(self) -> bool: ...
+    @property
+    def open_run(self) -> int | None: ...
+    @property
+    def open_skip(self) -> int | None: ...
+
+
+def open_runs(rows: Iterable[Alone]) -> dict[int, int]:
+    """The open executions of the schedules that run alone. The rows of the schedules are locked.
+
+    Returns:
+        A dict that maps the id of each schedule that has an open execution to the id of this execution.
+    """
+    own = [row for row in rows if runs_alone(row.overlap, row.stay_alive)]
+    named = {row.open_run: row.id for row in own if row.open_run is not None}
+    found = {}
+    if named:
+        still = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(pk__in=list(named))
+        found = {named[pk]: pk for pk in still.values_list("pk", flat=True)}
+    if unknown := [row.id for row in own if row.open_run is None]:
+        still = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(scheduler__in=unknown)
+        found |= dict(still.order_by("pk").values_list("scheduler", "pk"))
+    return found
+
+
+@dataclass(frozen=True)
+class Held:
+    """The due schedules that may not start another execution.
+
+    Args:
+        by: maps the id of each schedule to the id of the execution that is open.
+        on_record: the schedules whose occurrence is on record already: an earlier skipped execution counts it.
+    """
+
+    by: Mapping[int, int]
+    on_record: Collection[int]
+
+    @property
+    def counted(self) -> int:
+        """How many occurrences were added to earlier skipped executions."""
+        return len(self.on_record)
+
+
+def hold(due: Iterable[Alone], now: datetime) -> Held:
+    """Find the schedules that may not start another execution. Their rows are locked.
+
+    One skipped execution counts all occurrences that are left out because of the same open execution. A service that
+    runs for a year would otherwise have a skipped execution for each minute.
+    """
+    rows = list(due)
+    held = open_runs(rows)
+    named = {row.open_skip: row.id for row in rows if row.id in held and row.open_skip is not None}
+    if not named:
+        return Held(held, ())
+    skips = SchedulerExecution.objects.in_state(State.SKIPPED).filter(pk__in=list(named))
+    counting = list(skips.values_list("pk", flat=True))
+    skips.filter(pk__in=counting).update(missed=F("missed") + 1, executed_at=now, finished_at=now)
+    return Held(held, [named[pk] for pk in counting])
+
+
+def note(due: Iterable[Alone], inserted: Iterable[SchedulerExecution]) -> None:
+    """Record which executions are open from now on, and which skipped ones count what is left out because of them.
+
+    Args:
+        due: the schedules; their rows are locked.
+        inserted: their new executions.
+    """
+    rows = list(due)
+    own = {row.id for row in rows if runs_alone(row.overlap, row.stay_alive)}
+    opened, skips = dict[int, int](), dict[int, int]()
+    for execution in inserted:
+        if (pk := execution.scheduler_id) is None or pk not in own:
+            continue
+        if execution.state != State.SKIPPED.value:
+            opened[pk] = execution.pk
+        elif execution.reason.startswith(LEFT_OUT):
+            skips[pk] = execution.pk
+    let_in(opened)
+    _set("open_skip", skips)
+    forgotten = [row.id for row in rows if row.id not in own and row.open_run is not None]
+    if forgotten:  # these schedules may overlap by now, so more executions may be open than one
+        Scheduler.objects.filter(pk__in=forgotten).update(open_run=None, open_skip=None)
+
+
+def let_in(executions: Mapping[int, int]) -> None:
+    """Record which executions are open from now on. The rows of the schedules are locked.
+
+    Args:
+        executions: maps the id of each schedule to the id of its execution.
+    """
+    _set("open_run", executions, open_skip=None)
+
+
+def _set(column: str, values: Mapping[int, int], **columns: None) -> None:
+    if values:
+        whens = (When(pk=pk, then=Value(value)) for pk, value in values.items())
+        own = {column: Case(*whens, output_field=PositiveBigIntegerField())}
+        Scheduler.objects.filter(pk__in=list(values)).update(**own, **columns)
+
+
+def alone(schedules: Iterable[int | None]) -> set[int]:
+    """Which of these schedules run alone. Their rows are not locked."""
+    rows = Scheduler.objects.filter(pk__in={pk for pk in schedules if pk is not None})
+    policies = rows.values_list("pk", "overlap", "stay_alive")
+    return {pk for pk, overlap, stay_alive in policies if runs_alone(overlap, stay_alive)}
+
+
+def locked(scheduler_id: int | None) -> Scheduler | None:
+    """Lock a schedule that runs alone. Returns None if there is no such schedule, or if it may overlap.
+
+    Call this function in a transaction.
+    """
+    if scheduler_id is None:
+        return None
+    rows = Scheduler.objects.filter(pk=scheduler_id)
+    known = rows.values_list("overlap", "stay_alive").first()
+    if known is None or not runs_alone(*known):
+        return None
+    row = locking(rows).only(*COLUMNS, "status", "date_time").first()
+    return row if row is not None and row.runs_alone else None
+
+
+def refusal(row: Scheduler) -> str:
+    """Say why a schedule that runs alone may not start an execution now; empty if it may. Its row is locked."""
+    if row.stay_alive and not row.status and row.date_time is None:
+        return PAUSED_SERVICE
+    opened = open_runs([row]).get(row.pk)
+    return left_out(opened, row.stay_alive) if opened is not None else ""

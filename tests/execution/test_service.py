@@ -1,0 +1,217 @@
+"""A service is started again however it has ended, until its schedule is paused or deleted, or the run is cancelled."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone as clock
+
+from scheduling.broker.database import DatabaseBroker
+from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
+from scheduling.core.retry import RetryPolicy
+from scheduling.execution import transitions
+from scheduling.execution.cancel import cancel
+from scheduling.execution.claim import claim_due
+from scheduling.execution.run_now import run_now
+from scheduling.execution.settle import Settled, settle_attempt
+from scheduling.execution.transitions import Ended
+from scheduling.handlers.run_config import RunConfigs
+from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
+from scheduling.models.execution import message_of
+from scheduling.producer.stopped_services import end_stopped_services
+from scheduling.producer.sweeps import recover_leases, sweep
+from tests.factories import ReportFactory, SchedulerFactory, due
+from tests.support import NOON
+
+pytestmark = pytest.mark.django_db
+
+LEASE = timedelta(seconds=15)
+POLICY = RetryPolicy(max_retries=1, delay_ms=30_000, multiplier=2.0)
+
+
+def service(**columns: Any) -> Scheduler:
+    return SchedulerFactory(**{"schedule": "* * * * *", "stay_alive": True, "params": {}, **columns})
+
+
+def first_run(row: Scheduler) -> SchedulerExecution:
+    due(row, NOON)
+    (execution,) = claim_due(NOON, embedded=True).claimed
+    return execution
+
+
+def attempt(
+    run: SchedulerExecution, outcome: Outcome, lasted: timedelta = timedelta(minutes=1), now: datetime | None = None
+) -> Settled:
+    """Start the next attempt, and end it with this outcome after this time."""
+    run.refresh_from_db()
+    end = now or clock.now()
+    assert transitions.start(run.pk, run.attempt + 1, run.execution_key, "one", end - lasted, end + LEASE)
+    ended = Ended(run.pk, run.attempt + 1, end - lasted, "one", 4711)
+    with transaction.atomic():
+        result = settle_attempt(ended, outcome, POLICY, end, embedded=True, service=True)
+    run.refresh_from_db()
+    return result
+
+
+@pytest.mark.parametrize(
+    "outcome",
+    [
+        Succeeded(),
+        Failed("ValueError", "no"),
+        Failed("ValueError", "never again", retryable=False),
+        TimedOut(60),
+        Crashed(signal=9),
+        Crashed(lost=True),
+    ],
+)
+def test_a_service_is_started_again_whatever_has_ended_it(outcome: Outcome) -> None:
+    run, now = first_run(service()), clock.now()
+    delays = [attempt(run, outcome, now=now).retry for _ in range(4)]  # more than the policy's retries
+    assert [retry.delay_ms for retry in delays if retry is not None] == [30_000, 60_000, 120_000, 240_000]
+    assert (run.state, run.attempt, run.retry_count) == ("retrying", 4, 3)
+    assert run.wake_at == now + timedelta(seconds=240)
+    assert run.reason == "The service has ended. Restart 4 follows."
+    assert Attempt.objects.filter(execution=run, outcome=outcome.name, retry_at__isnull=False).count() == 4
+
+
+def test_after_an_hour_without_an_end_the_delay_is_the_first_one_again() -> None:
+    run = first_run(service())
+    delays = [
+        attempt(run, Succeeded(), lasted).retry
+        for lasted in (timedelta(0), timedelta(0), timedelta(hours=2), timedelta(0))
+    ]
+    assert [retry.delay_ms for retry in delays if retry is not None] == [30_000, 60_000, 30_000, 60_000]
+    assert message_of(run).retry_count == 2
+
+
+def test_an_interrupted_service_waits_for_no_delay() -> None:
+    run = first_run(service())
+    attempt(run, Succeeded())
+    attempt(run, Interrupted(signal=15))
+    assert (run.state, run.wake_at is not None and run.wake_at <= clock.now()) == ("queued", True)
+    result = attempt(run, Succeeded())
+    assert result.retry is not None
+    assert result.retry.number == 2  # an interrupted attempt is no end
+
+
+def test_a_cancelled_service_ends() -> None:
+    run = first_run(service())
+    attempt(run, Cancelled("ann"))
+    assert (run.state, cancel(run.pk, "ann")) == ("cancelled", "over")
+    waiting = first_run(service())
+    attempt(waiting, Succeeded())
+    assert cancel(waiting.pk, "ann") == "cancelled"
+
+
+def test_a_cancel_wins_over_a_service_that_returns() -> None:
+    run = first_run(service())
+    SchedulerExecution.objects.filter(pk=run.pk).update(cancel_requested_by="ann")
+    attempt(run, Succeeded())
+    assert (run.state, run.reason) == ("cancelled", "Cancelled by ann.")
+
+
+def test_its_occurrences_are_left_out_while_it_runs_and_while_it_waits() -> None:
+    row = service()
+    run = first_run(row)
+    for number, state in enumerate(["queued", "running", "retrying"], start=1):
+        SchedulerExecution.objects.filter(pk=run.pk).update(state=state)
+        due(row, NOON + timedelta(minutes=number))
+        assert claim_due(NOON + timedelta(minutes=number), embedded=True).claimed == []
+    skip = SchedulerExecution.objects.get(state="skipped")
+    said = f"Left out, because the service was running already, as execution {run.pk}."
+    assert (skip.missed, skip.reason) == (3, said)
+    SchedulerExecution.objects.filter(pk=run.pk).update(state="cancelled")
+    due(row, NOON + timedelta(minutes=9))
+    assert len(claim_due(NOON + timedelta(minutes=9), embedded=True).claimed) == 1
+
+
+def test_the_newest_hundred_attempts_are_kept() -> None:
+    run = first_run(service())
+    other = first_run(service())
+    Attempt.objects.create(execution=other, number=1, started_at=NOON, finished_at=NOON, outcome="failed")
+    for number in range(1, 104):
+        Output.objects.create(execution=run, attempt=number, sequence=1, text="x", created_at=NOON)
+        attempt(run, Interrupted() if number % 2 else Succeeded())
+    kept = list(range(4, 104))
+    assert list(Attempt.objects.filter(execution=run).order_by("number").values_list("number", flat=True)) == kept
+    assert list(Output.objects.filter(execution=run).order_by("attempt").values_list("attempt", flat=True)) == kept
+    assert Attempt.objects.filter(execution=other).count() == 1
+
+
+@pytest.mark.parametrize("state", ["queued", "running", "retrying"])
+def test_a_pause_ends_a_service(state: str) -> None:
+    row = service()
+    run = first_run(row)
+    lease = clock.now() + LEASE
+    SchedulerExecution.objects.filter(pk=run.pk).update(state=state, wake_at=lease)
+    assert end_stopped_services(clock.now()) == 0
+    row.refresh_from_db()
+    row.status, row.paused_by = False, "ann"
+    row.save()
+    assert sweep(DatabaseBroker(), clock.now()).stopped == 1
+    run.refresh_from_db()
+    if state == "running":
+        assert run.cancel_requested_by == "ann, who has paused the schedule"
+    else:
+        assert (run.state, run.reason) == ("cancelled", "Cancelled by ann, who has paused the schedule.")
+    assert end_stopped_services(clock.now()) == 0
+
+
+def test_plain_sql_and_a_deleted_schedule_end_a_service_too() -> None:
+    paused, deleted, ordinary = service(), service(), SchedulerFactory(schedule="* * * * *", params={})
+    runs = [first_run(row) for row in (paused, deleted, ordinary)]
+    Scheduler.objects.filter(pk=paused.pk).update(status=False)
+    deleted.delete()
+    ordinary.delete()
+    assert end_stopped_services(clock.now()) == 2
+    for run in runs:
+        run.refresh_from_db()
+    assert [run.state for run in runs] == ["cancelled", "cancelled", "queued"]
+    assert runs[0].reason == "Cancelled by the software: its schedule is paused."
+
+
+def test_a_service_with_a_date_runs_on_after_its_only_occurrence() -> None:
+    row = SchedulerFactory(once=True, stay_alive=True, params={})
+    Scheduler.objects.filter(pk=row.pk).update(date_time=NOON, planned_date_time=NOON, next_run_at=NOON)
+    (run,) = claim_due(NOON, embedded=True).claimed
+    row.refresh_from_db()
+    assert row.status is False
+    attempt(run, Succeeded())
+    assert end_stopped_services(clock.now()) == 0
+    assert run.state == "retrying"
+    assert run_now(row, DatabaseBroker(), by="ann").state == "skipped"
+
+
+def test_a_paused_service_is_not_run_by_hand() -> None:
+    row = service(status=False)
+    made = run_now(row, DatabaseBroker(), by="ann")
+    assert made.state == "skipped"
+    assert made.reason == "Left out, because the service is paused. Resume it; then its next occurrence starts it."
+
+
+def test_a_service_that_loses_its_lease_is_started_again_after_its_delay() -> None:
+    row = service(retry_delay_ms=5_000)
+    run = first_run(row)
+    now = clock.now()
+    assert transitions.start(run.pk, 1, run.execution_key, "one", now - 2 * LEASE, now - LEASE)
+    assert recover_leases(DatabaseBroker(), now, RunConfigs()) == 1
+    run.refresh_from_db()
+    assert (run.state, run.wake_at) == ("retrying", now + timedelta(seconds=5))
+
+
+def test_only_the_worker_of_a_service_is_a_service_and_the_sites_time_limit_is_not_for_it(settings: Any) -> None:
+    settings.CRON_TIME_LIMIT_SECONDS = 3600
+    configs = RunConfigs()
+    run = first_run(service())
+    usual = first_run(SchedulerFactory(schedule="* * * * *", params={}))
+    limited = first_run(service(time_limit=7))
+    report = SchedulerExecution.objects.create(
+        scheduler=service(), execution_key="message-1", scheduled_at=NOON, trigger="message", type="report",
+        target_id=ReportFactory().pk, executed_at=NOON, container_id="x", state="queued",
+    )  # fmt: skip
+    found = [configs.get(message_of(row)) for row in (run, usual, limited, report)]
+    assert [config.service for config in found] == [True, False, True, False]
+    assert [config.time_limit for config in found] == [0, 3600, 7, 3600]
