@@ -66,8 +66,13 @@ def requeue_failed(
 
 def overlap_problem(pk: int) -> str:
     """Say why a failed execution cannot be requeued now: another execution of its schedule is open. Empty if it can."""
+    return overlap_now(SchedulerExecution.objects.values_list("scheduler", flat=True).filter(pk=pk).first())
+
+
+def overlap_now(schedule: int | None) -> str:
+    """Say why a schedule may not start an execution now; empty if it may."""
     with transaction.atomic():
-        scheduler = overlap.locked(SchedulerExecution.objects.values_list("scheduler", flat=True).filter(pk=pk).first())
+        scheduler = overlap.locked(schedule)
         return overlap.refusal(scheduler) if scheduler is not None else ""
 
 

@@ -10,7 +10,7 @@ from django.db.models.functions import Coalesce, Least
 
 from scheduling.core.health import RESULTS, Health
 from scheduling.core.lifecycle import CANCELLABLE, State
-from scheduling.core.skip_reasons import PAUSED
+from scheduling.core.skip_reasons import LEFT_OUT, PAUSED
 from scheduling.models.counts import count
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
@@ -19,10 +19,11 @@ from scheduling.models.scheduler import TARGETS, Scheduler
 
 _GOES_ON = [state.value for state in CANCELLABLE]
 
-LEFT_OUT_BY_PAUSE = Q(state=State.SKIPPED.value, reason__startswith=PAUSED)
-"""Executions that record what a pause has left out. They say nothing about the health of a schedule."""
+LEFT_OUT_ON_PURPOSE = Q(state=State.SKIPPED.value) & (Q(reason__startswith=PAUSED) | Q(reason__startswith=LEFT_OUT))
+"""Executions that record what a pause or the overlap policy has left out. They say nothing about the health of a
+schedule."""
 
-OWN_RUNS = SchedulerExecution.objects.exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
+OWN_RUNS = SchedulerExecution.objects.exclude(LEFT_OUT_ON_PURPOSE).order_by("-pk")
 """The executions that the health and the last result of a schedule are read from, the newest first."""
 
 SORTED_SCHEDULES = 20_000
@@ -59,7 +60,7 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
     newest_key = SchedulerExecution.objects.filter(scheduler=OuterRef(OuterRef("pk"))).order_by("-pk").values("pk")
     newest = SchedulerExecution.objects.filter(pk=Subquery(newest_key[:1])).order_by()
     older = Coalesce(Subquery(own.filter(scheduler=OuterRef("scheduler")).values(found=found)[:1]), _NEVER_RAN)
-    says_nothing = LEFT_OUT_BY_PAUSE | ~Q(state__in=[*RESULTS, *_GOES_ON])
+    says_nothing = LEFT_OUT_ON_PURPOSE | ~Q(state__in=[*RESULTS, *_GOES_ON])
     newest_rank = newest.values(found=Case(When(says_nothing, then=older), default=found))
     is_paused = Q(status=False) & (Q(date_time__isnull=True) | ~Exists(own.filter(scheduler=OuterRef("pk"))))
     is_late = Q(status=True, next_run_at__lt=now - OVERDUE_AFTER)

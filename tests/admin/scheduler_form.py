@@ -24,6 +24,7 @@ def form(**values: Any) -> dict[str, Any]:
         "date_time_1": "",
         "timezone": "",
         "pause_reason": "",
+        "overlap": "allow",
         "max_retries": "",
         "retry_delay_ms": "",
         "retry_multiplier": "",

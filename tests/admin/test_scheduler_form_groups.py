@@ -14,7 +14,7 @@ from tests.factories import GroupFactory, SchedulerFactory
 
 pytestmark = pytest.mark.django_db
 
-LIMITS = "Time limit, queue, language"
+LIMITS = "Time limit, language"
 
 
 def folded(page: str) -> set[str]:

@@ -25,7 +25,7 @@ from scheduling.broker import BrokerError
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
-from scheduling.execution.run_now import run_now
+from scheduling.execution.run_now import overlap_now, run_now
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution
 from scheduling.handlers.validation import run_params_error
@@ -58,6 +58,8 @@ def rerun_warnings(row: SchedulerExecution) -> list[str]:
     scheduler, warnings = row.scheduler, list[str]()
     if scheduler is None:
         return warnings
+    if problem := overlap_now(scheduler.pk):
+        warnings.append(_("It would not start now. %(problem)s") % {"problem": problem})
     if (scheduler.target_type, scheduler.target_id) != (row.type, row.target_id):
         text = _("The schedule now has another target: %(target)s will run.")
         warnings.append(text % {"target": visible_text(scheduler.target, 120)})
@@ -83,7 +85,10 @@ def run_again(
         edits = params_edits(handler_of(scheduler), row.params, params, handler_of_execution(row))
         record(request, [row], f"run again: execution {made.pk}", edits)
         record(request, [scheduler], f"run now: execution {made.pk}, again as {row.pk}", edits)
-    model_admin.message_user(request, _("Started again: this is the new run."), messages.SUCCESS)
+    if made.state == State.SKIPPED.value:
+        model_admin.message_user(request, _("Not run: %s") % made.reason, messages.ERROR)
+    else:
+        model_admin.message_user(request, _("Started again: this is the new run."), messages.SUCCESS)
     return execution_url(made.pk)
 
 

@@ -10,6 +10,7 @@ from scheduling.admin.executions.surroundings import Surroundings
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_instant, relative_time
 from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
+from scheduling.core.skip_reasons import LEFT_OUT
 from scheduling.models import SchedulerExecution
 from scheduling.monitoring.findings.old_code import old_code_words
 
@@ -73,6 +74,8 @@ def _not_succeeded(row: SchedulerExecution) -> list[str]:
     if not row.attempt:  # sync made this row for a message of the failed queue, so the row has no attempt
         return [f"{facts['error']}."] if facts["error"] else []
     if not facts["error"]:
+        if row.state == State.RETRYING.value:  # a service whose handler has returned
+            return []
         return [_("Attempt %(attempt)s failed.") % facts]
     return [_("Attempt %(attempt)s failed: %(error)s.") % facts]
 
@@ -117,6 +120,9 @@ def _stands_for(row: SchedulerExecution) -> list[str]:
     """That a row of several occurrences is the only one of them."""
     if row.state != State.SKIPPED.value or row.missed < 2:
         return []
+    if row.reason.startswith(LEFT_OUT):
+        facts = {"count": row.missed, "until": format_instant(row.executed_at)}
+        return [_("This execution stands for %(count)d occurrences, the last one at %(until)s.") % facts]
     return [_("This execution stands for all %(count)d of them. “Run again” starts one run.") % {"count": row.missed}]
 
 

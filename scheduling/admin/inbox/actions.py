@@ -147,7 +147,7 @@ class InboxActions(InboxConfirmation):
         text: Any,
     ) -> None:
         """Act on the rows in chunks, write an audit entry for each row that left the inbox, and tell the operator."""
-        done = refused = 0
+        done = refused = unreadable = 0
         try:
             with open_broker() as broker:
                 for chunk in in_chunks(bare(asked.rows(queryset))):
@@ -158,13 +158,15 @@ class InboxActions(InboxConfirmation):
                     # the execution shows the entry.
                     record(request, rows.filter(pk__in=moved).only("type", "target_name", "execution_key"), message)
                     done += len(moved)
-                    refused += rows.filter(state=State.FAILED.value).count() if len(moved) < len(ids) else 0
+                    if len(moved) < len(ids):
+                        still = rows.filter(state=State.FAILED.value)
+                        refused += still.count()
+                        unreadable += still.filter(type="").count()
         except BrokerError as error:
             self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
         else:
-            self._tell(
-                request, asked, deed, text % {"count": done}, done, refused, count_of_state(asked.rows(queryset))
-            )
+            left = count_of_state(asked.rows(queryset))
+            self._tell(request, asked, deed, text % {"count": done}, done, refused, unreadable, left)
 
     def _replay(self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, minutes: int) -> None:
         """Start a replay: republish the canary. The producers republish the other executions later."""
@@ -199,14 +201,24 @@ class InboxActions(InboxConfirmation):
         self.message_user(request, text, messages.SUCCESS)
 
     def _tell(
-        self, request: HttpRequest, asked: Answer, deed: Deed, text: str, done: int, refused: int, still: int
+        self,
+        request: HttpRequest,
+        asked: Answer,
+        deed: Deed,
+        text: str,
+        done: int,
+        refused: int,
+        unreadable: int,
+        still: int,
     ) -> None:
         """Tell the operator how many executions left the inbox, and what happened to the other executions.
 
         Args:
             text: the first sentence.
             done: how many executions left the inbox through this action.
-            refused: how many executions this action cannot change, because their message cannot be read.
+            refused: how many executions this action cannot change.
+            unreadable: how many of these have a message that cannot be read. The schedules of the others run alone, and
+                another execution is open.
             still: how many selected executions are still in the inbox. This number includes the refused executions.
         """
         left = max(still - refused, 0)
@@ -215,9 +227,12 @@ class InboxActions(InboxConfirmation):
         sentences = [text]
         if gone > 0:
             sentences.append(_("Already handled: %(count)d.") % {"count": gone})
-        if refused:
+        if unreadable:
             said = _("Not possible: %(count)d with an unreadable message. Discard them.")
-            sentences.append(said % {"count": refused})
+            sentences.append(said % {"count": unreadable})
+        if refused > unreadable:
+            said = _("Not now: %(count)d, because another run of the same schedule is not over.")
+            sentences.append(said % {"count": refused - unreadable})
         if left:
             # The next request is about the same executions as this one, so it needs no new confirmation.
             at = (asked.at or clock.now()).isoformat()

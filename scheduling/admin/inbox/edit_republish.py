@@ -24,6 +24,7 @@ from scheduling.admin.common.pages import Page
 from scheduling.admin.executions.edit_page import EditPage, RunParamsForm
 from scheduling.admin.executions.lookup import way_back
 from scheduling.admin.inbox.facts import failure_facts, schedule_of
+from scheduling.admin.inbox.not_moved import not_moved
 from scheduling.admin.params import diff as params_diff
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.targets import unknown_code
@@ -90,7 +91,7 @@ class EditRepublish(EditPage):
             self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
             return back
         if not done:
-            self.message_user(request, _("Already handled by someone else."), messages.WARNING)
+            self.message_user(request, not_moved(row), messages.WARNING)
             return back
         edits = params_edits(form.handler, form.old, params)
         record(request, SchedulerExecution.objects.filter(pk=row.pk), "republish", edits)

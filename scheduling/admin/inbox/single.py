@@ -20,6 +20,7 @@ from scheduling.admin.executions.live_chip import live_chip
 from scheduling.admin.executions.lookup import way_back
 from scheduling.admin.inbox.answer import OneReasonForm
 from scheduling.admin.inbox.facts import failure_facts
+from scheduling.admin.inbox.not_moved import not_moved
 from scheduling.admin.ui.links import execution_link, execution_url
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.text import visible_text
@@ -103,7 +104,7 @@ class SingleFailure(Pages):
                     message += live_chip(row.pk)
                 self.message_user(request, message, messages.SUCCESS)
             else:
-                self.message_user(request, _("Already handled by someone else."), messages.WARNING)
+                self.message_user(request, not_moved(row), messages.WARNING)
         return HttpResponseRedirect(back)
 
 

@@ -93,7 +93,8 @@ def in_words(row: Replay) -> str:
         return text % {"count": others}
     said = _("%(sent)d of %(total)d sent") % {"sent": row.sent, "total": row.total}
     if row.skipped:
-        said += ", " + _("%(count)d already handled by someone else") % {"count": row.skipped}
+        left = _("%(count)d already handled, or another run of the schedule was not over")
+        said += ", " + left % {"count": row.skipped}
     if row.minutes and row.state == Replay.State.RELEASED.value:
         said += ", " + _("spread over %(count)d minutes") % {"count": row.minutes}
     return said + "."

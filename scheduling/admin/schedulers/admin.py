@@ -41,7 +41,7 @@ from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.scheduler import TARGETS
 
-FOLDED = (*RETRY_COLUMNS, *RETENTION_COLUMNS, "time_limit", "stay_alive", "language", "user", "group")
+FOLDED = (*RETRY_COLUMNS, *RETENTION_COLUMNS, "time_limit", "language", "user", "group")
 """The fields that most schedules leave empty."""
 
 
@@ -101,7 +101,8 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
                 "description": gettext_lazy("Empty: the value of the target's code, else of the site's settings."),
             },
         ),
-        (gettext_lazy("Time limit, queue, language"), {"fields": ("time_limit", "stay_alive", "language")}),
+        (gettext_lazy("Overlap, service"), {"fields": ("overlap", "stay_alive")}),
+        (gettext_lazy("Time limit, language"), {"fields": ("time_limit", "language")}),
         (
             gettext_lazy("Retention"),
             {

@@ -109,7 +109,9 @@ class Overview(SchedulerColumns, Audited):
             )
         ]
         if row.stay_alive:
-            found.append((_("Queue"), _("standalone")))
+            found.append((_("Service"), _("started again whenever it ends")))
+        elif row.runs_alone:
+            found.append((_("Overlap"), row.get_overlap_display()))
         if row.time_limit is not None:
             limit = format_duration(row.time_limit) if row.time_limit else _("none")
             found.append((_("Time limit"), limit))

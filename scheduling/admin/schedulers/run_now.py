@@ -20,9 +20,10 @@ from scheduling.admin.params.inputs import NAME
 from scheduling.admin.schedulers.form import params_problem
 from scheduling.admin.ui.links import execution_link, execution_url, scheduler_url
 from scheduling.broker import BrokerError
+from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
-from scheduling.execution.run_now import run_now
+from scheduling.execution.run_now import overlap_now, run_now
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.scheduler import TARGETS
@@ -135,7 +136,10 @@ class RunNow(Pages):
         self._tell(request, done, refused)
         return done
 
-    def _tell(self, request: HttpRequest, done: list[SchedulerExecution], refused: list[str]) -> None:
+    def _tell(self, request: HttpRequest, made: list[SchedulerExecution], refused: list[str]) -> None:
+        done = [row for row in made if row.state != State.SKIPPED.value]
+        left_out = [row for row in made if row.state == State.SKIPPED.value]
+        refused = refused + [f"{visible_text(row.scheduler, 120)}: {row.reason}" for row in left_out]
         for text in refused[:LINKS]:
             self.message_user(request, _("Not run: %s") % text, messages.ERROR)
         if len(refused) > LINKS:
@@ -155,6 +159,8 @@ def _warnings(scheduler: Scheduler, found: str) -> list[str]:
     warnings = []
     if found:
         warnings.append(_("It cannot run with its own parameters, because they do not fit the code. %s") % found)
-    if not scheduler.status:
+    if problem := overlap_now(scheduler.pk):
+        warnings.append(_("It would not start now. %(problem)s") % {"problem": problem})
+    elif not scheduler.status:
         warnings.append(_("It is paused, and stays paused after this run."))
     return warnings

@@ -91,10 +91,14 @@ def _counting(schedule: Scheduler, at: datetime) -> SchedulerExecution | None:
     """The skipped execution that spans the instant, and counts more than one occurrence."""
     first = first_keys([at])[0] - KEYS_BACK
     rows = SchedulerExecution.objects.filter(scheduler=schedule.pk)
-    near = rows.filter(pk__gte=first).order_by("pk").values_list("pk", "state", "missed", "scheduled_at", "executed_at")
-    for pk, state, missed, scheduled_at, executed_at in near[:ROWS_LOOKED_AT]:
-        if state == State.SKIPPED.value and missed > 1 and scheduled_at <= at <= executed_at:
-            return rows.defer("params", "error_message").filter(pk=pk).first()
+    columns = ("pk", "state", "missed", "scheduled_at", "executed_at")
+    after = rows.filter(pk__gte=first).order_by("pk").values_list(*columns)[:ROWS_LOOKED_AT]
+    # The row of an overlap is recorded at its first occurrence, and counts on until the open execution is over.
+    before = rows.filter(pk__lt=first).order_by("-pk").values_list(*columns)[:ROWS_LOOKED_AT]
+    for near in (after, before):
+        for pk, state, missed, scheduled_at, executed_at in near:
+            if state == State.SKIPPED.value and missed > 1 and scheduled_at <= at <= executed_at:
+                return rows.defer("params", "error_message").filter(pk=pk).first()
     return None
 
 

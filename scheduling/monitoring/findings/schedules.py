@@ -15,7 +15,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.counts import Count
-from scheduling.models.health import LEFT_OUT_BY_PAUSE, health_of, with_health
+from scheduling.models.health import LEFT_OUT_ON_PURPOSE, health_of, with_health
 from scheduling.models.last_runs import failures_in_a_row, last_runs
 from scheduling.models.scheduler import load_names
 from scheduling.models.time_words import format_span
@@ -114,7 +114,7 @@ def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
 
 
 def _skipped(now: datetime) -> Iterator[Finding]:
-    skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_BY_PAUSE).order_by("-pk")
+    skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_ON_PURPOSE).order_by("-pk")
     reasons: dict[int, str] = {}
     for pk, reason in skips.values_list("scheduler", "reason")[:LOOKED_AT]:
         if pk is not None:
