@@ -9,21 +9,33 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from scheduling.management.orphan_reaper import kill_session
 
 BRIEF_SECONDS = 5.0
 
+Demand: TypeAlias = Callable[[], Sequence[str] | None]
+
 
 @dataclass(frozen=True)
 class ChildSpec:
-    """A command that the foreman keeps running: its name in the output, its arguments and its whole environment."""
+    """A command that the foreman keeps running.
+
+    Args:
+        name: its name in the output.
+        argv: its arguments.
+        env: its whole environment.
+        demand: returns further arguments, or None while the command is not needed. If it returns other arguments than
+            at the start of the command, the command is started again with them. Without it, the command always runs.
+    """
 
     name: str
     argv: Sequence[str]
     env: Mapping[str, str]
+    demand: Demand | None = None
 
 
 @dataclass(frozen=True)
@@ -53,13 +65,16 @@ class Child:
     Attributes:
         due: when to start the command again, in seconds of the monotonic clock; None if no restart is planned.
         pause: length of the last pause in seconds.
+        leaving: whether the process was asked to end, because the command is not needed, or needs other arguments.
     """
 
     def __init__(self, spec: ChildSpec) -> None:
         self.name = spec.name
         self.pause = 0.0
         self.due: float | None = None
+        self.leaving = False
         self._spec = spec
+        self._further: Sequence[str] = ()
         self._born = 0.0
         self._process: subprocess.Popen[bytes] | None = None
         self._output = -1
@@ -68,6 +83,16 @@ class Child:
     def pid(self) -> int:
         """The id of the current process. The process's session and process group have the same id."""
         return self._present().pid
+
+    @property
+    def wanted(self) -> bool:
+        """Whether the command should run."""
+        return self._spec.demand is None or self._spec.demand() is not None
+
+    @property
+    def outdated(self) -> bool:
+        """Whether the command should run with other arguments than it does."""
+        return self._spec.demand is not None and self._spec.demand() != self._further
 
     @property
     def started(self) -> bool:
@@ -85,12 +110,14 @@ class Child:
         Raises:
             OSError: when the command cannot be started.
         """
-        self.due = None
+        self.due, self.leaving = None, False
         self._born = time.monotonic()
+        if self._spec.demand is not None:
+            self._further = self._spec.demand() or ()
         # The child gets a session of its own. So the terminal's Ctrl-C and hang-up do not reach the child. The foreman
         # can also kill the whole session: the child and all processes that the child started.
         self._process = subprocess.Popen(
-            list(self._spec.argv),
+            [*self._spec.argv, *self._further],
             env=dict(self._spec.env),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -149,6 +176,11 @@ class Child:
             self.plan(backoff)
         else:
             self.pause, self.due = 0.0, time.monotonic()
+
+    def leave(self) -> None:
+        """Ask the process to end. `bury` is called when it has ended."""
+        self.leaving = True
+        self.ask()
 
     def _present(self) -> subprocess.Popen[bytes]:
         if self._process is None:

@@ -85,7 +85,8 @@ class Foreman:
             self._selector.register(stop, selectors.EVENT_READ)
             try:
                 for child in self._children:
-                    self._start(child)
+                    if child.wanted:
+                        self._start(child)
                 while not self._asked or self._running():
                     self._turn(stop)
                     if watch and not self._asked and time.monotonic() >= next_watch:
@@ -96,8 +97,8 @@ class Foreman:
         return Exit.FORCED if self._forced else Exit.CLEAN
 
     def all_running(self) -> bool:
-        """Whether every child is alive now."""
-        return all(child.alive for child in self._children)
+        """Whether every child that is needed is alive now."""
+        return all(child.alive or not child.wanted for child in self._children)
 
     def _turn(self, stop: ShutdownRequest) -> None:
         """Wait up to _TURN_SECONDS for output or a signal. Then handle output, signals, ended children and restarts."""
@@ -110,10 +111,21 @@ class Foreman:
         for child in self._children:
             if child.started and not child.alive:
                 self._bury(child)
-            elif not self._asked and child.due is not None and time.monotonic() >= child.due:
-                self._start(child)
+            elif not self._asked:
+                self._follow_demand(child)
         if self._asked:
             self._wait()
+
+    def _follow_demand(self, child: Child) -> None:
+        """Start a child whose time has come, and end a child that is not needed or needs other arguments."""
+        if not child.started:
+            due = time.monotonic() if child.due is None else child.due
+            if child.wanted and time.monotonic() >= due:
+                self._start(child)
+        elif child.outdated and not child.leaving:
+            why = "starts again, because there is more for it to do" if child.wanted else "is not needed any more"
+            self._out.say(f"{child.name} {why}.")
+            child.leave()
 
     def _running(self) -> list[Child]:
         return [child for child in self._children if child.started]
@@ -148,8 +160,10 @@ class Foreman:
         self._out.finish(child.name)
         with suppress(KeyError):
             self._selector.unregister(child)
-        returncode = child.bury()
-        if not self._asked and returncode == EXIT_NEW_CODE:
+        returncode, left = child.bury(), child.leaving
+        if left and not self._asked:
+            self._out.say(f"{child.name} stopped.")  # if it is needed, the next turn starts it
+        elif not self._asked and returncode == EXIT_NEW_CODE:
             child.plan_at_once(self._backoff)
             self._out.say(f"The code of {child.name} has changed; starting it again with the new code.")
         elif not self._asked:

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,6 +99,28 @@ def test_stdin_is_empty_and_each_child_leads_a_session() -> None:
     )
     with foreman({"child": code}) as running:
         running.wait_for(r"child \| '' True$")
+
+
+@pytest.mark.processes
+def test_a_child_runs_while_it_is_needed_and_with_the_arguments_that_are_needed(tmp_path: Path) -> None:
+    need = tmp_path / "need"
+    code = STOPS_ON_SIGTERM.replace('print("pid", os.getpid())', 'print("with", *sys.argv[1:])')
+    with foreman({"always": STOPS_ON_SIGTERM, "services": {"code": code, "demand": str(need)}}) as running:
+        running.wait_for("always.*pid")
+        assert "services |" not in running.text
+        need.write_text("one")
+        running.wait_for(r"services \| with one")
+        need.write_text("two")
+        running.wait_for("services starts again, because there is more for it to do")
+        running.wait_for(r"services \| with two")
+        need.unlink()
+        running.wait_for("services is not needed any more")
+        running.wait_for("services stopped", 2)
+        need.write_text("three")
+        running.wait_for(r"services \| with three")
+        running.send(signal.SIGTERM)
+        assert running.ended() == Exit.CLEAN
+    assert "starting it again in" not in running.text
 
 
 @pytest.mark.processes

@@ -177,7 +177,7 @@ def lost_lease() -> None:
             standalone_wanted,
             "standalone",
             "fail",
-            r"standalone consumer is alive\. Schedules marked standalone will not run: 1\.",
+            r"standalone consumer is alive\. Services that do not run: 1\.",
         ),
         (failing, "failing", "warn", r"failed 3 or more times in a row: 1\. Schedule \d+ \(3 in a row\)\."),
         (silent, "silent", "warn", r"that lost contact: 1\. consumer host-\S+ \(last heartbeat 10 min ago\)\."),

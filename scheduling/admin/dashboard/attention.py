@@ -38,6 +38,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "unusable": ("failedexecution", {"error_class": ERROR_CLASS}),
     "inbox": ("failedexecution", {}),
     "slow": ("schedulerexecution", {"state": State.RUNNING.value}),
+    "services": ("schedulerexecution", {"state": State.RETRYING.value}),
 }
 """Maps a check to the model and filters of a list. The findings of the check link to this list.
 

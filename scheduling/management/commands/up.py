@@ -21,6 +21,7 @@ from scheduling.management.first_start import Account, ensure_admin, ensure_data
 from scheduling.management.foreman import Foreman
 from scheduling.management.log_prefix import Prefixer, wants_colour
 from scheduling.management.restart import OPTION
+from scheduling.management.service_demand import ServiceDemand
 from scheduling.management.welcome import Welcome
 
 INTERRUPTED = 130
@@ -29,6 +30,11 @@ INTERRUPTED = 130
 SECONDS_ABOVE_CONSUMER = 5
 """The foreman waits this many seconds longer than the grace time of the runs. In these seconds, a consumer gives back
 its runs and stops."""
+
+SERVICES = "services"
+"""The name of the standalone consumer in the output. It runs while there are services."""
+
+_STANDALONE = ("run_worker", "--standalone", OPTION, "--skip-checks")
 
 
 class Command(BaseCommand):
@@ -126,7 +132,7 @@ class Command(BaseCommand):
             **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION, "--skip-checks"]),
         }
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
-        out = Prefixer(self.stdout, commands, own="up", colour=colour)
+        out = Prefixer(self.stdout, [*commands, SERVICES], own="up", colour=colour)
         # The foreman's processes write to pipes, so they cannot detect the terminal.
         env = {**os.environ, "PYTHONUNBUFFERED": "1", "CRON_LOG_COLOUR": "1" if colour else ""}
         grace: int = get_conf().grace_seconds
@@ -135,13 +141,15 @@ class Command(BaseCommand):
             env["CRON_GRACE_SECONDS"] = str(grace)  # consumers must give back their runs before the foreman kills them
         path = [f"--pythonpath={options['pythonpath']}"] if options.get("pythonpath") else []
         specs = [ChildSpec(name, [*argv, *arguments, *path], env) for name, arguments in commands.items()]
-        foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)
-        welcome = Welcome(foreman.all_running, out, options["host"], port, account)
-        out.say(f"Starting {', '.join(commands)}.")
-        try:
-            return int(foreman.run(welcome))
-        finally:
-            welcome.leave()
+        with ServiceDemand() as demand:
+            specs.append(ChildSpec(SERVICES, [*argv, *_STANDALONE, *path], env, demand.arguments))
+            foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)
+            welcome = Welcome(foreman.all_running, out, options["host"], port, account)
+            out.say(f"Starting {', '.join(commands)}.")
+            try:
+                return int(foreman.run(welcome))
+            finally:
+                welcome.leave()
 
 
 def _numbered(name: str, count: int, arguments: list[str]) -> dict[str, list[str]]:

@@ -33,8 +33,8 @@ def examine(present: Present) -> Iterator[Finding]:
         yield fail("consumers", _("No consumer is alive: all runs wait."), _("Start: manage.py run_worker"))
     if standalone := len(_serving(Queue.STANDALONE, alive)):
         yield ok("standalone", f"{counted(standalone, 'standalone consumer')} at work.")
-    elif needed := present.count(watched.standalone):
-        seen = _("No standalone consumer is alive. Schedules marked standalone will not run: %(count)s.")
+    elif needed := present.count(watched.services):
+        seen = _("No standalone consumer is alive. Services that do not run: %(count)s.")
         yield fail("standalone", seen % {"count": needed}, _("Start: manage.py run_worker --standalone"))
     silent = warn(
         "silent",

@@ -16,7 +16,7 @@ from scheduling.models.counts import Count
 from scheduling.models.last_runs import durations, last_runs
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings import watched
-from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, ok, warn
+from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, named, ok, warn
 from scheduling.monitoring.findings.present import Present
 
 LOOKED_AT = 50
@@ -30,6 +30,7 @@ def examine(present: Present) -> Iterator[Finding]:
     yield from queued or [ok("queued", "Nothing waits.")]
     if present.count(watched.running):
         yield from _slow(present.now)
+    yield from _unsteady(present)
     claimed = warn(
         "claimed",
         _("Runs claimed and not confirmed by the broker: %(count)s."),
@@ -65,6 +66,22 @@ def _slow(now: datetime) -> Iterator[Finding]:
         )
         more = len(found) - NAMED_ROWS
         yield replace(slow, rows=found[:NAMED_ROWS], more=Count(max(more, 0)))
+
+
+def _unsteady(present: Present) -> Iterator[Finding]:
+    finding = warn(
+        "services",
+        _("Services that end again and again: %(count)s."),
+        _("Read the error and the output of their last attempts. They are started again with a growing delay."),
+    )
+
+    def about(row: SchedulerExecution) -> Named:
+        text = _("%(count)d restarts, the last end: %(error)s")
+        facts = {"count": row.restarts, "error": row.error_class or _("it returned")}  # type: ignore[attr-defined]
+        return Named(visible_text(row.target_name, 80), visible_text(text % facts, 160), row.pk)
+
+    rows = watched.unsteady(present.now).defer("params", "error_message")
+    yield from named(finding, rows, about, total=present.count(watched.unsteady))
 
 
 def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Finding]:

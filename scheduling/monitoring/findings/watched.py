@@ -7,9 +7,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import F, QuerySet
 
-from scheduling.core.lifecycle import State
+from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.service import OFTEN
 from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.plan import PlanState
 
@@ -65,9 +66,16 @@ def paused_long(now: datetime) -> QuerySet[Scheduler]:
     return Scheduler.objects.filter(status=False, paused_at__lt=now - PAUSED_LONG).order_by("-paused_at", "pk")
 
 
-def standalone(_now: datetime) -> QuerySet[Scheduler]:
-    """The active schedules that need a standalone consumer."""
+def services(_now: datetime) -> QuerySet[Scheduler]:
+    """The active services. They need a standalone consumer."""
     return Scheduler.objects.filter(status=True, stay_alive=True)
+
+
+def unsteady(_now: datetime) -> QuerySet[SchedulerExecution]:
+    """The open runs of services that have ended `OFTEN` times in a row, the worst first."""
+    standalone = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(queue=SchedulerExecution.Queue.STANDALONE)
+    restarts = standalone.annotate(restarts=F("attempt") - F("retry_base") - 1)
+    return restarts.filter(restarts__gte=OFTEN, scheduler__stay_alive=True).order_by("-restarts", "pk")
 
 
 def refused(now: datetime) -> QuerySet[RefusedRow]:
@@ -100,6 +108,7 @@ WATCHED: tuple[Rows, ...] = (
     without_next_run,
     overdue,
     paused_long,
-    standalone,
+    services,
+    unsteady,
     refused,
 )

@@ -56,7 +56,7 @@ def test_a_silent_process_is_named_for_a_day(context: Context, at_work: None) ->
 
 def test_a_standalone_schedule_needs_a_standalone_consumer(context: Context, at_work: None) -> None:
     SchedulerFactory(stay_alive=True)
-    assert problems(context) == {"No standalone consumer is alive. Schedules marked standalone will not run: 1.": []}
+    assert problems(context) == {"No standalone consumer is alive. Services that do not run: 1.": []}
     ProcessFactory(info={"queue": "standalone"})
     assert problems(context) == {}
 

@@ -1,0 +1,62 @@
+"""Knows how many services there are, so that `up` can run a standalone consumer for them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from contextlib import suppress
+
+from django.db import connections
+
+from scheduling.core.lifecycle import CANCELLABLE
+from scheduling.models import Scheduler, SchedulerExecution
+
+SECONDS = 2.0
+"""The seconds between two looks into the database."""
+
+MOST = 256
+"""No consumer has more slots. Further services wait, and the dashboard says so."""
+
+
+def services() -> int:
+    """How many services run, or would run if a consumer were there."""
+    standalone = SchedulerExecution.Queue.STANDALONE.value
+    active = Scheduler.objects.filter(stay_alive=True, status=True).values_list("pk", flat=True)[:MOST]
+    waiting = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(queue=standalone)
+    # A service with a date is paused after its only occurrence, but its run goes on.
+    others = waiting.exclude(scheduler__in=list(active)).order_by()[:MOST]
+    return min(len(active) + others.count(), MOST)
+
+
+class ServiceDemand:
+    """Looks every `SECONDS` in a thread of its own, so that a database that hangs does not hold up the caller."""
+
+    def __init__(self) -> None:
+        self._number = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._look, name="service-demand", daemon=True)
+
+    def __enter__(self) -> ServiceDemand:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_error: object) -> None:
+        self._stop.set()
+
+    def arguments(self) -> Sequence[str] | None:
+        """The arguments that give a consumer a slot for each service; None if there is no service.
+
+        A consumer that has more slots than there are services keeps them, so that no service is interrupted.
+        """
+        return [f"--concurrency={self._number}"] if self._number else None
+
+    def _look(self) -> None:
+        while True:
+            # Every error: the database may be away, or may not be migrated. The last number then stays.
+            with suppress(Exception):
+                number = services()
+                self._number = max(number, self._number) if number else 0
+            with suppress(Exception):
+                connections.close_all()  # those of this thread
+            if self._stop.wait(SECONDS):
+                return
