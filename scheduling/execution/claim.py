@@ -21,7 +21,6 @@ from scheduling.core import skip_reasons
 from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import Due, Plan, cron_key, date_key, plan_cron, plan_date
-from scheduling.execution import overlap
 from scheduling.execution.insert import Names, execution_of, insert, skipped
 from scheduling.execution.planning import plan_anew, set_aside
 from scheduling.execution.publish import context_of, initial_columns
@@ -30,6 +29,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.models.scheduler import TARGETS
+from scheduling.policies import overlap
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 

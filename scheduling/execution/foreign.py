@@ -24,7 +24,6 @@ from scheduling.broker import Broker, Delivery
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
 from scheduling.core.occurrences import manual_key
-from scheduling.execution import overlap
 from scheduling.execution.death_records import record_deaths
 from scheduling.execution.insert import skipped
 from scheduling.execution.publish import context_of, initial_columns, publish
@@ -32,6 +31,7 @@ from scheduling.execution.run_now import overlap_problem, requeue_failed
 from scheduling.handlers.targets import target_model, target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.policies import overlap
 from scheduling.processes.database import locking
 from scheduling.processes.identity import container_id
 

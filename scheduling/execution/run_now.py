@@ -15,10 +15,10 @@ from scheduling.broker import Broker
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import manual_key
 from scheduling.core.targets import A_TARGET
-from scheduling.execution import overlap
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.publish import initial_columns, publish
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.policies import overlap
 
 
 def requeue_failed(

@@ -15,13 +15,13 @@ from django.utils import timezone as clock
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import State, Trigger
-from scheduling.execution import overlap
 from scheduling.execution.publish import publish
 from scheduling.execution.run_now import requeue_failed
 from scheduling.inbox.parked_rows import decode_again
 from scheduling.inbox.sync import remove_messages
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.policies import overlap
 
 log = get_logger(__name__)
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field, SecretStr
 
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
 from scheduling.models import SchedulerExecution
-from tests.apps.sample import habits, misbehaviours, returns  # noqa: F401 - these modules register workers
+from tests.apps.sample import exclusive, habits, misbehaviours, returns  # noqa: F401 - these modules register workers
 
 
 class MarkParams(BaseModel):
