@@ -33,6 +33,7 @@ COMPOSE_ONLY = {
     "WEB_PORT",
     "WORKER_CONCURRENCY",
     "WORKER_STOP_PERIOD",
+    "SERVICE_SLOTS",
 }
 """Variables that only docker-compose.yml uses, so they are not in docs/configuration.md."""
 

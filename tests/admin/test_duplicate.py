@@ -37,7 +37,7 @@ def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
     made: Scheduler = SchedulerFactory(
         description="Invoices", worker=WorkerFactory(name="tests.orders"), schedule="0 8 * * 1-5",
-        timezone="Europe/Madrid", params={"region": "us", "token": "hunter2"}, max_retries=5, stay_alive=True,
+        timezone="Europe/Madrid", params={"region": "us", "token": "hunter2"}, max_retries=5, stay_alive=True, overlap="skip",
     )  # fmt: skip
     return made
 
@@ -57,6 +57,7 @@ def test_the_form_is_filled_in_and_stores_nothing_yet(editor: Client, row: Sched
     assert made["worker"].value() == row.worker.pk
     assert (made["schedule"].value(), made["timezone"].value()) == ("0 8 * * 1-5", "Europe/Madrid")
     assert (made["max_retries"].value(), made["stay_alive"].value(), made["paused"].value()) == (5, True, True)
+    assert made["overlap"].value() == "skip"
     assert 'name="params.field.region" value="us"' in page
     assert "A copy of “Invoices”." in page
     assert "hunter2" not in page

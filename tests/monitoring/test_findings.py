@@ -12,7 +12,7 @@ from django.utils import timezone as clock
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.dashboard.attention import attention
-from scheduling.models import Scheduler
+from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.monitoring.doctor.examine import examine
 from scheduling.monitoring.findings.areas import AREAS, problems
 from scheduling.monitoring.findings.finding import Level
@@ -104,3 +104,16 @@ def test_the_number_of_queries_does_not_depend_on_the_rows(
         SchedulerFactory(worker=WorkerFactory())
     with django_assert_max_num_queries(35):
         problems(Present(clock.now()))
+
+
+def test_a_service_that_ends_three_times_in_a_row_is_named_with_its_last_error() -> None:
+    row = SchedulerFactory(stay_alive=True, handler="tests.noop")
+    run = SchedulerExecutionFactory(scheduler=row, queue="standalone", retrying=True, attempt=3, error_class="OSError")
+    SchedulerExecutionFactory(retrying=True, attempt=9)  # no service
+    assert [finding for finding in problems(Present(clock.now())) if finding.check == "services"] == []
+    SchedulerExecution.objects.filter(pk=run.pk).update(attempt=4)
+    (finding,) = [finding for finding in problems(Present(clock.now())) if finding.check == "services"]
+    assert finding.seen == "Services that ended 3 or more times in a row: 1."
+    assert [(named.name, named.about, named.pk) for named in finding.rows] == [
+        ("tests.noop", "3 restarts, the last end: OSError", run.pk)
+    ]

@@ -71,7 +71,7 @@ def _slow(now: datetime) -> Iterator[Finding]:
 def _unsteady(present: Present) -> Iterator[Finding]:
     finding = warn(
         "services",
-        _("Services that end again and again: %(count)s."),
+        _("Services that ended 3 or more times in a row: %(count)s."),
         _("Read the error and the output of their last attempts. They are started again with a growing delay."),
     )
 
