@@ -37,7 +37,8 @@ def row(db: None, monkeypatch: pytest.MonkeyPatch) -> Scheduler:
     monkeypatch.setitem(registry._handlers, ("worker", "tests.orders"), handler)
     made: Scheduler = SchedulerFactory(
         description="Invoices", worker=WorkerFactory(name="tests.orders"), schedule="0 8 * * 1-5",
-        timezone="Europe/Madrid", params={"region": "us", "token": "hunter2"}, max_retries=5, stay_alive=True, overlap="skip",
+        timezone="Europe/Madrid", params={"region": "us", "token": "hunter2"}, max_retries=5, stay_alive=True,
+        overlap="skip",
     )  # fmt: skip
     return made
 

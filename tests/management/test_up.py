@@ -13,6 +13,7 @@ import sys
 import urllib.parse
 import urllib.request
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,30 @@ def test_a_data_folder_that_cannot_be_made_has_an_error_message(tmp_path: Path) 
     with up(in_the_way / "data") as running:
         assert running.ended() == 1
         assert "Set DATA_DIR to a folder you may write to." in running.text
+
+
+SERVICE = """
+insert into scheduling_scheduler
+    (date_time, description, stay_alive, params, worker_id, schedule, timezone, created_at, updated_at)
+select ?, 'service', 1, json_object('directory', ?), id, '', '', '2026-01-01', '2026-01-01'
+from scheduling_worker where name = 'tests.serve'
+"""
+
+
+def test_a_standalone_consumer_runs_while_there_is_a_service(tmp_path: Path, free_port: int) -> None:
+    with up(tmp_path, "--port", str(free_port), "--no-demo", EXTRA_APPS="tests.apps.sample") as running:
+        running.wait_for("Ctrl-C stops everything")
+        assert "services | " not in running.text
+        soon = (datetime.now(UTC) + timedelta(seconds=2)).replace(tzinfo=None).isoformat(" ")
+        with closing(sqlite3.connect(tmp_path / "db.sqlite3", timeout=30)) as database, database:
+            database.execute(SERVICE, (soon, str(tmp_path)))
+        running.wait_for(r"services \| .*Consumer ready")
+        marks = tmp_path / "service.txt"
+        until(lambda: marks.exists() and marks.read_text().startswith("start"), "the service runs")
+        with closing(sqlite3.connect(tmp_path / "db.sqlite3", timeout=30)) as database, database:
+            database.execute("update scheduling_schedulerexecution set cancel_requested_by = 'ann'")
+        running.wait_for("services is not needed any more")
+        running.wait_for("services stopped")
+        running.send(signal.SIGINT)
+        assert running.ended() == 0
+    assert marks.read_text().count("start") == 1
