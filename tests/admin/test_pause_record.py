@@ -64,3 +64,14 @@ def test_a_pause_in_the_form_names_its_user(editor: Client) -> None:
     row.refresh_from_db()
     assert (row.description, row.paused_by) == ("renamed", "editor")
     assert not SchedulerExecution.objects.exists()
+
+
+def test_the_pages_say_that_a_pause_ends_a_service(editor: Client) -> None:
+    row, usual = SchedulerFactory(stay_alive=True), SchedulerFactory()
+    page = editor.get(reverse("admin:scheduling_scheduler_pause", args=[row.pk])).content.decode()
+    assert "is a service: it ends within seconds, and does not run until it is resumed." in page
+    chosen = {"action": "pause_selected", "_selected_action": [row.pk, usual.pk]}
+    page = editor.post(reverse("admin:scheduling_scheduler_changelist"), chosen).content.decode()
+    assert "1 of them is a service, which ends within seconds." in page
+    panel = editor.get(reverse("admin:scheduling_scheduler_change", args=[row.pk])).content.decode()
+    assert "It is a service: these times start it if it does not run." in panel

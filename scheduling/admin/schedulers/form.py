@@ -57,7 +57,7 @@ class SchedulerForm(forms.ModelForm):
         label=_("Paused"),
         help_text=_(
             "No further run is scheduled until it is resumed. Runs already queued or running continue. "
-            "It can still be run by hand."
+            "It can still be run by hand. A service ends."
         ),
     )
     """The opposite of the column `status`."""

@@ -123,7 +123,9 @@ def _number(value: int) -> str:
 
 
 def _warnings(scheduler: Scheduler, cron: Cron | None, any_runs: bool) -> Iterator[Note]:
-    if cron is not None and len(cron.minutes) == 60:
+    if scheduler.stay_alive:
+        yield "", _("It is a service: these times start it if it does not run.")
+    elif cron is not None and len(cron.minutes) == 60:
         if len(cron.hours) == 24:
             yield "warn", _("It runs each minute. If that is not meant, give the minute a number instead of *.")
         else:

@@ -66,14 +66,15 @@ class PauseActions(Pages):
         if row.status == on:
             self.message_user(request, _("It is not paused.") if on else _("It is already paused."), messages.WARNING)
             return HttpResponseRedirect(back)
-        lead = (
-            _("“%(name)s” will run on schedule again. Runs missed during the pause will not run.")
-            if on
-            else _(
+        if on:
+            lead = _("“%(name)s” will run on schedule again. Runs missed during the pause will not run.")
+        elif row.stay_alive:
+            lead = _("“%(name)s” is a service: it ends within seconds, and does not run until it is resumed.")
+        else:
+            lead = _(
                 "“%(name)s” will not run on schedule until it is resumed. You can still run it by hand. "
                 "Runs already queued or running continue."
             )
-        )
         return Confirmation(
             title=_("Resume") if on else _("Pause"),
             lead=lead % {"name": visible_text(row, 120)},
@@ -124,7 +125,7 @@ class PauseActions(Pages):
             more=max(count - SAMPLES, 0),
             form=form,
             hidden=action_fields(request, "pause_selected"),
-            warnings=[] if count else [_("All of them are already paused.")],
+            warnings=_ending(chosen) if count else [_("All of them are already paused.")],
             blocked=not count,
         ).response(request, self)
 
@@ -160,3 +161,14 @@ class PauseActions(Pages):
 def _edits(on: bool, former: str, reason: str) -> list[Change]:
     edits = [Change("status", "no", "yes") if on else Change("status", "yes", "no")]
     return edits if former == reason else [*edits, Change("pause_reason", former or None, reason or None)]
+
+
+def _ending(chosen: QuerySet[Scheduler]) -> list[str]:
+    """A warning if some of the schedules are services, because a pause ends them."""
+    services = chosen.filter(stay_alive=True).count()
+    text = ngettext(
+        "%(count)d of them is a service, which ends within seconds.",
+        "%(count)d of them are services, which end within seconds.",
+        services,
+    )
+    return [text % {"count": services}] if services else []

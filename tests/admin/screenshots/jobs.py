@@ -67,8 +67,8 @@ JOBS = (
     Job("Archive log files", "shop.archive_logs", "10 1 * * *", "UTC", 33),
     Job("Archive log files of the test machines", "shop.archive_logs", "10 2 * * *", "UTC", 21, runs=0),
     Job("", "shop.archive_logs", "0 5 * * 6", "UTC", 3, runs=4),
-    Job("Listen for events of the warehouse", "shop.listen_for_events", "0 0 * * *", "UTC", 82_000, runs=12,
-        columns={"stay_alive": True, "time_limit": 0}),
+    Job("Listen for events of the warehouse", "shop.listen_for_events", "* * * * *", "UTC", runs=0,
+        columns={"stay_alive": True}),
 )  # fmt: skip
 
 CAUSES = {

@@ -122,10 +122,34 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
     by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
                                      params={"batch": 20})  # fmt: skip
     _from_another_client(schedules["Send invoices"], now)
+    service, left_out = _of_the_service(schedules["Listen for events of the warehouse"], now)
     morning = now - timedelta(hours=11)
     reported = make(succeeded=True, scheduler=report, scheduled_at=morning, executed_at=morning, published_at=morning,
                     started_at=morning + timedelta(seconds=1), finished_at=morning + timedelta(seconds=19))  # fmt: skip
-    return [running, retrying, queued, paused, by_hand, reported]
+    return [running, retrying, queued, paused, by_hand, service, left_out, reported]
+
+
+def _of_the_service(schedule: Scheduler, now: datetime) -> list[SchedulerExecution]:
+    """A service that runs since the day before yesterday, and the occurrences that were left out because of it."""
+    began = now - timedelta(days=2)
+    run = SchedulerExecutionFactory(
+        running=True, scheduler=schedule, queue="standalone", consumer="shop-worker-3-8181-93ac", attempt=3,
+        scheduled_at=began, executed_at=began, published_at=began, started_at=now - timedelta(hours=31),
+    )  # fmt: skip
+    for number, error in ((1, ""), (2, "ConnectionResetError")):
+        ended = began + timedelta(hours=number * 8)
+        AttemptFactory(
+            execution=run, number=number, outcome="failed" if error else "succeeded", error_class=error,
+            error_message="the warehouse has closed the connection" if error else "", finished_at=ended,
+            started_at=ended - timedelta(hours=7), retry_at=ended + timedelta(seconds=30),
+        )  # fmt: skip
+    skip = SchedulerExecutionFactory(
+        skipped=True, scheduler=schedule, missed=2_879, published_at=None, scheduled_at=began + timedelta(minutes=1),
+        executed_at=now - timedelta(seconds=20),
+        reason=f"Left out, because the service was running already, as execution {run.pk}.",
+    )  # fmt: skip
+    Scheduler.objects.filter(pk=schedule.pk).update(open_run=run.pk, open_skip=skip.pk)
+    return [run, skip]
 
 
 def _from_another_client(schedule: Scheduler, now: datetime) -> None:

@@ -18,14 +18,17 @@ FRAGMENTS = ("part", "preview", "params", "follow", "output", "download", "keys"
 """An address whose name ends with one of these words returns a file or a part of a page, or ends the session."""
 
 
+SERVICE = "Listen for events of the warehouse"
+
 SHOWN = (
     "Exchange rates, second source",
     "Archive log files of the test machines",
     "Nightly stock comparison, shard 1",
     "Rebuild the search index",
     "Import orders UK",
+    SERVICE,
 )
-"""Schedules of further states: paused, never ran, skipped, running, slower than usual."""
+"""Schedules of further states: paused, never ran, skipped, running, slower than usual, a service."""
 
 
 def stay(page: Page) -> None:
@@ -90,6 +93,10 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("schedule-why-answered", f"{why}?at=03:00")
     moved = DeathRecord.objects.latest("pk").execution_id
     yield Scene("run-x-death", reverse("admin:scheduling_schedulerexecution_change", args=[moved]))
+    service = Scheduler.objects.get(description=SERVICE)
+    yield Scene("schedule-edit-service", reverse("admin:scheduling_scheduler_edit", args=[service.pk]))
+    for word, pk in (("run", service.open_run), ("left-out", service.open_skip)):
+        yield Scene(f"service-{word}", reverse("admin:scheduling_schedulerexecution_change", args=[pk]))
     yield Scene("nowhere", f"{reverse('admin:index')}nowhere/")
 
 
