@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from django.utils import timezone as clock
 
+from scheduling.broker.database import DatabaseBroker
+from scheduling.execution.run_now import run_now
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from tests.contract.server import Server, require
 from tests.factories import SchedulerFactory, due
@@ -45,7 +47,7 @@ class Site:
 
     def __init__(self, commands: Commands, directory: Path, broker_url: str) -> None:
         self.commands, self.file = commands, directory / "service.txt"
-        self.environment = {"BROKER_URL": broker_url, "CRON_LEASE_SECONDS": str(LEASE), "CRON_GRACE_SECONDS": "10"}
+        self.environment = {"BROKER_URL": broker_url, "CRON_LEASE_SECONDS": str(LEASE), "CRON_GRACE_SECONDS": "600"}
         params = {"directory": str(directory)}
         own = {"schedule": "* * * * *", "stay_alive": True, "retry_delay_ms": DELAY * 1000, "retry_multiplier": 1.0}
         self.row = SchedulerFactory(handler="tests.serve", params=params, **own)
@@ -141,3 +143,19 @@ def test_a_service_is_there_once_whatever_happens(commands: Commands, tmp_path: 
     for skip in SchedulerExecution.objects.filter(state="skipped"):
         known = ("Left out, because the service was running already", "Paused", "The schedule was paused")
         assert skip.reason.startswith(known), skip.reason
+
+
+def test_a_service_that_does_not_end_when_asked_is_killed_and_given_back(commands: Commands, tmp_path: Path) -> None:
+    row = SchedulerFactory(handler="tests.serve_deaf", stay_alive=True, params={"directory": str(tmp_path)}, rare=True)
+    environment = {"CRON_GRACE_SECONDS": "1"}
+    consumer = commands.start("run_worker", "--standalone", **environment)
+    run = run_now(row, DatabaseBroker())
+    file = tmp_path / "service.txt"
+    wait_for(lambda: file.exists() and file.read_text(), "it runs")
+    assert commands.stop(consumer) == 0
+    run.refresh_from_db()
+    attempt = Attempt.objects.get(execution=run)
+    assert (run.state, attempt.outcome, attempt.signal) == ("queued", "interrupted", signal.SIGKILL)
+    commands.start("run_worker", "--standalone", **environment)
+    wait_for(lambda: len(file.read_text().splitlines()) == 2, "another consumer has started it")
+    assert "TWICE" not in file.read_text()

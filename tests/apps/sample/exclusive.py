@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import os
+import signal
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -57,3 +58,10 @@ def exclusive(params: ExclusiveParams, run: Run) -> None:
         time.sleep(params.seconds)
         if (run.execution_id + run.attempt) % 3 == 0:
             raise RuntimeError("this attempt fails")
+
+
+@worker("tests.serve_deaf", params=ExclusiveParams, retry=FAST)
+def serve_deaf(params: ExclusiveParams, run: Run) -> None:
+    """A service that does not listen when it is asked to end."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    serve(params, run)
