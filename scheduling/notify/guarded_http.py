@@ -6,6 +6,7 @@ be public, unless the setting CRON_INTERNAL_HOSTS names the host. Redirects are 
 
 from __future__ import annotations
 
+import socket
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -26,8 +27,16 @@ class Forbidden(Exception):
     """The address must not be called. The error's text is a sentence."""
 
 
+class InternalAddress(Forbidden):
+    """The host has an address of the internal network."""
+
+
 class NoAnswer(Exception):
     """The server cannot be reached, or did not answer in time. A later try can work."""
+
+
+class NotConnected(NoAnswer):
+    """The server cannot be reached, so it did not get the request."""
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,16 @@ def call(method: str, url: str, headers: Mapping[str, str], body: bytes, seconds
         Forbidden: the scheme is not http or https, or the host has an internal address.
         NoAnswer: see there.
     """
+    return send_request(method, url, seconds, headers=dict(headers), data=body or None)
+
+
+def send_request(method: str, url: str, seconds: float, **content: Any) -> Answer:
+    """Send one request and read the answer, as `call` does.
+
+    Args:
+        content: the content of the request, named as the library requests names it: `headers`, `params`, `data`,
+            `json`, `auth`.
+    """
     import requests
     from requests_hardened.ip_filter import InvalidIPAddress
 
@@ -62,36 +81,52 @@ def call(method: str, url: str, headers: Mapping[str, str], body: bytes, seconds
     try:
         with _session(url) as session:
             answer = session.request(
-                method, url, headers=dict(headers), data=body or None, timeout=(seconds, seconds), stream=True,
-                allow_redirects=False,
-            )  # fmt: skip
+                method, url, **content, timeout=(seconds, seconds), stream=True, allow_redirects=False
+            )
             found, whole = _read(answer, until)
             return Answer(answer.status_code, found, whole, dict(answer.headers))
     except InvalidIPAddress as error:
-        text = "%s has the internal address %s. The setting CRON_INTERNAL_HOSTS names the hosts that may have one."
-        raise Forbidden(text % (urlsplit(url).hostname, error)) from None
+        raise InternalAddress(internal_sentence(urlsplit(url).hostname, error)) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError) as error:
         raise Forbidden(f"This address cannot be called: {error}") from None
     except (requests.RequestException, OSError) as error:
-        raise NoAnswer(f"{type(error).__name__}: {error}") from error
+        kind = NotConnected if _is_before_request(error) else NoAnswer
+        raise kind(f"{type(error).__name__}: {error}") from error
+
+
+def internal_sentence(host: object, address: object) -> str:
+    """Says that a host has an internal address."""
+    text = "%s has the internal address %s. The setting CRON_INTERNAL_HOSTS names the hosts that may have one."
+    return text % (host, address)
+
+
+def _is_before_request(error: Exception) -> bool:
+    """Whether the error came before the server could get the request."""
+    from requests.exceptions import ConnectTimeout, InvalidHeader, SSLError
+    from urllib3.exceptions import ConnectTimeoutError, NewConnectionError
+
+    reason = getattr(error.args[0], "reason", None) if error.args else None
+    look_up = isinstance(error.__cause__, socket.gaierror)
+    early = isinstance(error, ConnectTimeout | SSLError | InvalidHeader)
+    return early or look_up or isinstance(reason, NewConnectionError | ConnectTimeoutError)
 
 
 def _session(url: str) -> Any:
     """A session for this address. The environment's proxies are ignored: a proxy would look up the name itself."""
     import requests
-    from requests_hardened import Config, HTTPSession
+
+    from scheduling.notify.address_filter import AddressFilter
 
     try:
         parts = urlsplit(url)
-        names = {parts.hostname, f"{parts.hostname}:{parts.port}"}  # `hostname` is in lower case
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError as error:
         raise Forbidden(f"This address cannot be called: {error}") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    if not usable:
         raise Forbidden("The address must begin with http:// or https://, and name a host.")
-    if names & set(get_conf().internal_hosts):
-        session: Any = requests.Session()
-    else:
-        session = HTTPSession(Config(True, False, never_redirect=True, default_timeout=(10, 10)))
+    session: Any = requests.Session()
+    for scheme in ("http", "https"):
+        session.mount(f"{scheme}://", AddressFilter(scheme, get_conf().internal_hosts))
     session.trust_env = False
     # Without redirects, requests still reads the whole body of a redirect, to prepare the next request.
     session.resolve_redirects = lambda *_arguments, **_options: iter(())

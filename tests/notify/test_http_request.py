@@ -98,6 +98,14 @@ def test_a_host_that_the_setting_names_may_be_internal(site: Site, settings: Any
         call("GET", f"http://127.0.0.1:{site.port + 1}/", {}, b"", 2)  # the other ports stay closed
 
 
+@pytest.mark.parametrize("sign", ["\\", "\\\\", "/\\", "#", "?", "%5C", "\t", "\n", ";"])
+def test_a_named_host_opens_no_other_host(site: Site, settings: Any, sign: str) -> None:
+    settings.CRON_INTERNAL_HOSTS = "allowed.internal"
+    with pytest.raises((Forbidden, NoAnswer)):
+        call("GET", f"http://127.0.0.1:{site.port}{sign}@allowed.internal/", {}, b"", 2)
+    assert site.requests == []
+
+
 def test_no_proxy_of_the_environment_is_asked(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", f"http://127.0.0.1:{site.port}")
     with pytest.raises(Forbidden):

@@ -1,0 +1,32 @@
+"""Refuses connections to internal addresses. It needs the extra `http` or `notify`, so it is imported when needed."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from requests.adapters import HTTPAdapter
+from requests_hardened.ip_filter_adapter import IPFilterAdapter
+
+
+class AddressFilter(IPFilterAdapter):
+    """Connects to hosts with a public address, and to the named hosts.
+
+    The host is compared where the connection is made. Two programs can read different hosts out of one URL, so a host
+    that was read from the URL before could be another one.
+
+    Args:
+        scheme: `http` or `https`.
+        hosts: hosts that may have an internal address: `name` or `name:port`, in lower case.
+    """
+
+    def __init__(self, scheme: str, hosts: Collection[str]) -> None:
+        super().__init__(is_https_proto=scheme == "https")
+        self._hosts = frozenset(hosts)
+
+    def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:
+        unfiltered = HTTPAdapter.build_connection_pool_key_attributes(self, request, verify, cert)
+        host, port = unfiltered[0]["host"], unfiltered[0]["port"]
+        if {host, f"{host}:{port}"} & self._hosts:
+            return unfiltered
+        return super().build_connection_pool_key_attributes(request, verify, cert)
