@@ -12,7 +12,7 @@ from reports.delivery_options import DeliveryOptions
 from scheduling.core.outcome import NonRetryableError
 from scheduling.handlers import Run
 from scheduling.models import Artefact
-from scheduling.notify.email import Letter
+from scheduling.notify.delivery import Letter
 from scheduling.notify.links import absolute_url
 from scheduling.notify.outbox import Recipient, send_to_all
 

@@ -25,6 +25,7 @@ ORDER = (
     ("scheduling", "Worker"),
     ("cron_reports", "Report"),
     ("scheduling", "Reminder"),
+    ("scheduling", "Channel"),
     ("scheduling", "Process"),
     ("scheduling", "Replay"),
     ("scheduling", "Artefact"),

@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 from django.conf import settings
 from django.core.signals import setting_changed
 
+from scheduling.core.chat_services import SCHEMES
 from scheduling.core.cron import ZoneError, zone
 from scheduling.core.retention import DAYS, KEEP, RetentionPolicy
 from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy, RetryPolicyInvalid
@@ -60,6 +61,8 @@ class Conf:
     """After how many days a spent one-time schedule is removed; None means never."""
     internal_hosts: tuple[str, ...] = ()
     """Hosts that may be called although they have an internal address: `name` or `name:port`, in lower case."""
+    chat_schemes: tuple[str, ...] = tuple(SCHEMES)
+    """What the addresses of channels may begin with, in lower case."""
     site_url: str = ""
     """The address of the site, such as `https://cron.example.com`, for links in messages; empty for no links."""
 
@@ -144,6 +147,14 @@ def _hosts(name: str, value: Any) -> tuple[str, ...]:
     return hosts
 
 
+def _schemes(name: str, value: Any) -> tuple[str, ...]:
+    schemes = tuple(word.lower().removesuffix("://") for word in _words(name, value))
+    for scheme in schemes:
+        if scheme not in SCHEMES:
+            raise ConfError(f"{name} has {scheme!r}; the possible values are {', '.join(SCHEMES)}.")
+    return schemes
+
+
 def _site(name: str, value: Any) -> str:
     url = str(value).strip().rstrip("/")
     parts = urlsplit(url)
@@ -170,6 +181,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_RETENTION_KEEP": ("retention_keep", _optional(_integer(*KEEP))),
     "CRON_RETENTION_ONE_TIME_DAYS": ("retention_one_time_days", _optional(_integer(*DAYS))),
     "CRON_INTERNAL_HOSTS": ("internal_hosts", _hosts),
+    "CRON_CHAT_SCHEMES": ("chat_schemes", _schemes),
     "CRON_SITE_URL": ("site_url", _site),
 }
 

@@ -17,6 +17,7 @@ from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.models import (
     Attempt,
+    Channel,
     DeathRecord,
     FailedExecution,
     Notification,
@@ -91,6 +92,17 @@ class ReportFactory(DjangoModelFactory):
     title = factory.LazyAttribute(lambda report: f"Report {report.controller}")
 
 
+class ChannelFactory(DjangoModelFactory):
+    """A channel. A message to it is refused before a connection is made, because its host is internal."""
+
+    class Meta:
+        model = Channel
+
+    name = factory.Sequence(lambda n: f"channel{n}")
+    description = "The team's chat"
+    address = "json://127.0.0.1:9/channel-token"
+
+
 class ReminderFactory(DjangoModelFactory):
     """A reminder to one address."""
 
@@ -108,7 +120,7 @@ class NotificationFactory(DjangoModelFactory):
     class Meta:
         model = Notification
 
-    channel, state, attempt, tries = "email", "sent", 1, 1
+    kind, state, attempt, tries = "email", "sent", 1, 1
     recipient = factory.Sequence(lambda n: f"recipient{n}@example.com")
     key = factory.Sequence(lambda n: f"{n:064}")
     message_id = factory.Sequence(lambda n: f"<reminder-{n}@example.com>")

@@ -1,5 +1,6 @@
 """The operators' pages. Importing this package registers them, which is what Django's autodiscovery does."""
 
+import scheduling.admin.channels.admin
 import scheduling.admin.dashboard.view
 import scheduling.admin.executions.admin
 import scheduling.admin.executions.artefacts

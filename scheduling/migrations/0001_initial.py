@@ -76,6 +76,22 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Channel',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('name', models.CharField(max_length=100, unique=True, verbose_name='name')),
+                ('description', models.CharField(blank=True, default='', max_length=255, verbose_name='description')),
+                ('address', models.TextField(editable=False, verbose_name='address')),
+                ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
+                ('updated_at', models.DateTimeField(auto_now=True, verbose_name='changed')),
+            ],
+            options={
+                'verbose_name': 'channel',
+                'verbose_name_plural': 'channels',
+                'ordering': ['name'],
+            },
+        ),
+        migrations.CreateModel(
             name='Reminder',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -86,6 +102,7 @@ class Migration(migrations.Migration):
                 ('recipients', models.TextField(blank=True, default='', help_text='E-mail addresses, one per line.', verbose_name='further addresses')),
                 ('params', models.JSONField(blank=True, default=dict, verbose_name='parameters')),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
+                ('channels', models.ManyToManyField(blank=True, related_name='reminders', to='scheduling.channel', verbose_name='channels')),
                 ('groups', models.ManyToManyField(blank=True, related_name='+', to='auth.group', verbose_name='groups of users')),
                 ('users', models.ManyToManyField(blank=True, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='users')),
             ],
@@ -401,10 +418,10 @@ class Migration(migrations.Migration):
             name='Notification',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
-                ('channel', models.CharField(max_length=16, verbose_name='channel')),
+                ('kind', models.CharField(choices=[('email', 'e-mail'), ('chat', 'chat')], max_length=16, verbose_name='kind')),
                 ('recipient', models.CharField(max_length=254, verbose_name='recipient')),
                 ('key', models.CharField(max_length=64)),
-                ('message_id', models.CharField(max_length=255, verbose_name='Message-ID')),
+                ('message_id', models.CharField(blank=True, default='', max_length=255, verbose_name='Message-ID')),
                 ('state', models.CharField(choices=[('sending', 'sending'), ('sent', 'sent'), ('waiting', 'not sent yet'), ('refused', 'refused')], max_length=8, verbose_name='state')),
                 ('tries', models.PositiveIntegerField(default=0, verbose_name='tries')),
                 ('unsure', models.PositiveIntegerField(default=0, verbose_name='tries without an answer')),
@@ -418,7 +435,7 @@ class Migration(migrations.Migration):
                 'verbose_name_plural': 'notifications',
                 'ordering': ['id'],
                 'default_permissions': (),
-                'constraints': [models.UniqueConstraint(fields=('execution', 'channel', 'key'), name='scheduling_notification_once')],
+                'constraints': [models.UniqueConstraint(fields=('execution', 'kind', 'key'), name='scheduling_notification_once')],
             },
         ),
         migrations.RunPython(create_nightly_cleanup, migrations.RunPython.noop),

@@ -2,6 +2,7 @@
 
 from scheduling.models.artefact import Artefact
 from scheduling.models.attempt import Attempt
+from scheduling.models.channel import Channel
 from scheduling.models.dashboard import Dashboard
 from scheduling.models.death_record import DeathRecord
 from scheduling.models.execution import FailedExecution, SchedulerExecution
@@ -17,6 +18,7 @@ from scheduling.models.worker import Worker
 __all__ = [
     "Artefact",
     "Attempt",
+    "Channel",
     "Dashboard",
     "DeathRecord",
     "FailedExecution",

@@ -19,9 +19,13 @@ class Notification(models.Model):
     """One message of an execution to one recipient.
 
     The row is written as SENDING before the message is sent, and as SENT after the server has accepted it. If the
-    process dies in between, the next attempt finds the row as SENDING. It then sends the message again, with the same
-    Message-ID, because it is unknown whether the first one has arrived.
+    process dies in between, the next attempt finds the row as SENDING. It then sends the message again, because it
+    is unknown whether the first one has arrived. An e-mail keeps its Message-ID; a chat has nothing like it.
     """
+
+    class Kind(models.TextChoices):
+        EMAIL = "email", _("e-mail")
+        CHAT = "chat", _("chat")
 
     class State(models.TextChoices):
         SENDING = "sending", _("sending")
@@ -32,11 +36,11 @@ class Notification(models.Model):
     execution = models.ForeignKey(
         "scheduling.SchedulerExecution", on_delete=models.CASCADE, related_name="notifications", db_index=False
     )
-    channel = models.CharField(_("channel"), max_length=16)
+    kind = models.CharField(_("kind"), max_length=16, choices=Kind.choices)
     recipient = models.CharField(_("recipient"), max_length=RECIPIENT_LENGTH)
     key = models.CharField(max_length=64)
     """A hash of the recipient, because some databases ignore case and accents when they compare texts."""
-    message_id = models.CharField(_("Message-ID"), max_length=255)
+    message_id = models.CharField(_("Message-ID"), max_length=255, blank=True, default="")
     state = models.CharField(_("state"), max_length=8, choices=State.choices)
     tries = models.PositiveIntegerField(_("tries"), default=0)
     unsure = models.PositiveIntegerField(_("tries without an answer"), default=0)
@@ -54,7 +58,7 @@ class Notification(models.Model):
         ordering = ["id"]
         default_permissions = ()  # the page of the execution shows these rows
         constraints = [
-            models.UniqueConstraint(fields=["execution", "channel", "key"], name="scheduling_notification_once")
+            models.UniqueConstraint(fields=["execution", "kind", "key"], name="scheduling_notification_once")
         ]
 
     def __str__(self) -> str:

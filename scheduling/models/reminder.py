@@ -28,6 +28,9 @@ class Reminder(models.Model):
     recipients = models.TextField(
         _("further addresses"), blank=True, default="", help_text=_("E-mail addresses, one per line.")
     )
+    channels = models.ManyToManyField(
+        "scheduling.Channel", blank=True, related_name="reminders", verbose_name=_("channels")
+    )
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
 
@@ -56,3 +59,9 @@ class Reminder(models.Model):
     def handler_name(self) -> str:
         """The name of the handler, which is the same for every reminder."""
         return TARGET_KINDS["reminder"].handler
+
+
+# A channel that a reminder uses cannot be deleted: the reminder would go on without it, unnoticed. Django
+# offers no such option for the rows between the two.
+_to_channel: Any = Reminder.channels.through._meta.get_field("channel")
+_to_channel.remote_field.on_delete = models.PROTECT

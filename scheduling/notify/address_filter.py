@@ -9,7 +9,7 @@ from requests.adapters import HTTPAdapter
 from requests_hardened.ip_filter_adapter import IPFilterAdapter
 
 
-class AddressFilter(IPFilterAdapter):
+class AddressFilter(IPFilterAdapter):  # type: ignore[misc]  # the package has no types
     """Connects to hosts with a public address, and to the named hosts.
 
     The host is compared where the connection is made. Two programs can read different hosts out of one URL, so a host

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import re
 import smtplib
-from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from email.utils import formatdate
 from types import TracebackType
 from typing import Any
@@ -20,35 +18,10 @@ from django.core.mail.utils import DNS_NAME
 from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.notify.addresses import is_address
+from scheduling.notify.delivery import Letter, NotSent, Refused, Unreachable, Unsure
 
 MOST_SECONDS = 20.0
 """The longest time for one answer of the mail server, in seconds."""
-
-
-class Refused(Exception):
-    """The message will not be sent to this recipient, also not later. The error's text is a sentence."""
-
-
-class NotSent(Exception):
-    """The server took no message now. A later try can work, and the recipient gets one copy only."""
-
-
-class Unreachable(NotSent):
-    """The mail server cannot be reached, so no other message can be sent now."""
-
-
-class Unsure(Exception):
-    """The server did not answer after it had got the message. The recipient may have a copy."""
-
-
-@dataclass(frozen=True)
-class Letter:
-    """The content of an e-mail. `attachments` are triples of file name, content and content type."""
-
-    subject: str
-    text: str
-    html: str = ""
-    attachments: Sequence[tuple[str, bytes, str]] = ()
 
 
 def time_limit() -> float:

@@ -20,6 +20,10 @@ BODY_LENGTH = 64 * 1024
 """How many bytes of an answer are read."""
 
 CHUNK = 4 * 1024
+
+LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
+"""The answers after which a later try can work (RFC 9110, 15.5 and 15.6; RFC 6585)."""
+
 IS_INSTALLED = find_spec("requests_hardened") is not None
 
 
@@ -98,6 +102,37 @@ def internal_sentence(host: object, address: object) -> str:
     """Says that a host has an internal address."""
     text = "%s has the internal address %s. The setting CRON_INTERNAL_HOSTS names the hosts that may have one."
     return text % (host, address)
+
+
+def check_host(url: str) -> None:
+    """Refuse a URL whose host is an internal address as it stands, without a look-up of names.
+
+    Raises:
+        Forbidden: the URL names no host. InternalAddress: the host is internal.
+    """
+    from requests_hardened.ip_filter import InvalidIPAddress, get_ip_address
+
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+    except ValueError:
+        raise Forbidden("The address names no host that can be called.") from None
+    if not host:
+        raise Forbidden("The address names no host that can be called.")
+    if {host, f"{host}:{port}"} & set(get_conf().internal_hosts):
+        return
+    name = host.rstrip(".")
+    if name == "localhost" or name.endswith(".localhost"):
+        raise InternalAddress(internal_sentence(host, "127.0.0.1"))
+    try:
+        # The system reads numbers such as 127.1 and 0x7f000001 as addresses, too.
+        socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST)
+    except (OSError, UnicodeError):
+        return  # a name is looked up when it is called
+    try:
+        get_ip_address(host, port, allow_loopback=False)
+    except InvalidIPAddress as error:
+        raise InternalAddress(internal_sentence(host, error)) from None
 
 
 def _is_before_request(error: Exception) -> bool:

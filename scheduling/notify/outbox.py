@@ -15,29 +15,46 @@ from django.utils import timezone as clock
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.core.text import visible_text
 from scheduling.handlers.run import Run
+from scheduling.models.channel import Channel
 from scheduling.models.notification import ERROR_LENGTH, RECIPIENT_LENGTH, Notification
-from scheduling.notify.email import Letter, Mailer, NotSent, Refused, Unreachable, Unsure, message_id
+from scheduling.notify import chat
+from scheduling.notify.delivery import Letter, NotSent, Refused, Unreachable, Unsure
+from scheduling.notify.email import Mailer, message_id
 
-EMAIL = "email"
 MOST_UNSURE = 2
-"""After so many messages without an answer, the server is left alone until the next attempt."""
+"""After so many e-mails without an answer, the mail server is left alone until the next attempt."""
 
+Kind = Notification.Kind
 State = Notification.State
+Key = tuple[str, str]
 
 
 @dataclass(frozen=True)
 class Recipient:
-    """A person or an address that gets the message.
+    """A person, an address or a channel that gets the message.
 
     Args:
         address: the e-mail address. It is also the name of the recipient in the record.
-        name: the name of the user, if the recipient is one.
+        name: the name of the user or the channel, if the recipient is one.
         problem: why this recipient cannot get a message; empty if it can.
+        channel: the channel, if the recipient is one. Such a recipient has no e-mail address.
     """
 
     address: str
     name: str = ""
     problem: str = ""
+    channel: Channel | None = None
+
+    @property
+    def key(self) -> Key:
+        """What the record of the recipient is found by: the kind of message, and a hash."""
+        if self.channel is not None:
+            return Kind.CHAT, _hash(f"channel {self.channel.pk}")
+        return Kind.EMAIL, _hash(self.address.casefold())
+
+
+def _hash(text: str) -> str:
+    return sha256(text.encode(errors="replace")).hexdigest()
 
 
 def send_to_all(run: Run, recipients: Sequence[Recipient], letter: Callable[[Recipient], Letter]) -> int:
@@ -47,28 +64,59 @@ def send_to_all(run: Run, recipients: Sequence[Recipient], letter: Callable[[Rec
         letter: writes the letter to one recipient.
 
     Raises:
-        RetryableError: the server did not take some of the messages. The next attempt sends only these.
+        RetryableError: a server did not take some of the messages. The next attempt sends only these.
         NonRetryableError: some recipients were refused for good, and all others have the message; or there is no
             recipient.
     """
     if not recipients:
         raise NonRetryableError("There is no recipient: no address is given, and no chosen user is active.")
     rows = _rows(run, recipients)
-    sent = unsure = 0
+    sent = 0
     with Mailer() as mailer:
+        servers = _Servers(mailer)
         for recipient in recipients:
-            row = rows[_key(recipient)]
-            if not _is_due(row, run) or not _begin(run, row):
+            row = rows[recipient.key]
+            if not servers.are_open_for(recipient) or not _is_due(row, run) or not _begin(run, row):
                 continue
-            state, go_on = _send(mailer, run, row, recipient, letter)
-            sent += state == State.SENT
-            unsure += state == State.SENDING
-            if not go_on or unsure >= MOST_UNSURE:
-                break
+            sent += _send(servers, run, row, recipient, letter) == State.SENT
             run.progress(sent, len(recipients), "sent")
     run.log.info("Sent to %d of %d recipients", sent, len(recipients))
     _conclude(run, rows)
     return sent
+
+
+class _Servers:
+    """The mail server and the chat servers. All e-mails have one server, but each channel has a server of its own.
+
+    So a mail server that cannot be reached is left alone for the rest of the attempt, and no chat waits for it.
+    """
+
+    def __init__(self, mailer: Mailer) -> None:
+        self._mailer = mailer
+        self._unsure = 0
+        self._unreachable = False
+
+    def are_open_for(self, recipient: Recipient) -> bool:
+        """Whether a message to this recipient can be tried in this attempt."""
+        return recipient.channel is not None or not (self._unreachable or self._unsure >= MOST_UNSURE)
+
+    def send(self, recipient: Recipient, letter: Letter, message_id: str) -> None:
+        """Send one message.
+
+        Raises:
+            Refused, NotSent, Unsure: see there.
+        """
+        if recipient.channel is not None:
+            chat.send(recipient.channel.address, letter)
+            return
+        try:
+            self._mailer.send(recipient.address, letter, message_id)
+        except Unreachable:
+            self._unreachable = True
+            raise
+        except Unsure:
+            self._unsure += 1
+            raise
 
 
 def _is_due(row: Notification, run: Run) -> bool:
@@ -76,32 +124,31 @@ def _is_due(row: Notification, run: Run) -> bool:
     return row.state != State.SENT and not (row.state == State.REFUSED and run.retry_count)
 
 
-def _key(recipient: Recipient) -> str:
-    return sha256(recipient.address.casefold().encode(errors="replace")).hexdigest()
-
-
-def _rows(run: Run, recipients: Iterable[Recipient]) -> dict[str, Notification]:
+def _rows(run: Run, recipients: Iterable[Recipient]) -> dict[Key, Notification]:
     """The records of the recipients. Missing records are made first, so the page of the run shows all recipients.
 
     A recipient of an earlier attempt who was removed since is left out: the run does not wait for this recipient.
     """
     now = clock.now()
-    made = [
-        Notification(
-            execution_id=run.execution_id, channel=EMAIL, key=_key(recipient), state=State.WAITING,
-            recipient=visible_text(recipient.address, RECIPIENT_LENGTH), message_id=_message_id(run, recipient),
-            attempt=run.attempt, changed_at=now,
+    made = {
+        recipient.key: Notification(
+            execution_id=run.execution_id, kind=recipient.key[0], key=recipient.key[1], state=State.WAITING,
+            recipient=visible_text(recipient.address or recipient.name, RECIPIENT_LENGTH),
+            message_id=_message_id(run, recipient), attempt=run.attempt, changed_at=now,
         )
         for recipient in recipients
-    ]  # fmt: skip
-    Notification.objects.bulk_create(made, ignore_conflicts=True)
-    found = Notification.objects.filter(execution=run.execution_id, channel=EMAIL, key__in=[row.key for row in made])
-    return {row.key: row for row in found}
+    }  # fmt: skip
+    Notification.objects.bulk_create(made.values(), ignore_conflicts=True)
+    found = Notification.objects.filter(execution=run.execution_id, key__in=[key for _kind, key in made])
+    return {(row.kind, row.key): row for row in found if (row.kind, row.key) in made}
 
 
 def _message_id(run: Run, recipient: Recipient) -> str:
+    """The Message-ID of an e-mail; empty for a chat, which has nothing like it."""
+    if recipient.channel is not None:
+        return ""
     # The execution key makes the id unique, also after the database was set up anew and counts from 1 again.
-    name = sha256(f"{run.execution_key}\n{recipient.address}".encode(errors="replace")).hexdigest()[:24]
+    name = _hash(f"{run.execution_key}\n{recipient.address}")[:24]
     return message_id(f"{run.type}-{run.execution_id}-{name}")
 
 
@@ -118,27 +165,27 @@ def _begin(run: Run, row: Notification) -> bool:
 
 
 def _send(
-    mailer: Mailer, run: Run, row: Notification, recipient: Recipient, letter: Callable[[Recipient], Letter]
-) -> tuple[Notification.State, bool]:
-    """Send one message and record the result. Returns the state, and whether the server can take further messages."""
-    state, error, go_on = State.SENT, "", True
+    servers: _Servers, run: Run, row: Notification, recipient: Recipient, letter: Callable[[Recipient], Letter]
+) -> Notification.State:
+    """Send one message and record the result. Returns the state."""
+    state, error = State.SENT, ""
     try:
         if recipient.problem:
             raise Refused(recipient.problem)
-        mailer.send(recipient.address, letter(recipient), row.message_id)
+        servers.send(recipient, letter(recipient), row.message_id)
     except Refused as refused:
         state, error = State.REFUSED, str(refused)
     except NotSent as not_sent:
-        state, error, go_on = State.WAITING, str(not_sent), not isinstance(not_sent, Unreachable)
+        state, error = State.WAITING, str(not_sent)
     except Unsure as unsure:
         state, error = State.SENDING, str(unsure)
     # A later attempt that has taken over the recipient records its own result.
     rows = Notification.objects.filter(pk=row.pk, state=State.SENDING, attempt=run.attempt)
     rows.update(state=state, error=error[:ERROR_LENGTH], changed_at=clock.now())
-    return state, go_on
+    return state
 
 
-def _conclude(run: Run, rows: dict[str, Notification]) -> None:
+def _conclude(run: Run, rows: dict[Key, Notification]) -> None:
     """Raise the error that the attempt ends with, if some recipients did not get the message."""
     now = list(Notification.objects.filter(pk__in=[row.pk for row in rows.values()]).order_by("pk"))
     left = [row for row in now if row.state in (State.WAITING, State.SENDING)]

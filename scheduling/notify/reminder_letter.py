@@ -18,7 +18,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.conf import get_conf
 from scheduling.core.zones import zone
 from scheduling.models import Reminder, Scheduler
-from scheduling.notify.email import Letter
+from scheduling.notify.delivery import Letter
 from scheduling.notify.links import absolute_url
 from scheduling.notify.message_template import MessageTemplateError, rendered
 from scheduling.notify.outbox import Recipient
@@ -79,7 +79,7 @@ def surroundings(data: Mapping[str, Any], language: str) -> AbstractContextManag
 
 
 def recipients_of(reminder: Reminder) -> list[Recipient]:
-    """The recipients: chosen users, the users of chosen groups, and further addresses. No address comes twice."""
+    """The recipients: chosen users, users of chosen groups, further addresses, channels. No address comes twice."""
     users = get_user_model()._default_manager.filter(is_active=True)
     chosen = users.filter(Q(pk__in=reminder.users.all()) | Q(groups__in=reminder.groups.all())).distinct()
     found: dict[str, Recipient] = {}
@@ -92,7 +92,7 @@ def recipients_of(reminder: Reminder) -> list[Recipient]:
     for line in reminder.recipients.splitlines():
         if address := line.strip():
             found.setdefault(address.casefold(), Recipient(address))
-    return list(found.values())
+    return [*found.values(), *(Recipient("", row.name, channel=row) for row in reminder.channels.order_by("pk"))]
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -10,10 +10,7 @@ from pydantic_core import PydanticCustomError
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.core.text import visible_text
 from scheduling.handlers import Run, worker
-from scheduling.notify.guarded_http import IS_INSTALLED, Answer, Forbidden, NoAnswer, call
-
-LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The answers after which a later try can work (RFC 9110, 15.5 and 15.6; RFC 6585)."""
+from scheduling.notify.guarded_http import IS_INSTALLED, LATER, Answer, Forbidden, NoAnswer, call
 
 LONGEST_WAIT = 3_600
 """The longest Retry-After that is heeded, in seconds."""

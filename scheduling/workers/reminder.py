@@ -1,4 +1,4 @@
-"""The handler of all reminders: sends an e-mail to each recipient."""
+"""The handler of all reminders: sends a message to each recipient."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def send(params: ReminderParams, run: Run) -> None:
 
     Raises:
         NonRetryableError: the reminder was deleted, a template cannot be used, or a recipient was refused for good.
-        RetryableError: the mail server did not take some of the messages.
+        RetryableError: a server did not take some of the messages.
     """
     reminder = Reminder.objects.filter(pk=run.target_id).first() if run.target_id else None
     if reminder is None:
@@ -48,6 +48,6 @@ register(
         call=send,
         params=ReminderParams,
         title="Reminder",
-        description="Sends an e-mail to users, groups of users and addresses.",
+        description="Sends a message to users, groups of users, addresses and channels.",
     )
 )

@@ -11,6 +11,7 @@ from django.utils import timezone as clock
 from scheduling.models import Replay, ReplayChunk
 from tests.factories import (
     AttemptFactory,
+    ChannelFactory,
     DeathRecordFactory,
     FailedExecutionFactory,
     GroupFactory,
@@ -40,9 +41,12 @@ def one_of_each() -> Rows:
     AttemptFactory(execution=failed, number=1, traceback="Traceback (most recent call last):\n  ValueError")
     OutputFactory(execution=executions[2])
     OutputFactory(execution=executions[0], text="2026-03-10T12:00:00.000Z WARN it takes long\n")
+    reminder, channel = ReminderFactory(), ChannelFactory()
+    reminder.channels.add(channel)
     reminded = SchedulerExecutionFactory(succeeded=True, type="reminder", target_id=None)
     NotificationFactory(execution=reminded)
     NotificationFactory(execution=reminded, state="refused", error="The mail server answered 550: no such user")
+    NotificationFactory(execution=reminded, kind="chat", recipient=channel.name, message_id="", unsure=1, tries=2)
     ProcessFactory(producer=True)
     ProcessFactory(silent=True)
     RefusedRowFactory()
@@ -58,7 +62,8 @@ def one_of_each() -> Rows:
         "schedulerexecution": [*executions, SchedulerExecutionFactory(), reminded, failed],
         "failedexecution": [failed],
         "worker": [WorkerFactory(name="unused")],
-        "reminder": [ReminderFactory()],
+        "reminder": [reminder],
+        "channel": [channel, ChannelFactory()],
         "process": [ProcessFactory()],
         "report": [ReportFactory()],
         "artefact": [artefact_of(executions[2])],

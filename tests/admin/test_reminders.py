@@ -111,7 +111,7 @@ def test_a_mail_server_that_fails_is_told(editor: Client, settings: Any) -> None
 
 def test_the_page_of_a_run_names_each_recipient(viewer: Client) -> None:
     run = SchedulerExecutionFactory(succeeded=True, scheduler=SchedulerFactory(of_reminder=True), attempt=2)
-    common = {"execution": run, "channel": "email", "message_id": "<x@y>", "changed_at": run.finished_at}
+    common = {"execution": run, "kind": "email", "message_id": "<x@y>", "changed_at": run.finished_at}
 
     def record(number: int, state: str, **columns: Any) -> None:
         facts = {"recipient": f"r{number}@example.com", "key": str(number), "attempt": 1, "tries": 1, **columns}
@@ -125,9 +125,9 @@ def test_the_page_of_a_run_names_each_recipient(viewer: Client) -> None:
     lines = [" ".join(line.get_text(" ").split()) for line in soup.find(id="recipients").tbody.find_all("tr")]
     assert lines[0].startswith("r2@example.com refused")
     assert lines[0].endswith("The mail server answered 550: <no> such user")
-    assert lines[1].endswith("The attempt ended before the mail server answered. The next attempt sends it again.")
+    assert lines[1].endswith("The attempt ended before the server answered. The next attempt sends it again.")
     assert "r3@example.com sent" in lines[3]
-    assert "because 1 try ended without an answer of the mail server" in lines[3]
+    assert "because 1 try ended without an answer of the server" in lines[3]
     assert "All copies have the same Message-ID." in lines[3]
     for number in range(10, SHOWN + 20):
         record(number, "sent")

@@ -9,7 +9,7 @@ import pytest
 from scheduling.core.outcome import RetryableError
 from scheduling.models import Notification
 from scheduling.notify import outbox
-from scheduling.notify.email import Letter, NotSent
+from scheduling.notify.delivery import Letter, NotSent
 from scheduling.notify.outbox import Recipient, send_to_all
 from tests.factories import SchedulerExecutionFactory
 from tests.reports.support import run_of

@@ -55,12 +55,15 @@ def _about(line: Notification, row: SchedulerExecution) -> str:
     said = [visible_text(line.error, 500)] if line.error else []
     if line.unsure:
         copies = ngettext(
-            "It was sent again, because %(count)d try ended without an answer of the mail server.",
-            "It was sent again, because %(count)d tries ended without an answer of the mail server.",
+            "It was sent again, because %(count)d try ended without an answer of the server.",
+            "It was sent again, because %(count)d tries ended without an answer of the server.",
             line.unsure,
         )
         said.append(copies % {"count": line.unsure})
-        said.append(_("The recipient may have more than one copy. All copies have the same Message-ID."))
+        if line.kind == Notification.Kind.CHAT:
+            said.append(_("The chat may show the message more than once."))
+        else:
+            said.append(_("The recipient may have more than one copy. All copies have the same Message-ID."))
     elif line.state == Notification.State.SENDING and line.attempt < row.attempt:
-        said.append(_("The attempt ended before the mail server answered. The next attempt sends it again."))
+        said.append(_("The attempt ended before the server answered. The next attempt sends it again."))
     return " ".join(said)

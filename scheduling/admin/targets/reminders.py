@@ -24,12 +24,19 @@ from scheduling.admin.ui.text import first_line
 from scheduling.core.text import visible_text
 from scheduling.models import Reminder, Scheduler
 from scheduling.notify.addresses import is_address
-from scheduling.notify.email import Letter, Mailer, NotSent, Refused, Unsure, message_id
+from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
+from scheduling.notify.email import Mailer, message_id
 from scheduling.notify.message_template import MessageTemplateError, compiled
 from scheduling.notify.outbox import Recipient
 from scheduling.notify.reminder_letter import letter_of, message_data, surroundings
 
 MOST_ADDRESSES = 1_000
+MOST_CHANNELS = 50
+"""A chat server that does not answer takes its time limit, and the channels are sent to one after the other."""
+
+RECIPIENTS = ("users", "groups", "recipients", "channels")
+CHOSEN = ("users", "groups", "channels")
+"""The fields in which a user chooses rows."""
 
 
 class ReminderForm(forms.ModelForm):
@@ -47,6 +54,12 @@ class ReminderForm(forms.ModelForm):
             names = ", ".join(f"“{visible_text(line, 80)}”" for line in wrong[:3])
             raise ValidationError(_("Not an e-mail address: %(names)s."), code="email", params={"names": names})
         return "\n".join(lines)
+
+    def clean_channels(self) -> Any:
+        channels = self.cleaned_data["channels"]
+        if len(channels) > MOST_CHANNELS:
+            raise ValidationError(_("At most %(count)d channels."), code="many", params={"count": MOST_CHANNELS})
+        return channels
 
     def clean_subject(self) -> str:
         return self._template("subject")
@@ -68,8 +81,12 @@ class ReminderForm(forms.ModelForm):
     def clean(self) -> dict[str, Any]:
         """Refuses a reminder without a recipient."""
         data: dict[str, Any] = super().clean() or {}
-        given = [name for name in ("users", "groups", "recipients") if name in self.fields]
-        if len(given) == 3 and "recipients" not in self.errors and not any(data.get(name) for name in given):
+        given = [name for name in RECIPIENTS if name in self.fields]
+        if (
+            len(given) == len(RECIPIENTS)
+            and "recipients" not in self.errors
+            and not any(data.get(name) for name in given)
+        ):
             self.add_error("recipients", ValidationError(_("Give at least one recipient."), code="no_recipient"))
         return data
 
@@ -80,15 +97,18 @@ class ReminderAdmin(Uses):
     change_form_template = "admin/scheduling/targets/reminder.html"
     list_display = (column(Reminder, "name"), column(Reminder, "subject"), "to")
     search_fields = ("name", "subject", "recipients")
-    no_rows = _("A reminder is an e-mail that a schedule sends at its times.")
+    no_rows = _("A reminder is a message that a schedule sends at its times, by e-mail and to chats.")
     pages: tuple[Page, ...] = (Page("test", "test", methods=("POST",)),)
     fieldsets = (
         (None, {"fields": ("name",)}),
         (
             _("Recipients"),
             {
-                "fields": ("users", "groups", "recipients"),
-                "description": _("Each recipient gets an e-mail of their own. Users who are not active get none."),
+                "fields": RECIPIENTS,
+                "description": _(
+                    "Each user and each address gets an e-mail of their own. Users who are not active get none. "
+                    "Each channel gets the subject and the text as a message."
+                ),
             },
         ),
         (
@@ -109,17 +129,17 @@ class ReminderAdmin(Uses):
         return super().media + page_media(scripts=("choices",))
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
-        """Users and groups have autocomplete if their pages on this site can be searched; otherwise a plain list."""
+        """Rows are chosen with autocomplete if their pages on this site can be searched; otherwise from a list."""
         registered = self.admin_site._registry
-        fields = {field: self.opts.get_field(field).related_model for field in ("users", "groups")}
+        fields = {field: self.opts.get_field(field).related_model for field in CHOSEN}
         return tuple(name for name, model in fields.items() if model in registered and registered[model].search_fields)
 
     def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Removes the buttons that add, change or delete a user or a group."""
+        """Removes the buttons that add, change or delete a user, a group or a channel."""
         if db_field.name in self.get_autocomplete_fields(request):
             kwargs["widget"] = AutocompleteMany(db_field, self.admin_site)
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name in ("users", "groups"):
+        if field is not None and db_field.name in CHOSEN:
             for ability in ("can_add_related", "can_change_related", "can_delete_related"):
                 setattr(field.widget, ability, False)
         return field

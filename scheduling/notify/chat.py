@@ -1,0 +1,121 @@
+"""Sends one message to one chat, with apprise."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from scheduling.conf import get_conf
+from scheduling.core.chat_services import ChatService
+from scheduling.core.text import visible_text
+from scheduling.notify.chat_address import ChatAddressError, VariableMissing, incomplete, not_installed, resolved
+from scheduling.notify.chat_plugin import IS_INSTALLED, plugin_of, templates
+from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
+from scheduling.notify.guarded_http import LATER, Answer, Forbidden, InternalAddress, NoAnswer, NotConnected, check_host
+from scheduling.notify.secret_text import without_secrets
+
+MOST_SECONDS = 10.0
+"""The longest time for one message, in seconds."""
+
+ANSWER_LENGTH = 300
+"""How many characters of an answer are kept."""
+
+
+def time_limit() -> float:
+    """The time limit for one message, in seconds. It is shorter than the lease of a run."""
+    return min(MOST_SECONDS, get_conf().lease_seconds * 2 / 3)
+
+
+def check_address(address: str) -> None:
+    """Check the address of a channel, without a connection.
+
+    An address from an environment variable is checked if the variable is set in this process.
+
+    Raises:
+        ChatAddressError: the address cannot be used.
+    """
+    if not IS_INSTALLED:
+        raise not_installed()
+    try:
+        full = resolved(address)
+    except VariableMissing:
+        return
+    from scheduling.notify.chat_http import ChatCall
+
+    call = ChatCall(time.monotonic() + time_limit(), is_rehearsal=True)
+    in_time, found = call.run(lambda: _rehearse(call, full))
+    if isinstance(found, ChatAddressError):
+        raise found
+    if not in_time or not isinstance(found, ChatService):
+        raise ChatAddressError(_("The address cannot be read."))
+    if not call.urls:
+        raise incomplete(found, templates(found))
+
+
+def _rehearse(call: Any, address: str) -> ChatService:
+    """Let the plugin write a message. Its requests are noted and not sent, so they say which host it would call."""
+    plugin, service = plugin_of(address, get_conf().chat_schemes)
+    plugin.notify(title="subject", body="text", body_format="text")
+    for url in call.urls:
+        try:
+            check_host(url)
+        except Forbidden as error:
+            raise ChatAddressError(str(error)) from None
+    return service
+
+
+def send(address: str, letter: Letter) -> None:
+    """Send the subject and the text of the letter to one chat.
+
+    Raises:
+        Refused: the address cannot be used, or the server refuses the message for good.
+        NotSent: the server cannot be reached, or refuses the message for now.
+        Unsure: the server did not answer while it had the message.
+    """
+    if not IS_INSTALLED:
+        raise Refused(str(not_installed()))
+    try:
+        full = resolved(address)
+    except ChatAddressError as error:
+        raise Refused(str(error)) from None
+    from scheduling.notify.chat_http import ChatCall
+
+    seconds = time_limit()
+    call = ChatCall(time.monotonic() + seconds)
+    in_time, found = call.run(lambda: _post(full, letter))
+    if found is True:
+        return
+    if isinstance(found, ChatAddressError):
+        raise Refused(str(found))
+    raise _failure(call, [full, *call.urls, *call.headers], seconds, in_time)
+
+
+def _post(address: str, letter: Letter) -> bool:
+    """Send the message. A text that is longer than the service takes is cut, so that it is one message."""
+    plugin, _service = plugin_of(address, get_conf().chat_schemes)
+    title, body = (letter.subject, letter.text) if letter.text.strip() else ("", letter.subject)
+    return bool(plugin.notify(title=title, body=body or "-", body_format="text", overflow="truncate"))
+
+
+def _failure(call: Any, secrets: Sequence[str], seconds: float, in_time: bool) -> Exception:
+    """The error for a message that the plugin did not send."""
+    late = f"The chat server did not answer within {seconds:g} s."
+    if any(isinstance(end, NoAnswer) and not isinstance(end, NotConnected) for end in call.ends):
+        return Unsure(late)
+    if not in_time:
+        return Unsure(late) if call.urls else NotSent(late)
+    match call.ends[-1] if call.ends else None:
+        case InternalAddress() as end:
+            return Refused(str(end))
+        case Forbidden():
+            return Refused("The address of the chat cannot be called.")
+        case NotConnected():
+            return NotSent("The chat server cannot be reached.")
+        case Answer() as end:
+            words = " ".join(without_secrets(end.body.decode("utf-8", "replace"), secrets).split())
+            said = f"The chat server answered {end.status}: {visible_text(words, ANSWER_LENGTH) or 'no text'}"
+            return NotSent(said) if end.status in LATER else Refused(said)
+    return Refused("The message cannot be sent to this address.")
