@@ -22,6 +22,7 @@ class ChatService:
         options: the options after the question mark that an address may have. Other options of apprise read files,
             switch off the check of certificates, or change the time limits.
         prefixes: options that begin with one of these characters are allowed, too. They name headers and values.
+        level: the kind of message, in apprise's words. For Opsgenie, an `info` closes an alert instead of opening one.
     """
 
     name: str
@@ -29,10 +30,13 @@ class ChatService:
     schemes: tuple[str, ...]
     options: frozenset[str] = frozenset()
     prefixes: str = ""
+    level: str = "info"
 
 
-def _service(name: str, plugin: str, schemes: str, options: str = "", prefixes: str = "") -> ChatService:
-    return ChatService(name, plugin, tuple(schemes.split()), frozenset(options.split()), prefixes)
+def _service(
+    name: str, plugin: str, schemes: str, options: str = "", prefixes: str = "", level: str = "info"
+) -> ChatService:
+    return ChatService(name, plugin, tuple(schemes.split()), frozenset(options.split()), prefixes, level)
 
 
 SERVICES = (
@@ -59,7 +63,9 @@ SERVICES = (
         "PagerDuty", "pagerduty.NotifyPagerDuty", "pagerduty",
         "action class click dedup group image region severity", "+",
     ),
-    _service("Opsgenie", "opsgenie.NotifyOpsgenie", "opsgenie", "action alias entity priority region tags to", "+"),
+    _service(
+        "Opsgenie", "opsgenie.NotifyOpsgenie", "opsgenie", "action alias entity priority region tags to", "+", "warning"
+    ),
     _service("JSON webhook", "custom_json.NotifyJSON", "jsons json", "method", "+-:"),
     _service("Form webhook", "custom_form.NotifyForm", "forms form", "method", "+-:"),
 )  # fmt: skip

@@ -58,7 +58,7 @@ def check_address(address: str) -> None:
 def _rehearse(call: Any, address: str) -> ChatService:
     """Let the plugin write a message. Its requests are noted and not sent, so they say which host it would call."""
     plugin, service = plugin_of(address, get_conf().chat_schemes)
-    plugin.notify(title="subject", body="text", body_format="text")
+    plugin.notify(title="subject", body="text", body_format="text", notify_type=service.level)
     for url in call.urls:
         try:
             check_host(url)
@@ -95,9 +95,10 @@ def send(address: str, letter: Letter) -> None:
 
 def _post(address: str, letter: Letter) -> bool:
     """Send the message. A text that is longer than the service takes is cut, so that it is one message."""
-    plugin, _service = plugin_of(address, get_conf().chat_schemes)
+    plugin, service = plugin_of(address, get_conf().chat_schemes)
     title, body = (letter.subject, letter.text) if letter.text.strip() else ("", letter.subject)
-    return bool(plugin.notify(title=title, body=body or "-", body_format="text", overflow="truncate"))
+    text = {"title": title, "body": body or "-", "body_format": "text"}
+    return bool(plugin.notify(**text, notify_type=service.level, overflow="truncate"))
 
 
 def _failure(call: Any, secrets: Sequence[str], seconds: float, in_time: bool) -> Exception:

@@ -9,13 +9,14 @@ import io
 import logging
 import time
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partialmethod
 from threading import Thread
 from typing import Any
 
 import requests
+from django.utils import translation
 
 from scheduling.notify.guarded_http import Answer, Forbidden, NoAnswer, send_request
 
@@ -54,16 +55,17 @@ class ChatCall:
         connection ends them. The value is the error if the function raised one.
         """
         found: list[Any] = []
+        language = translation.get_language()  # a new thread begins with the default language
 
         def work() -> None:
             _current.set(self)
-            try:
-                found.append(action())
-            except Exception as error:
-                found.append(error)
+            with translation.override(language):
+                try:
+                    found.append(action())
+                except Exception as error:
+                    found.append(error)
 
-        # The copied context has the language of the request, in which the sentences are written.
-        thread = Thread(target=copy_context().run, args=(work,), name="chat", daemon=True)
+        thread = Thread(target=work, name="chat", daemon=True)
         thread.start()
         thread.join(max(0.0, self.until - time.monotonic()) + 0.5)
         return bool(found), found[0] if found else None
