@@ -11,9 +11,9 @@ from django.utils import timezone as clock
 
 from scheduling.core.retention import Rule
 from scheduling.execution.retention import prune
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Output, Scheduler, SchedulerExecution
 from tests.execution.retention import keys, left, make_executions
-from tests.factories import SchedulerFactory
+from tests.factories import OutputFactory, SchedulerFactory
 from tests.hostile import fuzz
 from tests.hostile.standing_rows import all_columns, spoil, stand
 from tests.hostile.values import empty, lenient
@@ -100,6 +100,16 @@ def test_a_key_of_a_schedule_that_does_not_exist_is_no_obstacle() -> None:
         with override_settings(CRON_RETENTION_KEEP="1"):
             assert prune(clock.now()).rules == {Rule.SUCCESS: 2}
     assert left(rows) == []
+
+
+def test_an_output_of_a_text_is_no_obstacle() -> None:
+    rows = make_executions("succeeded", 2)
+    first, second = (OutputFactory(execution=row) for row in rows)
+    with lenient():
+        write("scheduling_output", "execution_id", "a text", first.pk)
+        with override_settings(CRON_RETENTION_OUTPUT_DAYS="1"):
+            assert prune(clock.now() + timedelta(days=2)).complete
+    assert not Output.objects.filter(pk=second.pk).exists()
 
 
 def test_many_schedules_with_values_of_their_own_are_read_in_parts() -> None:
