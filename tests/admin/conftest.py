@@ -25,7 +25,7 @@ from tests.admin.chromium import ARGUMENTS, Visit, chromium_path
 from tests.admin.operator_tasks import TASKS, Clicks, Counted, FirstPage, Table
 from tests.factories import PASSWORD, UserFactory
 
-MODELS = ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "process")
+MODELS = ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "channel", "process")
 
 VIEW = [f"scheduling.view_{model}" for model in MODELS]
 

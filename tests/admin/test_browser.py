@@ -217,6 +217,7 @@ def test_every_page_fits_its_window(visit: Visit) -> None:
                 "replay",
                 "worker",
                 "reminder",
+                "channel",
                 "process",
             )
         ),
@@ -234,6 +235,7 @@ def test_every_page_fits_its_window(visit: Visit) -> None:
         reverse("admin:scheduling_failedexecution_edit", args=[failed.pk]),
         reverse("admin:scheduling_worker_change", args=[scheduler.worker.pk]),
         reverse("admin:scheduling_reminder_add"),
+        reverse("admin:scheduling_channel_add"),
         reverse("admin:scheduling_process_change", args=[process.pk]),
     ]
     page = visit("ada")

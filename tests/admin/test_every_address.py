@@ -73,6 +73,11 @@ CHANGES = {
     "scheduling_reminder_run": Change(OPERATOR, r"run once: execution \d+"),
     "scheduling_reminder_test": Change(EDITOR, r"test sent"),
     "scheduling_reminder_delete": Change(EDITOR, r"name: .+ -> \(empty\); subject: Stand-up -> \(empty\)"),
+    "scheduling_channel_changelist: delete_selected": Change(EDITOR, r"name: .+ -> \(empty\)"),
+    "scheduling_channel_add": Change(EDITOR, r"name: \(empty\) -> another; .*address: \(empty\) -> set$"),
+    "scheduling_channel_change": Change(EDITOR, r"description: .+ -> described anew$"),
+    "scheduling_channel_test": Change(EDITOR, r"test failed"),
+    "scheduling_channel_delete": Change(EDITOR, r"name: .+ -> \(empty\)"),
     "cron_reports_report_changelist: delete_selected": Change(EDITOR, r"controller: .+ -> \(empty\)"),
     "cron_reports_report_add": Change(EDITOR, r"controller: \(empty\) -> unused.too"),
     "cron_reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
@@ -106,6 +111,7 @@ def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[
         **TYPED,
         "scheduling_scheduler_add": {"worker": str(WorkerFactory().pk), "schedule": "0 9 * * *"},
         "scheduling_worker_changelist": {"_selected_action": [rows["worker"][0].pk]},
+        "scheduling_channel_changelist": {"_selected_action": [rows["channel"][1].pk]},
     }
     root = logged_in(UserFactory(username="root", superuser=True))
     return press_all(root, [address for address in addresses if address.own], typed)

@@ -90,9 +90,9 @@ def paths(db: None, settings: Any, tmp_path: Path) -> list[str]:
     )
     LogEntry.objects.log_actions(UserFactory().pk, [scheduler, rows["schedulerexecution"][2]], 2, "said")
     spoil()
-    names = {"worker": "name", "reminder": "name", "report": "controller"}
+    names = {"worker": "name", "reminder": "name", "channel": "name", "report": "controller"}
     for model, column in names.items():
-        (row,) = rows[model]
+        row = rows[model][0]
         type(row)._base_manager.filter(pk=row.pk).update(**{column: HOSTILE[:100]})
     columns = {"schedule": HOSTILE, "timezone": HOSTILE[:64], "language": HOSTILE[:8], "status": True}
     type(second)._base_manager.filter(pk=second.pk).update(**columns)

@@ -13,6 +13,7 @@ from django.urls import reverse
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.admin.conftest import MODELS, OPERATE, VIEW, logged_in
 from tests.factories import (
+    ChannelFactory,
     FailedExecutionFactory,
     OutputFactory,
     ProcessFactory,
@@ -35,6 +36,7 @@ def rows(db: None) -> dict[str, Any]:
         "failedexecution": FailedExecutionFactory(),
         "worker": WorkerFactory(),
         "reminder": ReminderFactory(),
+        "channel": ChannelFactory(),
         "process": ProcessFactory(),
     }
 

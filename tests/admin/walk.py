@@ -30,6 +30,7 @@ PARAMS = {"params.field.since_days": "7"}
 TYPED: dict[str, dict[str, Any]] = {
     "scheduling_worker_add": {"name": "unused.too"},
     "scheduling_reminder_add": {"name": "another", "recipients": "a@example.com"},
+    "scheduling_channel_add": {"name": "another", "new_address": "json://chat.example.com/token"},
     "cron_reports_report_add": {"controller": "unused.too"},
     "scheduling_schedulerexecution_edit_rerun": PARAMS,
     "scheduling_failedexecution_edit": PARAMS,

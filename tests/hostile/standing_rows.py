@@ -12,6 +12,7 @@ from django.db import models
 from scheduling.models import Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution, Worker
 from tests.factories import (
     AttemptFactory,
+    ChannelFactory,
     DeathRecordFactory,
     ManualExecutionFactory,
     NotificationFactory,
@@ -44,6 +45,9 @@ def stand(now: datetime) -> Rows:
     schedules += [SchedulerFactory(schedule="* * * * *", of_report=True), SchedulerFactory(once=True)]
     schedules += [SchedulerFactory(schedule="* * * * *", of_reminder=True, reminder=ReminderFactory())]
     schedules += [SchedulerFactory(schedule="* * * * *", off=True)]
+    channel = ChannelFactory()
+    for reminder in Reminder.objects.all():
+        reminder.channels.add(channel)
     for row in schedules:
         due(row, now - timedelta(seconds=5))
     executions = [
@@ -59,7 +63,7 @@ def stand(now: datetime) -> Rows:
     )  # fmt: skip
     made = [
         *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
-        NotificationFactory(execution=succeeded),
+        NotificationFactory(execution=succeeded), channel,
         artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), RefusedRowFactory(), replay,
         DeathRecordFactory(execution=failed),
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),

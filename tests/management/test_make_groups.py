@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 VIEWER = {
     "scheduling.view_dashboard", "scheduling.view_scheduler", "scheduling.view_schedulerexecution",
-    "scheduling.view_failedexecution", "scheduling.view_worker", "scheduling.view_reminder",
+    "scheduling.view_failedexecution", "scheduling.view_worker", "scheduling.view_reminder", "scheduling.view_channel",
     "scheduling.view_process", "cron_reports.view_report", "scheduling.view_artefact",
 }  # fmt: skip
 OPERATOR = {
@@ -28,6 +28,7 @@ EDITOR = {
         ("scheduling", "worker"),
         ("cron_reports", "report"),
         ("scheduling", "reminder"),
+        ("scheduling", "channel"),
     )
     for verb in ("add", "change", "delete")
 }

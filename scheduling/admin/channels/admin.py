@@ -11,7 +11,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
-from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
 from scheduling.admin.channels.form import FIELD, ChannelForm
 from scheduling.admin.common.audit import record
@@ -62,8 +62,9 @@ class ChannelAdmin(Audited):
         return self.has_change_permission(request)
 
     @method_decorator(sensitive_post_parameters(FIELD))
+    @method_decorator(sensitive_variables())
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Django's reports of errors leave the typed address out."""
+        """Django's reports of errors leave out the posted address, and all variables of functions called from here."""
         return super().changeform_view(*args, **kwargs)
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -74,6 +75,7 @@ class ChannelAdmin(Audited):
             context["test"] = admin_url("scheduling_channel_test", row.pk)
         return super().render_change_form(request, context, *args, **kwargs)
 
+    @method_decorator(sensitive_variables())
     def test_view(self, request: HttpRequest, row: Channel) -> HttpResponse:
         """POST sends a test message to the channel."""
         level, text = _send_test(request, row)
