@@ -27,6 +27,8 @@ QUERIES = 20_000
 """Requests with hostile query strings."""
 FORMS = 5_000
 """Forms that are sent with hostile values."""
+CHATS = 20_000
+"""Hostile addresses of chats."""
 
 
 def choose_seed() -> str:
