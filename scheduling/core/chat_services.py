@@ -44,7 +44,7 @@ SERVICES = (
     _service("Discord", "discord.NotifyDiscord", "discord", "avatar fields footer image ping thread tts"),
     _service(
         "Microsoft Teams (Workflows)", "workflows.NotifyWorkflows", "workflows workflow",
-        "api-version id image pa powerautomate route routeid sig ver wrap",
+        "api-version id image pa powerautomate route routeid sig sp sv ver wrap",
     ),
     _service("Google Chat", "google_chat.NotifyGoogleChat", "gchat", "key thread token workspace"),
     _service("Telegram", "telegram.NotifyTelegram", "tgram", "preview silent thread to topic"),

@@ -122,7 +122,7 @@ def test_no_page_shows_the_address(editor: Client, viewer: Client, settings: Any
             assert SECRET not in text, path
             assert "chat.example.com" not in text, path
     page = viewer.get(change(rows["channel"][0])).content.decode()
-    assert "set: jsons://…" in page
+    assert "is set: jsons://…" in page
     assert 'type="password"' not in page
     assert "jsons://…" in editor.get(LIST).content.decode()
 
@@ -221,9 +221,9 @@ def test_a_channel_in_use_cannot_be_deleted(editor: Client) -> None:
     assert "Stand-up" in editor.get(change(channel)).content.decode()
     delete = reverse("admin:scheduling_channel_delete", args=[channel.pk])
     for response in (editor.get(delete), editor.post(delete, {"post": "yes"})):
-        assert "the reminder “Stand-up”, which sends to it" in response.content.decode()
+        assert "The reminder “Stand-up” sends to it. Remove the channel" in response.content.decode()
     action = {"action": "delete_selected", "_selected_action": [channel.pk], "post": "yes"}
-    assert "the reminder “Stand-up”, which sends to it" in editor.post(LIST, action).content.decode()
+    assert "The reminder “Stand-up” sends to it. Remove the channel" in editor.post(LIST, action).content.decode()
     with pytest.raises(ProtectedError):
         Channel.objects.all().delete()
     assert Channel.objects.exists()

@@ -104,6 +104,12 @@ def test_what_a_page_shows_is_the_scheme(scheme: str) -> None:
         ("https://hooks.slack.com/services/T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7Q", "hooks.slack.com"),
         ("https://discord.com/api/webhooks/4174216298/JHMHI8qBe7bk2ZwO5U711o3dV", "discord.com"),
         ("https://chat.googleapis.com/v1/spaces/space/messages?key=key&token=token", "chat.googleapis.com"),
+        (
+            "https://prod-15.uksouth.logic.azure.com:443/workflows/3XXX5/triggers/manual/paths/invoke"
+            "?api-version=2016-06-01&sp=%2Ftriggers%2Fmanual%2Frun&sv=1.0&sig=iXXXU",
+            "prod-15.uksouth.logic.azure.com",
+        ),
+        ("https://mattermost.example.com/hooks/3ccdd113474722377935511fc85d3dd4", "mattermost.example.com"),
         (f"https://webexapis.com/v1/webhooks/incoming/{'ab12' * 20}/", "api.ciscospark.com"),
     ],
 )

@@ -95,13 +95,14 @@ class ChannelAdmin(Audited):
         to_delete, counts, missing, protected = super().get_deleted_objects(objs, request)
         if protected:
             rows = Reminder.objects.filter(channels__in=objs).distinct()[:NAMED]
-            protected = [_t("the reminder “%(name)s”, which sends to it") % {"name": visible_text(row)} for row in rows]
+            said = _t("The reminder “%(name)s” sends to it. Remove the channel from this reminder first.")
+            protected = [said % {"name": visible_text(row)} for row in rows]
         return to_delete, counts, missing, protected
 
     @admin.display(description=_("Address"))
     def stored(self, row: Channel) -> str:
         """The part of the address that is no secret."""
-        return _t("set: %(address)s") % {"address": row.shown_address}
+        return _t("is set: %(address)s") % {"address": row.shown_address}
 
     @admin.display(description=_("Address"))
     def kind(self, row: Channel) -> str:

@@ -27,9 +27,9 @@ class ChannelForm(forms.ModelForm):
         # A password field is never filled again, so the page of a refused form does not repeat the address either.
         widget=forms.PasswordInput(render_value=False, attrs={"autocomplete": "new-password", "class": "vTextField"}),
         help_text=_(
-            "An address of apprise, such as slack://TokenA/TokenB/TokenC or tgram://BotToken/ChatId, the address of a "
-            "webhook that Slack, Discord, Teams, Google Chat or Webex shows, or the name of an environment variable, "
-            "such as ${CRON_CHAT_TEAM}. It is a secret, and no page shows it again."
+            "An address of apprise, such as slack://TokenA/TokenB/TokenC or tgram://BotToken/ChatId. Or the address of "
+            "a webhook that Slack, Discord, Teams, Google Chat, Webex or Mattermost shows. Or the name of an "
+            "environment variable, such as ${CRON_CHAT_TEAM}. The address is a secret. No page shows it again."
         ),
     )
 

@@ -16,7 +16,7 @@ from scheduling.admin.params.diff import Change
 from scheduling.core.occurrences import first_run
 from scheduling.execution.planning import plan_anew
 from scheduling.management.groups import make_groups
-from scheduling.models import Output, Process, Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution
+from scheduling.models import Channel, Output, Process, Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution
 from tests.admin.rows import Rows
 from tests.admin.screenshots.history import CONSUMER, store_history
 from tests.factories import (
@@ -54,6 +54,7 @@ def store_installation(now: datetime) -> Rows:
         "failedexecution": [failed],
         "worker": [worker],
         "reminder": [reminder],
+        "channel": [Channel.objects.get(name="Shop team")],
         "process": _processes(now),
         "report": [Report.objects.get(controller="shop.revenue")],
         "artefact": [
@@ -86,6 +87,10 @@ def _other_targets(now: datetime) -> tuple[Scheduler, Reminder]:
         name="Stand-up", subject="Stand-up in ten minutes", body="Room 4, or the usual link.",
         recipients="team@example.org\nanna@example.org",
     )  # fmt: skip
+    room = Channel.objects.create(name="Shop team", description="The room of the shop team in Slack",
+                                  address="slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7Q")  # fmt: skip
+    Channel.objects.create(name="On call", description="", address="${CRON_CHAT_ON_CALL}")
+    reminder.channels.add(room)
     Scheduler.objects.create(description="Remind the team", reminder=reminder, schedule="50 8 * * 1-5", **zone)
     Scheduler.objects.create(description="Inventory at the end of the year", report=daily.report,
                              date_time=(now + timedelta(days=39)).replace(microsecond=0), **zone)  # fmt: skip
