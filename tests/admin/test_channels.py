@@ -161,6 +161,8 @@ def test_a_report_of_an_error_has_no_address(
 
     from django.utils.log import AdminEmailHandler
 
+    from scheduling.admin.channels import form
+
     def broken(*_arguments: Any, **_options: Any) -> None:
         raise RuntimeError("the disk is full")
 
@@ -168,7 +170,7 @@ def test_a_report_of_an_error_has_no_address(
     handler = AdminEmailHandler(include_html=True)
     logger = logging.getLogger("django.request")
     logger.addHandler(handler)
-    monkeypatch.setattr(Channel, "save", broken)
+    monkeypatch.setattr(form, "check_address", broken)
     editor.raise_request_exception = False
     try:
         assert editor.post(ADD, fields(new_address=ADDRESS)).status_code == 500

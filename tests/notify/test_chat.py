@@ -84,6 +84,13 @@ def test_an_answer_with_the_secret_is_masked_and_bounded(chat: ChatServer, addre
     assert failed.value.__cause__ is None
 
 
+def test_of_a_long_answer_the_beginning_is_kept(chat: ChatServer) -> None:
+    chat.status, chat.body = 500, b"<p>" + b"long  \n" * 20_000
+    with pytest.raises(NotSent, match="The chat server answered 500: <p>long long") as failed:
+        send(f"json://{chat.host}/hook", LETTER)
+    assert len(str(failed.value)) < 350
+
+
 @pytest.mark.parametrize(
     ("text", "secret"),
     [
