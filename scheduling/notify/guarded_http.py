@@ -83,10 +83,9 @@ def send_request(method: str, url: str, seconds: float, **content: Any) -> Answe
 
     until = time.monotonic() + seconds
     try:
-        with _session(url) as session:
-            answer = session.request(
-                method, url, **content, timeout=(seconds, seconds), stream=True, allow_redirects=False
-            )
+        options = {"timeout": (seconds, seconds), "stream": True, "allow_redirects": False}
+        # The answer is closed, too: the session forgets the connection of an answer that is not read to its end.
+        with _session(url) as session, session.request(method, url, **content, **options) as answer:
             found, whole = _read(answer, until)
             return Answer(answer.status_code, found, whole, dict(answer.headers))
     except InvalidIPAddress as error:

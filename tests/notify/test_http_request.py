@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gc
 import threading
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -121,6 +123,20 @@ def test_a_long_and_a_slow_answer_are_bounded(site: Site, settings: Any) -> None
     site.delay = 0.3
     with pytest.raises(NoAnswer):
         call("GET", site.url, {}, b"", 1)
+
+
+def test_an_answer_that_is_not_read_to_its_end_leaves_no_connection(site: Site, settings: Any) -> None:
+    settings.CRON_INTERNAL_HOSTS = "127.0.0.1"
+    site.headers, site.body, site.delay = {"Connection": "close"}, b"x" * 1_000, 0.3
+    gc.collect()
+    with warnings.catch_warnings(record=True) as found:
+        warnings.simplefilter("always")
+        with pytest.raises(NoAnswer) as failed:
+            call("GET", site.url, {}, b"", 1)
+        failed.value.cycle = failed  # type: ignore[attr-defined]  # so that the collector frees all at once
+        del failed
+        gc.collect()
+    assert [str(warning.message) for warning in found] == []
 
 
 @pytest.mark.parametrize(
