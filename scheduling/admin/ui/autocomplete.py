@@ -27,7 +27,13 @@ class ValidKeys:
 
 
 class AutocompleteMany(ValidKeys, AutocompleteSelectMultiple):
-    """A field with autocomplete for several values."""
+    """A field with autocomplete for several values. Each value has its own button that removes it.
+
+    A button that removes all values would stand inside the list of values. Screen readers could not read this list.
+    """
+
+    def build_attrs(self, base_attrs: dict[str, Any], extra_attrs: dict[str, Any] | None = None) -> dict[str, Any]:
+        return {**super().build_attrs(base_attrs, extra_attrs), "data-allow-clear": "false"}
 
 
 class Autocomplete(ValidKeys, AutocompleteSelect):
