@@ -36,7 +36,7 @@ def requeue_failed(
     The retry count starts again at zero, but the attempt number continues. The move is a compare-and-set.
 
     Args:
-        schedule: the id of the execution's schedule. None if it has none, or if `overlap.alone` does not name it.
+        schedule: the id of the execution's schedule. None if it has none, or if `overlap.concerned` does not name it.
         params: new params, which replace all params of the row.
         at: the earliest start. If the executions table is the queue, a consumer can take the row from this instant on.
             With RabbitMQ, a sweep publishes the row at this instant, so the caller must not publish the row.
@@ -70,10 +70,10 @@ def overlap_problem(pk: int) -> str:
 
 
 def overlap_now(schedule: int | None) -> str:
-    """Say why a schedule may not start an execution now; empty if it may."""
-    with transaction.atomic():
-        scheduler = overlap.locked(schedule)
-        return overlap.refusal(scheduler) if scheduler is not None else ""
+    """Say why a schedule may not start an execution now; empty if it may. This locks nothing, so it only informs."""
+    columns = (*overlap.COLUMNS, "status", "date_time")
+    row = Scheduler.objects.only(*columns).filter(pk=schedule).first()
+    return overlap.refusal(row) if row is not None else ""
 
 
 def run_now(

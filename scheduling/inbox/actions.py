@@ -62,7 +62,7 @@ def republish(
     done: list[SchedulerExecution] = []
     at = first
     rows = _rows(ids)
-    alone = overlap.alone(row.scheduler_id for row in rows)
+    concerned = overlap.concerned(row.scheduler_id for row in rows)
     for row in rows:
         if attempt is not None and row.attempt != attempt:
             continue  # the execution has failed again since the operator opened its page
@@ -70,7 +70,7 @@ def republish(
             continue  # the execution comes from a message that cannot be read, so it cannot run
         said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
         with transaction.atomic():
-            schedule = row.scheduler_id if row.scheduler_id in alone else None
+            schedule = row.scheduler_id if row.scheduler_id in concerned else None
             if requeue_failed(row.pk, broker, said, now, schedule, params, at, attempt=row.attempt):
                 done.append(row)
                 at = at + step if at is not None else None
@@ -97,14 +97,19 @@ def requeue_in_transaction(
             out.
     """
     rows = _rows(attempts)
-    alone = overlap.alone(row.scheduler_id for row in rows)
+    concerned = overlap.concerned(row.scheduler_id for row in rows)
     return [
         row
         for row in rows
         if row.attempt == attempts[row.pk]
         and (row.type or decode_again(row))
         and requeue_failed(
-            row.pk, broker, reason, now, row.scheduler_id if row.scheduler_id in alone else None, attempt=row.attempt
+            row.pk,
+            broker,
+            reason,
+            now,
+            row.scheduler_id if row.scheduler_id in concerned else None,
+            attempt=row.attempt,
         )
     ]
 

@@ -50,12 +50,18 @@ def open_runs(rows: Iterable[Alone]) -> dict[int, int]:
         A dict that maps the id of each schedule that has an open execution to the id of this execution.
     """
     own = [row for row in rows if runs_alone(row.overlap, row.stay_alive)]
-    named = {row.open_run: row.id for row in own if row.open_run is not None}
-    found = {}
-    if named:
-        still = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(pk__in=list(named))
-        found = {named[pk]: pk for pk in still.values_list("pk", flat=True)}
-    if unknown := [row.id for row in own if row.open_run is None]:
+    named = {row.open_run for row in own if row.open_run is not None}
+    known = SchedulerExecution.objects.filter(pk__in=named).values_list("pk", "scheduler", "state") if named else ()
+    states = {(scheduler, pk): state for pk, scheduler, state in known}
+    found, unknown = dict[int, int](), list[int]()
+    for row in own:
+        # A fixture may bring an id from another database, where another execution had it.
+        state = states.get((row.id, row.open_run))
+        if state is None:
+            unknown.append(row.id)
+        elif state in CANCELLABLE and row.open_run is not None:
+            found[row.id] = row.open_run
+    if unknown:
         still = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(scheduler__in=unknown)
         found |= dict(still.order_by("pk").values_list("scheduler", "pk"))
     return found
@@ -91,7 +97,7 @@ def hold(due: Iterable[Alone], now: datetime) -> Held:
     if not named:
         return Held(held, ())
     skips = SchedulerExecution.objects.in_state(State.SKIPPED).filter(pk__in=list(named))
-    counting = list(skips.values_list("pk", flat=True))
+    counting = list(locking(skips).values_list("pk", flat=True))  # the cleanup removes none of them meanwhile
     skips.filter(pk__in=counting).update(missed=F("missed") + 1, executed_at=now, finished_at=now)
     return Held(held, [named[pk] for pk in counting])
 
@@ -115,9 +121,8 @@ def note(due: Iterable[Alone], inserted: Iterable[SchedulerExecution]) -> None:
             skips[pk] = execution.pk
     let_in(opened)
     _set("open_skip", skips)
-    forgotten = [row.id for row in rows if row.id not in own and row.open_run is not None]
-    if forgotten:  # these schedules may overlap by now, so more executions may be open than one
-        Scheduler.objects.filter(pk__in=forgotten).update(open_run=None, open_skip=None)
+    if forgotten := [row.id for row in rows if row.id not in own and row.open_run is not None]:
+        _forget(forgotten)
 
 
 def let_in(executions: Mapping[int, int]) -> None:
@@ -129,6 +134,11 @@ def let_in(executions: Mapping[int, int]) -> None:
     _set("open_run", executions, open_skip=None)
 
 
+def _forget(schedules: Collection[int]) -> None:
+    """Forget which execution is open: these schedules may overlap by now, so several executions may be open."""
+    Scheduler.objects.filter(pk__in=schedules).update(open_run=None, open_skip=None)
+
+
 def _set(column: str, values: Mapping[int, int], **columns: None) -> None:
     if values:
         whens = (When(pk=pk, then=Value(value)) for pk, value in values.items())
@@ -136,30 +146,36 @@ def _set(column: str, values: Mapping[int, int], **columns: None) -> None:
         Scheduler.objects.filter(pk__in=list(values)).update(**own, **columns)
 
 
-def alone(schedules: Iterable[int | None]) -> set[int]:
-    """Which of these schedules run alone. Their rows are not locked."""
+def concerned(schedules: Iterable[int | None]) -> set[int]:
+    """Which of these schedules must be given to `locked`: they run alone, or did so until lately."""
     rows = Scheduler.objects.filter(pk__in={pk for pk in schedules if pk is not None})
-    policies = rows.values_list("pk", "overlap", "stay_alive")
-    return {pk for pk, overlap, stay_alive in policies if runs_alone(overlap, stay_alive)}
+    policies = rows.values_list("pk", "overlap", "stay_alive", "open_run")
+    return {pk for pk, overlap, service, opened in policies if runs_alone(overlap, service) or opened is not None}
 
 
 def locked(scheduler_id: int | None) -> Scheduler | None:
     """Lock a schedule that runs alone. Returns None if there is no such schedule, or if it may overlap.
 
-    Call this function in a transaction.
+    Call this function in the transaction that lets an execution in.
     """
     if scheduler_id is None:
         return None
     rows = Scheduler.objects.filter(pk=scheduler_id)
-    known = rows.values_list("overlap", "stay_alive").first()
-    if known is None or not runs_alone(*known):
+    known = rows.values_list("overlap", "stay_alive", "open_run").first()
+    if known is None or (not runs_alone(*known[:2]) and known[2] is None):
         return None
     row = locking(rows).only(*COLUMNS, "status", "date_time").first()
-    return row if row is not None and row.runs_alone else None
+    if row is None or row.runs_alone:
+        return row
+    _forget([row.pk])
+    return None
 
 
 def refusal(row: Scheduler) -> str:
-    """Say why a schedule that runs alone may not start an execution now; empty if it may. Its row is locked."""
+    """Say why a schedule may not start an execution now; empty if it may.
+
+    The caller locks the row before the call. Otherwise the answer may be wrong a moment later.
+    """
     if row.stay_alive and not row.status and row.date_time is None:
         return PAUSED_SERVICE
     opened = open_runs([row]).get(row.pk)

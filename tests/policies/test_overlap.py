@@ -18,7 +18,7 @@ from scheduling.execution.cancel import cancel
 from scheduling.execution.claim import claim_due
 from scheduling.execution.foreign import adopt
 from scheduling.execution.run_now import overlap_problem, requeue_failed, run_now
-from scheduling.inbox.actions import republish
+from scheduling.inbox.actions import republish, requeue_in_transaction
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import ReportFactory, SchedulerExecutionFactory, SchedulerFactory, due
 from tests.support import NOON, at_once
@@ -120,6 +120,47 @@ def test_what_ran_while_overlap_was_allowed_is_not_forgotten() -> None:
     Scheduler.objects.update(overlap="skip")
     assert second.pk
     assert occurrence(row, 2) == []
+
+
+@pytest.mark.parametrize("door", ["run now", "republish", "replay", "message"])
+def test_what_other_doors_let_in_while_overlap_was_allowed_is_not_forgotten(door: str) -> None:
+    """Between two changes of the policy, no occurrence may have fallen due that a producer could claim."""
+    row, broker = alone(), DatabaseBroker()
+    (first,) = occurrence(row, 0)
+    put(first, "succeeded")
+    failure = SchedulerExecutionFactory(scheduler=row, state="failed", type="worker", target_id=row.worker_id)
+    Scheduler.objects.update(overlap="allow")
+    if door == "run now":
+        run_now(row, broker)
+    elif door == "republish":
+        assert republish([failure.pk], broker, "ann", NOON) == [failure.pk]
+    elif door == "replay":
+        with transaction.atomic():
+            assert len(requeue_in_transaction({failure.pk: failure.attempt}, broker, "again", NOON)) == 1
+    else:
+        message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
+        assert adopt(Delivery(message, message_id="m1"), "main", broker, clock.now()) is not None
+    Scheduler.objects.update(overlap="skip")
+    assert occurrence(row, 2) == []
+
+
+def test_the_execution_of_another_schedule_is_not_taken_for_an_open_one() -> None:
+    """A fixture may bring `open_run` from another database, where another execution had this id."""
+    row, other = alone(), SchedulerFactory(schedule="0 12 * * *", params={})
+    (foreign,) = occurrence(other, 0)
+    Scheduler.objects.filter(pk=row.pk).update(open_run=foreign.pk)
+    (mine,) = occurrence(row, 0)
+    Scheduler.objects.filter(pk=row.pk).update(open_run=foreign.pk)
+    assert occurrence(row, 1) == []
+    assert skips(row) == [(1, f"Left out, because execution {mine.pk} was not over.")]
+
+
+def test_two_schedules_that_name_the_same_execution_are_told_apart() -> None:
+    first, second = alone(), alone()
+    (run,) = occurrence(second, 0)
+    Scheduler.objects.update(open_run=run.pk)
+    assert len(occurrence(first, 0)) == 1
+    assert occurrence(second, 1) == []
 
 
 def test_a_missed_time_and_the_overlap_are_both_on_record() -> None:
