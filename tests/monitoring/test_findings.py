@@ -117,3 +117,15 @@ def test_a_service_that_ends_three_times_in_a_row_is_named_with_its_last_error()
     assert [(named.name, named.about, named.pk) for named in finding.rows] == [
         ("tests.noop", "3 restarts, the last end: OSError", run.pk)
     ]
+
+
+def test_a_service_that_has_not_run_yet_or_has_run_for_an_hour_needs_no_attention() -> None:
+    """MariaDB and MySQL refuse a subtraction of unsigned columns with a negative result."""
+    row, now = SchedulerFactory(stay_alive=True, handler="tests.noop"), clock.now()
+    SchedulerExecutionFactory(scheduler=row, queue="standalone", state="queued", attempt=0)
+    SchedulerExecutionFactory(scheduler=row, queue="standalone", state="queued", attempt=1, retry_base=1)
+    run = SchedulerExecutionFactory(scheduler=row, queue="standalone", running=True, attempt=4, retry_base=0)
+    for lasted, count in ((timedelta(minutes=59), 1), (timedelta(minutes=61), 0)):
+        SchedulerExecution.objects.filter(pk=run.pk).update(started_at=now - lasted)
+        found = [finding for finding in problems(Present(now)) if finding.check == "services"]
+        assert len(found) == count

@@ -7,10 +7,10 @@ from datetime import datetime, timedelta
 from functools import partial
 from typing import Any
 
-from django.db.models import F, QuerySet
+from django.db.models import F, Q, QuerySet
 
 from scheduling.core.lifecycle import CANCELLABLE, State
-from scheduling.core.service import OFTEN
+from scheduling.core.service import OFTEN, STEADY
 from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.plan import PlanState
 
@@ -71,11 +71,13 @@ def services(_now: datetime) -> QuerySet[Scheduler]:
     return Scheduler.objects.filter(status=True, stay_alive=True)
 
 
-def unsteady(_now: datetime) -> QuerySet[SchedulerExecution]:
+def unsteady(now: datetime) -> QuerySet[SchedulerExecution]:
     """The open runs of services that have ended `OFTEN` times in a row, the worst first."""
     standalone = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(queue=SchedulerExecution.Queue.STANDALONE)
-    restarts = standalone.annotate(restarts=F("attempt") - F("retry_base") - 1)
-    return restarts.filter(restarts__gte=OFTEN, scheduler__stay_alive=True).order_by("-restarts", "pk")
+    # The comparison subtracts nothing: MariaDB and MySQL refuse a negative result of columns without a sign.
+    often = standalone.filter(attempt__gt=F("retry_base") + OFTEN, scheduler__stay_alive=True)
+    steady = Q(state=State.RUNNING.value, started_at__lte=now - STEADY)
+    return often.exclude(steady).annotate(restarts=F("attempt") - F("retry_base") - 1).order_by("-restarts", "pk")
 
 
 def refused(now: datetime) -> QuerySet[RefusedRow]:
