@@ -86,7 +86,7 @@ class Supervisor:
         self.queue, self.max_runs, self._clock = queue, max_runs, clock or ServerClock()
         self.now = self._clock.now
         self.started_total = 0
-        self._configs = RunConfigs()
+        self._configs = RunConfigs(queue=queue)
         self._answers, self._rescue = Answers(broker, queue), Rescue(broker, queue)
         self._writer = RowWriter(broker, queue, conf.lease_seconds, self._configs, self._answers, self._rescue)
         self._selector = selectors.DefaultSelector()

@@ -26,7 +26,7 @@ def restart(policy: RetryPolicy, restarts: int, lasted: timedelta, random: Calla
 
     Args:
         restarts: how many restarts in a row were made before.
-        lasted: how long the attempt ran.
+        lasted: how long the service ran without an end.
         random: returns a number in [0, 1) for jitter.
 
     Returns:

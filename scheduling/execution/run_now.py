@@ -58,6 +58,8 @@ def requeue_failed(
         scheduler = overlap.locked(schedule)
         if scheduler is not None and overlap.refusal(scheduler):
             return False
+        if scheduler is not None and scheduler.stay_alive:  # the schedule may have become a service since the failure
+            columns["queue"] = SchedulerExecution.Queue.STANDALONE.value
         moved = bool(SchedulerExecution.objects.filter(pk=pk, **seen).move([State.FAILED], to, **columns))
         if moved and scheduler is not None:
             overlap.let_in({scheduler.pk: pk})

@@ -13,7 +13,7 @@ from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, Succeeded
 from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
-from scheduling.core.service import KEPT_ATTEMPTS, restart
+from scheduling.core.service import KEPT_ATTEMPTS, STEADY, restart
 from scheduling.core.text import clean
 from scheduling.execution.transitions import DISTANT_FUTURE, AttemptValues, Ended, Entry, Next, settle
 from scheduling.models import Attempt, Output, SchedulerExecution
@@ -88,14 +88,14 @@ def settle_attempt(
         if row is None:
             return Settled(ended, outcome, now, None)
         retry_base, cancel_by = row
-        if cancel_by and not isinstance(outcome, Cancelled | Interrupted):
-            # An operator's cancel takes precedence over a retry.
+        if cancel_by and not isinstance(outcome, Cancelled):
+            # An operator's cancel takes precedence over a retry, and over a consumer that gives its runs back.
             following = Next(State.CANCELLED, reason=f"Cancelled by {cancel_by}.", keeps_published=True)
             retry, retries = None, 0
         else:
             retries = max(0, ended.attempt - retry_base - 1)
             if service and not isinstance(outcome, Cancelled | Interrupted):
-                following, retry = _restart(ended, policy, retries, now, embedded, delay)
+                following, retry = _restart(policy, retries, _lasted(ended, now), now, embedded, delay)
             else:
                 following, retry = _following(outcome, policy, retries, now, embedded, delay)
         message = clean(getattr(outcome, "message", ""), MESSAGE_LIMIT)
@@ -115,10 +115,22 @@ def settle_attempt(
     return Settled(ended, outcome, now, following.state, retry, retry_at, retries, most, following.reason)
 
 
+def _lasted(ended: Ended, now: datetime) -> timedelta:
+    """How long a service ran without an end. Attempts that a stopping consumer interrupted are no ends."""
+    lasted = now - ended.started_at
+    if lasted < STEADY:
+        earlier = Attempt.objects.filter(execution=ended.execution_id, number__lt=ended.attempt).order_by("-number")
+        for outcome, started, finished in earlier.values_list("outcome", "started_at", "finished_at"):
+            if outcome != Attempt.Outcome.INTERRUPTED.value:
+                break
+            lasted += finished - started
+    return lasted
+
+
 def _restart(
-    ended: Ended, policy: RetryPolicy, restarts: int, now: datetime, embedded: bool, delay: Delay
+    policy: RetryPolicy, restarts: int, lasted: timedelta, now: datetime, embedded: bool, delay: Delay
 ) -> tuple[Next, Retry]:
-    wanted = restart(policy, restarts, now - ended.started_at, random.random)
+    wanted = restart(policy, restarts, lasted, random.random)
     again = replace(wanted, delay_ms=delay(wanted.delay_ms, policy.jitter))
     following = Next(
         State.RETRYING,

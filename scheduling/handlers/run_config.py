@@ -20,7 +20,7 @@ from scheduling.handlers.registry import RECYCLE_AFTER
 from scheduling.handlers.retry_policy import retry_policy
 from scheduling.handlers.targets import handler_named, target_model
 from scheduling.logs import get_logger
-from scheduling.models import Scheduler
+from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -54,10 +54,15 @@ class RunConfig:
 
 
 class RunConfigs:
-    """Looks up run configurations. Rows are remembered for `KEEP_SECONDS`."""
+    """Looks up run configurations. Rows are remembered for `KEEP_SECONDS`.
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic) -> None:
-        self._monotonic = monotonic
+    Args:
+        queue: the queue of all executions that are looked up; empty if they are in several queues. An execution of the
+            main queue is never a service: its schedule has become one since.
+    """
+
+    def __init__(self, monotonic: Callable[[], float] = time.monotonic, queue: str = "") -> None:
+        self._monotonic, self._may_serve = monotonic, queue in ("", SchedulerExecution.Queue.STANDALONE.value)
         self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
         """Maps kind and primary key to a pair: when the row was read, and the row (None if it could not be read)."""
         self._made: dict[tuple[str, int, int | None], tuple[float, RunConfig]] = {}
@@ -87,7 +92,8 @@ class RunConfigs:
         handler = handler_named(message.type, name)
         given = [row.time_limit for row in (scheduler, handler) if row is not None]
         limits = [seconds for seconds in given if _is_limit(seconds)]
-        service = scheduler is not None and scheduler.stay_alive and message.type == SERVICE_TYPE
+        stays = scheduler is not None and scheduler.stay_alive and message.type == SERVICE_TYPE
+        service = stays and self._may_serve
         usual = 0 if service else get_conf().time_limit_seconds  # a service should never end
         return RunConfig(
             handler=name,

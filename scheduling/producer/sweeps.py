@@ -127,9 +127,10 @@ def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, confi
     )
     message = message_of(execution)
     config = configs.get(message)
+    service = config.service and execution.queue == SchedulerExecution.Queue.STANDALONE.value
     result = settle_attempt(
         ended, Crashed(lost=True), config.policy, now,
-        embedded=broker.embedded, lease_before=now, service=config.service,
+        embedded=broker.embedded, lease_before=now, service=service,
     )  # fmt: skip
     if result.state is None:
         return False  # the lease was renewed or the attempt was settled meanwhile

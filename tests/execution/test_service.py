@@ -19,6 +19,7 @@ from scheduling.execution.run_now import run_now
 from scheduling.execution.settle import Settled, settle_attempt
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfigs
+from scheduling.inbox.actions import republish
 from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
 from scheduling.models.execution import message_of
 from scheduling.producer.stopped_services import end_stopped_services
@@ -43,7 +44,12 @@ def first_run(row: Scheduler) -> SchedulerExecution:
 
 
 def attempt(
-    run: SchedulerExecution, outcome: Outcome, lasted: timedelta = timedelta(minutes=1), now: datetime | None = None
+    run: SchedulerExecution,
+    outcome: Outcome,
+    lasted: timedelta = timedelta(minutes=1),
+    now: datetime | None = None,
+    *,
+    is_service: bool = True,
 ) -> Settled:
     """Start the next attempt, and end it with this outcome after this time."""
     run.refresh_from_db()
@@ -51,7 +57,7 @@ def attempt(
     assert transitions.start(run.pk, run.attempt + 1, run.execution_key, "one", end - lasted, end + LEASE)
     ended = Ended(run.pk, run.attempt + 1, end - lasted, "one", 4711)
     with transaction.atomic():
-        result = settle_attempt(ended, outcome, POLICY, end, embedded=True, service=True)
+        result = settle_attempt(ended, outcome, POLICY, end, embedded=True, service=is_service)
     run.refresh_from_db()
     return result
 
@@ -95,6 +101,30 @@ def test_an_interrupted_service_waits_for_no_delay() -> None:
     result = attempt(run, Succeeded())
     assert result.retry is not None
     assert result.retry.number == 2  # an interrupted attempt is no end
+
+
+def test_interruptions_do_not_count_as_ends_of_a_service_that_works() -> None:
+    """A site that deploys more often than once an hour still gets the first delay after an hour without an end."""
+    run, half = first_run(service()), timedelta(minutes=31)
+    attempt(run, Succeeded())
+    attempt(run, Succeeded())
+    attempt(run, Interrupted(signal=15), half)
+    result = attempt(run, Succeeded(), half)
+    assert result.retry is not None
+    assert (result.retry.number, result.retry.delay_ms) == (1, 30_000)
+    attempt(run, Interrupted(signal=15), timedelta(hours=5))
+    assert attempt(run, Crashed(signal=9)).retry == result.retry
+    following = attempt(run, Crashed(signal=9)).retry
+    assert following is not None
+    assert following.number == 2
+
+
+@pytest.mark.parametrize("is_service", [True, False])
+def test_a_cancel_wins_over_a_consumer_that_gives_its_runs_back(is_service: bool) -> None:
+    run = first_run(service(stay_alive=is_service))
+    SchedulerExecution.objects.filter(pk=run.pk).update(cancel_requested_by="ann")
+    attempt(run, Interrupted(signal=15), is_service=is_service)
+    assert (run.state, run.reason) == ("cancelled", "Cancelled by ann.")
 
 
 def test_a_cancelled_service_ends() -> None:
@@ -200,6 +230,22 @@ def test_a_service_that_loses_its_lease_is_started_again_after_its_delay() -> No
     assert recover_leases(DatabaseBroker(), now, RunConfigs()) == 1
     run.refresh_from_db()
     assert (run.state, run.wake_at) == ("retrying", now + timedelta(seconds=5))
+
+
+def test_an_execution_of_the_main_queue_never_becomes_a_service() -> None:
+    """No pause would end it, and it would hold a slot of an ordinary consumer for ever."""
+    row = service(stay_alive=False, retry_delay_ms=5_000, max_retries=0)
+    run, now = first_run(row), clock.now()
+    assert transitions.start(run.pk, 1, run.execution_key, "one", now - 2 * LEASE, now - LEASE)
+    Scheduler.objects.filter(pk=row.pk).update(stay_alive=True)
+    message = message_of(run)
+    assert [RunConfigs(queue=queue).get(message).service for queue in ("main", "standalone")] == [False, True]
+    assert recover_leases(DatabaseBroker(), now, RunConfigs()) == 1
+    run.refresh_from_db()
+    assert (run.state, run.queue) == ("failed", "main")
+    assert republish([run.pk], DatabaseBroker(), "ann") == [run.pk]
+    run.refresh_from_db()
+    assert (run.state, run.queue) == ("queued", "standalone")
 
 
 def test_only_the_worker_of_a_service_is_a_service_and_the_sites_time_limit_is_not_for_it(settings: Any) -> None:
