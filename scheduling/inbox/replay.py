@@ -17,6 +17,7 @@ from django.utils import timezone as clock
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import State
+from scheduling.execution.run_now import overlap_now
 from scheduling.inbox import actions as inbox_actions
 from scheduling.logs import get_logger
 from scheduling.models import Replay, ReplayChunk, SchedulerExecution
@@ -24,6 +25,9 @@ from scheduling.models.replay import OPEN
 from scheduling.signals import executions_replayed
 
 log = get_logger(__name__)
+
+NOTHING_LEFT = "Nothing of it could be run: it had left the inbox, or cannot be read."
+NOT_OVER = "Nothing of it could be run now: other executions of its schedules are not over. Try again later."
 
 Chosen = Iterable[list[tuple[int, int]]]
 """The selected executions, in chunks. Each chunk is a list of pairs. A pair is an execution's id and the number of its
@@ -63,24 +67,33 @@ def start(
     for pairs in chosen:
         ReplayChunk.objects.create(replay=replay, first=replay.total, items=[list(pair) for pair in pairs])
         replay.total += len(pairs)
-    canary = _send_canary(replay, broker, now)
+    held = set[int]()
+    canary = _send_canary(replay, broker, now, held)
     replay.refresh_from_db()
     if canary is not None:
         inbox_actions.publish_requeued([canary], broker)
         inbox_actions.take_out_parked(broker, [canary])
         log.info("Replay %s: %s goes first, of %s", replay.pk, canary.pk, replay.total, extra={"by": str(user)})
     else:
-        stop(replay.pk, "Nothing of it could be run: it had left the inbox, or cannot be read.", now)
+        stop(replay.pk, NOT_OVER if held else NOTHING_LEFT, now)
         replay.refresh_from_db()
     return replay
 
 
-def _send_canary(replay: Replay, broker: Broker, now: datetime) -> SchedulerExecution | None:
+def _send_canary(replay: Replay, broker: Broker, now: datetime, held: set[int]) -> SchedulerExecution | None:
+    """Send the first execution that can run; None if there is none.
+
+    Args:
+        held: collects the schedules that run alone and have an open execution. Their failures are tried only once,
+            because there may be many of them.
+    """
     reason = f"Republished by {replay.requested_by} as the canary of replay {replay.pk}."
     for chunk in replay.chunks.order_by("first").iterator(chunk_size=1):
         attempts = dict(chunk.items)
         rows = SchedulerExecution.objects.filter(pk__in=attempts, state=State.FAILED.value).exclude(type="")
-        for pk in rows.order_by("pk").values_list("pk", flat=True):
+        for pk, schedule in rows.order_by("pk").values_list("pk", "scheduler"):
+            if schedule in held:
+                continue
             with transaction.atomic():
                 # Change the replay's row first. If an operator has stopped the replay, the update finds no row, and
                 # nothing is sent.
@@ -93,7 +106,9 @@ def _send_canary(replay: Replay, broker: Broker, now: datetime) -> SchedulerExec
                 if moved:
                     executions_replayed.send(sender=Replay, executions=moved, replay=replay)
                     return moved[0]
-                transaction.set_rollback(True)  # this execution can no longer be republished; try the next execution
+                transaction.set_rollback(True)  # this execution cannot be republished; try the next execution
+            if overlap_now(schedule):
+                held.add(schedule)
     return None
 
 

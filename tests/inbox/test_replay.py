@@ -25,7 +25,7 @@ from scheduling.models import Replay, ReplayChunk, SchedulerExecution
 from scheduling.producer.sweeps import sweep
 from scheduling.signals import executions_replayed
 from tests.contract.desk import Desk
-from tests.factories import AttemptFactory, ManualExecutionFactory, UserFactory
+from tests.factories import AttemptFactory, ManualExecutionFactory, SchedulerFactory, UserFactory
 from tests.support import at_once
 
 pytestmark = pytest.mark.django_db
@@ -188,6 +188,27 @@ def test_a_replay_without_executions_stops_with_a_reason() -> None:
     made = begin(rows)
     assert made.state == "stopped"
     assert "had left the inbox" in made.reason
+
+
+def test_a_replay_of_schedules_that_run_alone_says_why_nothing_was_sent(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The failures of a schedule are refused together: one question for each of many would hold up the page."""
+    asked = list[int]()
+    requeue = inbox_actions.requeue_in_transaction
+
+    def counting(attempts: dict[int, int], *rest: Any) -> Any:
+        asked.extend(attempts)
+        return requeue(attempts, *rest)
+
+    monkeypatch.setattr(inbox_actions, "requeue_in_transaction", counting)
+    busy, free = SchedulerFactory(overlap="skip"), SchedulerFactory(overlap="skip")
+    rows = failures(5, scheduler=busy)
+    ManualExecutionFactory(scheduler=busy, state="queued")
+    made = begin(rows)
+    assert (made.state, made.reason) == ("stopped", replay.NOT_OVER)
+    assert asked == [rows[0].pk]
+    other = failures(1, scheduler=free)
+    assert begin([*rows, *other]).canary == other[0].pk
+    assert states([*rows, *other]) == ["failed"] * 5 + ["queued"]
 
 
 def test_a_second_click_starts_no_second_replay() -> None:
