@@ -73,6 +73,8 @@ def overlap_problem(pk: int) -> str:
 
 def overlap_now(schedule: int | None) -> str:
     """Say why a schedule may not start an execution now; empty if it may. This locks nothing, so it only informs."""
+    if schedule is None:
+        return ""
     columns = (*overlap.COLUMNS, "status", "date_time")
     row = Scheduler.objects.only(*columns).filter(pk=schedule).first()
     return overlap.refusal(row) if row is not None else ""

@@ -52,7 +52,7 @@ def open_runs(rows: Iterable[Alone]) -> dict[int, int]:
     own = [row for row in rows if runs_alone(row.overlap, row.stay_alive)]
     named = {row.open_run for row in own if row.open_run is not None}
     known = SchedulerExecution.objects.filter(pk__in=named).values_list("pk", "scheduler", "state") if named else ()
-    states = {(scheduler, pk): state for pk, scheduler, state in known}
+    states: dict[tuple[int | None, int | None], str] = {(schedule, pk): state for pk, schedule, state in known}
     found, unknown = dict[int, int](), list[int]()
     for row in own:
         # A fixture may bring an id from another database, where another execution had it.
@@ -93,13 +93,16 @@ def hold(due: Iterable[Alone], now: datetime) -> Held:
     """
     rows = list(due)
     held = open_runs(rows)
-    named = {row.open_skip: row.id for row in rows if row.id in held and row.open_skip is not None}
+    named = {(row.id, row.open_skip) for row in rows if row.id in held and row.open_skip is not None}
     if not named:
         return Held(held, ())
-    skips = SchedulerExecution.objects.in_state(State.SKIPPED).filter(pk__in=list(named))
-    counting = list(locking(skips).values_list("pk", flat=True))  # the cleanup removes none of them meanwhile
-    skips.filter(pk__in=counting).update(missed=F("missed") + 1, executed_at=now, finished_at=now)
-    return Held(held, [named[pk] for pk in counting])
+    skips = SchedulerExecution.objects.in_state(State.SKIPPED).filter(pk__in=[pk for _schedule, pk in named])
+    # The rows are locked, so that the cleanup removes none of them meanwhile.
+    known = set(locking(skips).values_list("scheduler", "pk")) & named
+    skips.filter(pk__in=[pk for _schedule, pk in known]).update(
+        missed=F("missed") + 1, executed_at=now, finished_at=now
+    )
+    return Held(held, [schedule for schedule, _pk in known])
 
 
 def note(due: Iterable[Alone], inserted: Iterable[SchedulerExecution]) -> None:

@@ -31,7 +31,7 @@ OPEN = ["claimed", "queued", "running", "retrying"]
 
 def alone(**columns: Any) -> Scheduler:
     """Make a schedule that leaves out a run while the run before it is not over."""
-    return SchedulerFactory(schedule="0 * * * *", params={}, **{"overlap": "skip", **columns})
+    return SchedulerFactory(**{"schedule": "0 * * * *", "params": {}, "overlap": "skip", **columns})
 
 
 def occurrence(row: Scheduler, number: int) -> list[SchedulerExecution]:
@@ -74,6 +74,9 @@ def test_one_skipped_execution_counts_all_that_one_execution_has_left_out() -> N
     row = alone()
     (first,) = occurrence(row, 0)
     assert [occurrence(row, number) for number in (1, 2, 3)] == [[], [], []]
+    counting = SchedulerExecution.objects.get(state="skipped")
+    last = NOON + 3 * HOUR
+    assert (counting.scheduled_at, counting.executed_at, counting.finished_at) == (NOON + HOUR, last, last)
     put(first, "succeeded")
     (second,) = occurrence(row, 4)
     assert occurrence(row, 5) == []
@@ -163,12 +166,34 @@ def test_two_schedules_that_name_the_same_execution_are_told_apart() -> None:
     assert occurrence(second, 1) == []
 
 
+def test_the_skipped_execution_of_another_schedule_counts_nothing() -> None:
+    row, other = alone(), alone(schedule="0 12 * * *")
+    occurrence(other, 0)
+    run_now(other, DatabaseBroker())
+    Scheduler.objects.filter(pk=row.pk).update(open_skip=SchedulerExecution.objects.get(state="skipped").pk)
+    occurrence(row, 0)
+    Scheduler.objects.filter(pk=row.pk).update(open_skip=SchedulerExecution.objects.get(state="skipped").pk)
+    occurrence(row, 1)
+    assert [missed for missed, _reason in skips(row)] == [1]
+    assert [missed for missed, _reason in skips(other)] == [0]
+
+
 def test_a_missed_time_and_the_overlap_are_both_on_record() -> None:
     row = alone()
     occurrence(row, 0)
     due(row, NOON + HOUR)
     assert claim_due(NOON + 4 * HOUR, embedded=True).claimed == []  # 13 to 15 are missed, and 16 is left out
     assert sorted(missed for missed, _reason in skips(row)) == [1, 3]
+
+
+def test_what_is_left_out_after_an_outage_is_not_counted_as_missed() -> None:
+    row = alone()
+    due(row, NOON)
+    (run,) = claim_due(NOON + 3 * HOUR, embedded=True).claimed  # 12 to 14 are missed, and 15 runs
+    assert [occurrence(row, number) for number in (4, 5)] == [[], []]
+    (missed, why), left_out = skips(row)
+    assert (missed, why.startswith("Missed 3 occurrences")) == (3, True)
+    assert left_out == (2, f"Left out, because execution {run.pk} was not over.")
 
 
 def test_a_save_in_the_admin_keeps_the_name_of_the_open_execution() -> None:
