@@ -74,6 +74,8 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
         # refuse a second row. So the row of the target is locked. (On SQLite the whole transaction is exclusive.)
         target = target_model(message.type)._default_manager.filter(pk=message.id)
         list(locking(target).values_list("pk"))
+        # Every door locks the schedule before the execution. In another order, two of them could wait for each other.
+        overlap.locked(message.scheduler_id)
         row = _known(message, delivery.message_id)
         if row is None:
             row = _insert(delivery, queue, broker, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -17,7 +18,7 @@ from scheduling.core.messages import TaskMessage
 from scheduling.execution.cancel import cancel
 from scheduling.execution.claim import claim_due
 from scheduling.execution.foreign import adopt
-from scheduling.execution.run_now import overlap_problem, requeue_failed, run_now
+from scheduling.execution.run_now import overlap_problem, run_now
 from scheduling.inbox.actions import republish, requeue_in_transaction
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import ReportFactory, SchedulerExecutionFactory, SchedulerFactory, due
@@ -289,17 +290,21 @@ def test_a_report_cannot_be_a_service() -> None:
 def test_of_many_doors_at_once_one_lets_an_execution_in() -> None:
     """Claims, manual runs, republished failures and messages compete for one schedule, each on its own connection."""
     broker = DatabaseBroker()
-    for _round in range(6):
+    for _round in range(12):
         row = alone(overlap="skip")
         failure = SchedulerExecutionFactory(scheduler=row, state="failed", type="worker", target_id=row.worker_id)
         due(row, NOON)
         message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
+        parked = replace(
+            message, execution_id=failure.pk, attempt=failure.attempt, execution_key=failure.execution_key, parked=True
+        )
         at_once(
             [
                 lambda: claim_due(NOON, embedded=True),
                 lambda row=row: run_now(row, broker, by="ann"),
-                lambda failure=failure, row=row: requeue_failed(failure.pk, broker, "again", NOON, row.pk),
+                lambda failure=failure: republish([failure.pk], broker, "ann"),
                 lambda message=message: adopt(Delivery(message), "main", broker, clock.now()),
+                lambda parked=parked: adopt(Delivery(parked), "main", broker, clock.now()),
                 lambda: claim_due(NOON, embedded=True),
                 lambda row=row: run_now(row, broker, by="bob"),
             ]
