@@ -2,64 +2,30 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
-from typing import Any
+from datetime import timedelta
 
 import pytest
-from django.db import transaction
 from django.utils import timezone as clock
 
+from scheduling.broker import Delivery
 from scheduling.broker.database import DatabaseBroker
+from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded, TimedOut
-from scheduling.core.retry import RetryPolicy
 from scheduling.execution import transitions
 from scheduling.execution.cancel import cancel
 from scheduling.execution.claim import claim_due
+from scheduling.execution.foreign import adopt
 from scheduling.execution.run_now import run_now
-from scheduling.execution.settle import Settled, settle_attempt
-from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfigs
-from scheduling.inbox.actions import republish
 from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
 from scheduling.models.execution import message_of
 from scheduling.producer.stopped_services import end_stopped_services
 from scheduling.producer.sweeps import recover_leases, sweep
-from tests.factories import ReportFactory, SchedulerFactory, due
+from tests.execution.services import LEASE, attempt, first_run, service
+from tests.factories import SchedulerFactory, due
 from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
-
-LEASE = timedelta(seconds=15)
-POLICY = RetryPolicy(max_retries=1, delay_ms=30_000, multiplier=2.0)
-
-
-def service(**columns: Any) -> Scheduler:
-    return SchedulerFactory(**{"schedule": "* * * * *", "stay_alive": True, "params": {}, **columns})
-
-
-def first_run(row: Scheduler) -> SchedulerExecution:
-    due(row, NOON)
-    (execution,) = claim_due(NOON, embedded=True).claimed
-    return execution
-
-
-def attempt(
-    run: SchedulerExecution,
-    outcome: Outcome,
-    lasted: timedelta = timedelta(minutes=1),
-    now: datetime | None = None,
-    *,
-    is_service: bool = True,
-) -> Settled:
-    """Start the next attempt, and end it with this outcome after this time."""
-    run.refresh_from_db()
-    end = now or clock.now()
-    assert transitions.start(run.pk, run.attempt + 1, run.execution_key, "one", end - lasted, end + LEASE)
-    ended = Ended(run.pk, run.attempt + 1, end - lasted, "one", 4711)
-    with transaction.atomic():
-        result = settle_attempt(ended, outcome, POLICY, end, embedded=True, service=is_service)
-    run.refresh_from_db()
-    return result
 
 
 @pytest.mark.parametrize(
@@ -232,32 +198,9 @@ def test_a_service_that_loses_its_lease_is_started_again_after_its_delay() -> No
     assert (run.state, run.wake_at) == ("retrying", now + timedelta(seconds=5))
 
 
-def test_an_execution_of_the_main_queue_never_becomes_a_service() -> None:
-    """No pause would end it, and it would hold a slot of an ordinary consumer for ever."""
-    row = service(stay_alive=False, retry_delay_ms=5_000, max_retries=0)
-    run, now = first_run(row), clock.now()
-    assert transitions.start(run.pk, 1, run.execution_key, "one", now - 2 * LEASE, now - LEASE)
-    Scheduler.objects.filter(pk=row.pk).update(stay_alive=True)
-    message = message_of(run)
-    assert [RunConfigs(queue=queue).get(message).service for queue in ("main", "standalone")] == [False, True]
-    assert recover_leases(DatabaseBroker(), now, RunConfigs()) == 1
-    run.refresh_from_db()
-    assert (run.state, run.queue) == ("failed", "main")
-    assert republish([run.pk], DatabaseBroker(), "ann") == [run.pk]
-    run.refresh_from_db()
+def test_a_message_that_names_a_service_starts_it_in_the_standalone_queue() -> None:
+    row = service()
+    message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
+    run = adopt(Delivery(message, message_id="m1"), "main", DatabaseBroker(), clock.now())
+    assert run is not None
     assert (run.state, run.queue) == ("queued", "standalone")
-
-
-def test_only_the_worker_of_a_service_is_a_service_and_the_sites_time_limit_is_not_for_it(settings: Any) -> None:
-    settings.CRON_TIME_LIMIT_SECONDS = 3600
-    configs = RunConfigs()
-    run = first_run(service())
-    usual = first_run(SchedulerFactory(schedule="* * * * *", params={}))
-    limited = first_run(service(time_limit=7))
-    report = SchedulerExecution.objects.create(
-        scheduler=service(), execution_key="message-1", scheduled_at=NOON, trigger="message", type="report",
-        target_id=ReportFactory().pk, executed_at=NOON, container_id="x", state="queued",
-    )  # fmt: skip
-    found = [configs.get(message_of(row)) for row in (run, usual, limited, report)]
-    assert [config.service for config in found] == [True, False, True, False]
-    assert [config.time_limit for config in found] == [0, 3600, 7, 3600]

@@ -2,53 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-from datetime import timedelta
-from typing import Any
-
 import pytest
 from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
-from django.utils import timezone as clock
 
-from scheduling.broker import Delivery
 from scheduling.broker.database import DatabaseBroker
-from scheduling.core.lifecycle import State
-from scheduling.core.messages import TaskMessage
-from scheduling.execution.cancel import cancel
 from scheduling.execution.claim import claim_due
-from scheduling.execution.foreign import adopt
-from scheduling.execution.run_now import overlap_problem, run_now
-from scheduling.inbox.actions import republish, requeue_in_transaction
+from scheduling.execution.run_now import run_now
 from scheduling.models import Scheduler, SchedulerExecution
-from tests.factories import ReportFactory, SchedulerExecutionFactory, SchedulerFactory, due
-from tests.support import NOON, at_once
+from tests.factories import ReportFactory, SchedulerFactory, due
+from tests.policies.schedules import HOUR, OPEN, alone, occurrence, put, skips
+from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
-
-HOUR = timedelta(hours=1)
-OPEN = ["claimed", "queued", "running", "retrying"]
-
-
-def alone(**columns: Any) -> Scheduler:
-    """Make a schedule that leaves out a run while the run before it is not over."""
-    return SchedulerFactory(**{"schedule": "0 * * * *", "params": {}, "overlap": "skip", **columns})
-
-
-def occurrence(row: Scheduler, number: int) -> list[SchedulerExecution]:
-    """Claim the occurrence `number` hours after noon, at this instant. Returns the new executions."""
-    now = NOON + number * HOUR
-    due(row, now)
-    return claim_due(now, embedded=True).claimed
-
-
-def put(row: SchedulerExecution, state: str) -> None:
-    SchedulerExecution.objects.filter(pk=row.pk).update(state=state)
-
-
-def skips(row: Scheduler) -> list[tuple[int, str]]:
-    rows = SchedulerExecution.objects.filter(scheduler=row, state="skipped").order_by("pk")
-    return list(rows.values_list("missed", "reason"))
 
 
 @pytest.mark.parametrize("state", OPEN)
@@ -126,28 +92,6 @@ def test_what_ran_while_overlap_was_allowed_is_not_forgotten() -> None:
     assert occurrence(row, 2) == []
 
 
-@pytest.mark.parametrize("door", ["run now", "republish", "replay", "message"])
-def test_what_other_doors_let_in_while_overlap_was_allowed_is_not_forgotten(door: str) -> None:
-    """Between two changes of the policy, no occurrence may have fallen due that a producer could claim."""
-    row, broker = alone(), DatabaseBroker()
-    (first,) = occurrence(row, 0)
-    put(first, "succeeded")
-    failure = SchedulerExecutionFactory(scheduler=row, state="failed", type="worker", target_id=row.worker_id)
-    Scheduler.objects.update(overlap="allow")
-    if door == "run now":
-        run_now(row, broker)
-    elif door == "republish":
-        assert republish([failure.pk], broker, "ann", NOON) == [failure.pk]
-    elif door == "replay":
-        with transaction.atomic():
-            assert len(requeue_in_transaction({failure.pk: failure.attempt}, broker, "again", NOON)) == 1
-    else:
-        message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
-        assert adopt(Delivery(message, message_id="m1"), "main", broker, clock.now()) is not None
-    Scheduler.objects.update(overlap="skip")
-    assert occurrence(row, 2) == []
-
-
 def test_the_execution_of_another_schedule_is_not_taken_for_an_open_one() -> None:
     """A fixture may bring `open_run` from another database, where another execution had this id."""
     row, other = alone(), SchedulerFactory(schedule="0 12 * * *", params={})
@@ -197,75 +141,28 @@ def test_what_is_left_out_after_an_outage_is_not_counted_as_missed() -> None:
     assert left_out == (2, f"Left out, because execution {run.pk} was not over.")
 
 
-def test_a_save_in_the_admin_keeps_the_name_of_the_open_execution() -> None:
+def test_a_save_in_the_admin_keeps_the_names_of_the_open_and_the_counting_execution() -> None:
+    """A form that was opened before these occurrences must not write what it has read."""
     row = alone()
     loaded = Scheduler.objects.get(pk=row.pk)
-    occurrence(row, 0)
+    (run,) = occurrence(row, 0)
+    occurrence(row, 1)
+    named = (run.pk, SchedulerExecution.objects.get(state="skipped").pk)
     loaded.description = "renamed"
     loaded.save()
+    assert Scheduler.objects.values_list("open_run", "open_skip").get() == named
+    loaded.open_run = loaded.open_skip = None
     loaded.schedule = "30 * * * *"
     loaded.save()
-    assert occurrence(loaded, 1) == []
+    assert Scheduler.objects.values_list("open_run", "open_skip").get() == named
 
 
-def test_run_now_is_refused_while_an_execution_is_open() -> None:
+def test_each_occurrence_that_is_left_out_is_reported_as_skipped() -> None:
     row = alone()
-    (first,) = occurrence(row, 0)
-    refused = run_now(row, DatabaseBroker(), by="ann")
-    assert (refused.state, refused.requested_by) == ("skipped", "ann")
-    assert refused.reason == f"Left out, because execution {first.pk} was not over."
-    put(first, "succeeded")
-    started = run_now(row, DatabaseBroker(), by="ann")
-    assert started.state == "queued"
-    assert occurrence(row, 1) == []
-
-
-def test_a_failed_execution_is_not_republished_beside_an_open_one() -> None:
-    row, broker = alone(), DatabaseBroker()
-    (first,) = occurrence(row, 0)
-    put(first, "failed")
-    (second,) = occurrence(row, 1)
-    assert republish([first.pk], broker, "ann", NOON) == []
-    assert overlap_problem(first.pk) == f"Left out, because execution {second.pk} was not over."
-    first.refresh_from_db()
-    assert first.state == "failed"
-    put(second, "failed")
-    assert overlap_problem(first.pk) == ""
-    assert republish([first.pk, second.pk], broker, "ann", NOON) == [first.pk]
-    assert occurrence(row, 2) == []
-
-
-def test_a_message_that_names_the_schedule_starts_nothing_beside_an_open_execution() -> None:
-    row = alone()
-    (first,) = occurrence(row, 0)
-    message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
-    assert adopt(Delivery(message, message_id="m1"), "main", DatabaseBroker(), clock.now()) is None
-    assert skips(row) == [(0, f"Left out, because execution {first.pk} was not over.")]
-    put(first, "succeeded")
-    assert adopt(Delivery(message, message_id="m2"), "main", DatabaseBroker(), clock.now()) is not None
-    assert occurrence(row, 1) == []
-
-
-def test_a_message_moved_out_of_the_failed_queue_by_hand_is_parked_again() -> None:
-    row = alone()
-    (first,) = occurrence(row, 0)
-    SchedulerExecution.objects.filter(pk=first.pk).update(state="failed", published_at=NOON)
-    occurrence(row, 1)
-    first.refresh_from_db()
-    message = TaskMessage(
-        type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={}, execution_id=first.pk,
-        attempt=first.attempt, execution_key=first.execution_key, parked=True,
-    )  # fmt: skip
-    assert adopt(Delivery(message), "main", DatabaseBroker(), clock.now()) is None
-    first.refresh_from_db()
-    assert (first.state, first.published_at) == ("failed", None)
-
-
-def test_a_cancelled_execution_is_over() -> None:
-    row = alone()
-    (first,) = occurrence(row, 0)
-    cancel(first.pk, "ann", NOON)
-    assert len(occurrence(row, 1)) == 1
+    occurrence(row, 0)
+    for number in (1, 2):
+        due(row, NOON + number * HOUR)
+        assert claim_due(NOON + number * HOUR, embedded=True).skipped == 1
 
 
 def test_an_unknown_policy_is_refused_in_a_form_and_runs_alone_in_the_database() -> None:
@@ -284,32 +181,3 @@ def test_a_report_cannot_be_a_service() -> None:
     assert "Only a worker can be a service" in str(refused.value)
     with pytest.raises(IntegrityError), transaction.atomic():
         SchedulerFactory(worker=None, report=report, stay_alive=True)
-
-
-@pytest.mark.django_db(transaction=True)
-def test_of_many_doors_at_once_one_lets_an_execution_in() -> None:
-    """Claims, manual runs, republished failures and messages compete for one schedule, each on its own connection."""
-    broker = DatabaseBroker()
-    for _round in range(12):
-        row = alone(overlap="skip")
-        failure = SchedulerExecutionFactory(scheduler=row, state="failed", type="worker", target_id=row.worker_id)
-        due(row, NOON)
-        message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
-        parked = replace(
-            message, execution_id=failure.pk, attempt=failure.attempt, execution_key=failure.execution_key, parked=True
-        )
-        at_once(
-            [
-                lambda: claim_due(NOON, embedded=True),
-                lambda row=row: run_now(row, broker, by="ann"),
-                lambda failure=failure: republish([failure.pk], broker, "ann"),
-                lambda message=message: adopt(Delivery(message), "main", broker, clock.now()),
-                lambda parked=parked: adopt(Delivery(parked), "main", broker, clock.now()),
-                lambda: claim_due(NOON, embedded=True),
-                lambda row=row: run_now(row, broker, by="bob"),
-            ]
-        )
-        claim_due(NOON, embedded=True)  # a claim leaves out a schedule that another process has locked
-        mine = SchedulerExecution.objects.filter(scheduler=row)
-        assert mine.filter(state__in=[str(state) for state in (*OPEN, State.CLAIMED)]).count() == 1
-        mine.update(state="succeeded")
