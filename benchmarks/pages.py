@@ -35,10 +35,26 @@ def main() -> int:
     parser.add_argument("--executions", type=int, default=1_000_000)
     parser.add_argument("--parked", type=int, default=0, help="failures whose messages lie in the failed queue")
     parser.add_argument("--repeat", type=int, default=7)
+    parser.add_argument("--groups", type=int, default=0, help="share the rows among so many groups, and ask as members")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="pages-") as name:
         enter(Path(name), options.database, options.broker, ALLOWED_HOSTS="testserver")
+        if options.groups:
+            from benchmarks import groups
+
+            return groups.measure(options)
         return measure(options)
+
+
+def fill(executions: int) -> None:
+    """Fill the database if it is empty."""
+    from benchmarks import history
+    from scheduling.models import SchedulerExecution
+
+    if not SchedulerExecution.objects.exists() and executions:
+        begin = time.monotonic()
+        history.make(executions)
+        print(f"{executions} executions made in {time.monotonic() - begin:.0f} s", flush=True)
 
 
 def measure(options: argparse.Namespace) -> int:
@@ -49,13 +65,7 @@ def measure(options: argparse.Namespace) -> int:
     from django.contrib.auth.models import User
     from django.test import Client
 
-    from benchmarks import history
-    from scheduling.models import SchedulerExecution
-
-    if not SchedulerExecution.objects.exists() and options.executions:
-        begin = time.monotonic()
-        history.make(options.executions)
-        print(f"{options.executions} executions made in {time.monotonic() - begin:.0f} s", flush=True)
+    fill(options.executions)
     if options.parked:
         park(options.parked)
     before = lying()

@@ -14,7 +14,8 @@ from pydantic import BaseModel, ConfigDict, Field
 from reports.controller import ReportController, Row
 from scheduling.core.lifecycle import State
 from scheduling.handlers import Run
-from scheduling.models import Attempt, Scheduler, SchedulerExecution
+from scheduling.models import Attempt, SchedulerExecution
+from scheduling.models.visibility import EVERYTHING, Visibility, visibility_of_group
 
 ERROR_LIMIT = 300
 
@@ -111,13 +112,27 @@ class FailureReview(ReportController):
 
         The result depends on the due instant, not on the time at which the report runs. If the schedule runs every
         `days` days, the periods of its reviews do not overlap and leave no gap.
+
+        A user who sees the run also sees its file. So the review of a schedule with a group lists the failures of this
+        group and those without a group. The review of a schedule without a group lists only failures without a group,
+        whatever its user may see. A review that is made in a terminal lists all failures.
         """
         until = run.scheduled_at
-        found = failures(until - timedelta(days=params.days), until, include_discarded=params.include_discarded)
+        found = failures(
+            until - timedelta(days=params.days), until,
+            include_discarded=params.include_discarded, visible=visible_to(run),
+        )  # fmt: skip
         return map(each_row, found) if params.group is Grouping.EACH else map(cause_row, causes(found))
 
 
-def failures(since: datetime, until: datetime, *, include_discarded: bool = False) -> Iterator[Failure]:
+def visible_to(run: Run) -> Visibility:
+    """What a review may list. A report that is made in the foreground has no execution."""
+    return visibility_of_group(run.group_id) if run.execution_id else EVERYTHING
+
+
+def failures(
+    since: datetime, until: datetime, *, include_discarded: bool = False, visible: Visibility
+) -> Iterator[Failure]:
     """Yield the permanent failures from `since` until just before `until`.
 
     Failures in the inbox come first, discarded failures second. The rows are read in pages, and the highest id comes
@@ -127,21 +142,21 @@ def failures(since: datetime, until: datetime, *, include_discarded: bool = Fals
     for state in (State.FAILED, State.DISCARDED) if include_discarded else (State.FAILED,):
         below: int | None = None
         while True:
-            rows = SchedulerExecution.objects.filter(state=state.value, finished_at__gte=since).order_by("-pk")
+            rows = visible.executions().filter(state=state.value, finished_at__gte=since).order_by("-pk")
             if below is not None:
                 rows = rows.filter(pk__lt=below)
             chunk = list(rows.defer("params", "reason")[: FailureReview.executions_per_query])
             # A failure's time is the end of the last attempt, because a discard changes the execution's `finished_at`.
-            yield from (failure for failure in _described(chunk) if since <= failure.last_seen < until)
+            yield from (failure for failure in _described(chunk, visible) if since <= failure.last_seen < until)
             if len(chunk) < FailureReview.executions_per_query:
                 break
             below = chunk[-1].pk
 
 
-def _described(chunk: list[SchedulerExecution]) -> Iterator[Failure]:
+def _described(chunk: list[SchedulerExecution], visible: Visibility) -> Iterator[Failure]:
     ends = _ends(chunk)
     ids = {row.scheduler_id for row in chunk if row.scheduler_id}
-    schedules = dict(Scheduler.objects.filter(pk__in=ids).values_list("pk", "description"))
+    schedules = dict(visible.schedules().filter(pk__in=ids).values_list("pk", "description"))
     for row in chunk:
         at = row.finished_at or row.executed_at
         yield Failure(row, schedules.get(row.scheduler_id or 0, ""), *ends.get(row.pk, (at, at)))

@@ -24,6 +24,7 @@ def report(
     params: type[BaseModel] = NoParams,
     retry: RetryPolicy | None = None,
     time_limit: int | None = None,
+    permission: str = "",
     title: str = "",
     description: str = "",
 ) -> Callable[[Controller], Controller]:
@@ -34,6 +35,7 @@ def report(
         params: a pydantic model. The report also accepts the param `options_interface`.
         retry: the retry policy. None means the policy of the settings.
         time_limit: the time limit in seconds. 0 means no limit, None means the limit of the settings.
+        permission: `app_label.codename` of the permission to change and run the report. Empty: none is asked for.
         title: the title of the Report row that `migrate` creates. The default is the class's `title`.
         description: the description of that Report row. The default is the class's docstring.
 
@@ -55,6 +57,7 @@ def report(
                 retry=retry,
                 time_limit=time_limit,
                 fresh=True,  # a report may use much memory, and the end of its process frees this memory
+                permission=permission,
                 title=title or controller.title,
                 description=description or inspect.cleandoc(controller.__doc__ or ""),
             )

@@ -15,7 +15,9 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
-from scheduling.models.counts import Count, count
+from scheduling.models.counts import Count, counts
+from scheduling.models.newest import in_parts
+from scheduling.models.visibility import visibility_of
 
 ORDER = (
     ("scheduling", "Dashboard"),
@@ -68,7 +70,8 @@ class CronAdminSite(admin.AdminSite):
         own = [models[key] for key in ORDER if key in models]
         for model in own:
             if model["object_name"] == "FailedExecution":
-                _name_failures(model, getattr(request, "failures", None))
+                known: Count | None = getattr(request, "failures", None)  # the dashboard has counted them
+                _name_failures(model, _failures_seen(request) if known is None else known)
         for app in apps:
             app["models"] = [model for model in app["models"] if model not in own]
         first: dict[str, Any] = {
@@ -83,13 +86,13 @@ class CronAdminSite(admin.AdminSite):
         return [*([first] if own else []), *others]
 
 
-def _name_failures(model: dict[str, Any], known: Count | None) -> None:
-    """Add the number of failures to the name of the inbox.
+def _failures_seen(request: HttpRequest) -> Count:
+    rows = in_parts(SchedulerExecution.objects.in_state(State.FAILED), visibility_of(request.user))
+    return counts({"failed": rows}, COUNTED)["failed"]
 
-    Args:
-        known: the number of failures, if the page has counted them.
-    """
-    waiting = count(SchedulerExecution.objects.in_state(State.FAILED), COUNTED) if known is None else known
+
+def _name_failures(model: dict[str, Any], waiting: Count) -> None:
+    """Add the number of failures to the name of the inbox."""
     if waiting.number > COUNTED:
         waiting = Count(COUNTED, capped=True)
     if waiting:

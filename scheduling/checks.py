@@ -1,4 +1,4 @@
-"""Django system checks. The errors E001 to E004 stop every command. The warnings W001 and W002 stop no command."""
+"""Django system checks. The errors E001 to E005 stop every command. The warnings W001 to W003 stop no command."""
 
 from __future__ import annotations
 
@@ -73,6 +73,22 @@ def check_handlers(**_kwargs: Any) -> list[CheckMessage]:
         for name in conf.get_conf().commands
         if name not in get_commands()
     ]
+
+
+@register("scheduling")
+def check_permissions(**_kwargs: Any) -> list[CheckMessage]:
+    """E005: the permission of a handler has a wrong shape. W003: no installed model has this permission."""
+    from scheduling.handlers import permission
+
+    return [
+        Error(text, id="scheduling.E005") if wrong_shape else Warning(text, hint=LONELY, id="scheduling.W003")
+        for text, wrong_shape in permission.problems()
+    ]
+
+
+LONELY = (
+    "Until it exists, only superusers can change and run the handler. Name a permission of a model, or add it there."
+)
 
 
 @register(Tags.database)

@@ -108,6 +108,8 @@ class Running:
                 "target_id": message.id,
                 "scheduler_id": message.scheduler_id,
                 "user_id": config.user_id,
+                "group_id": message.group_id,
+                "group": config.group,
                 "language": config.language,
             },
         }

@@ -43,6 +43,7 @@ class TaskMessage:
         attempt: the number of the attempt to start. The attempt starts only if the row's last attempt is `attempt - 1`.
         execution_id: None for a foreign message, which gets a row when it arrives.
         parked: whether the message was in the failed queue and an operator has moved it out by hand.
+        group_id: the group of the execution. Only a message that equals its row may use it: the row decides.
     """
 
     type: str
@@ -56,9 +57,11 @@ class TaskMessage:
     trigger: str = "message"
     retry_count: int = 0
     parked: bool = False
+    group_id: int | None = None
 
     def payload(self) -> dict[str, Any]:
-        """The fields that are sent to the broker."""
+        """The fields that are sent to the broker. The group is left out if there is none."""
+        group = {} if self.group_id is None else {"group_id": self.group_id}
         return {
             "type": self.type,
             "id": self.id,
@@ -71,6 +74,7 @@ class TaskMessage:
             "scheduled_at": self.scheduled_at.astimezone(UTC).isoformat() if self.scheduled_at else None,
             "trigger": self.trigger,
             "version": VERSION,
+            **group,
         }
 
 
@@ -168,6 +172,7 @@ def _decode(body: bytes) -> TaskMessage:
         trigger=data["trigger"] if data.get("trigger") in ("cron", "date", "manual", "message") else "message",
         retry_count=_optional(data, "retry_count", body, low=0, high=LARGEST_COUNT) or 0,
         parked=bool(data.get("failed_at")),
+        group_id=_optional(data, "group_id", body) if execution_id is not None else None,
     )
 
 

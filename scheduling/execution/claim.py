@@ -40,6 +40,7 @@ SCHEDULES_PER_BATCH = 1000
 _COLUMNS = (
     "id", "schedule", "date_time", "timezone", "status", "params", "next_run_at", "plan_state",
     *overlap.COLUMNS[1:],
+    "group_id",
     *(f"{type_}_id" for type_ in TARGETS),
 )  # fmt: skip
 
@@ -60,6 +61,7 @@ class _Row:
     stay_alive: bool
     open_run: int | None
     open_skip: int | None
+    group_id: int | None
     target_type: str
     target_id: int | None
 

@@ -51,7 +51,7 @@ def start_directly(message: TaskMessage, consumer: str, now: datetime, lease_unt
         row = row_of(found)
         return message_of(row._replace(attempt=row.attempt - 1))
     params: Any = SchedulerExecution._meta.get_field("params")
-    values += [message.trigger, message.scheduler_id, message.attempt - 1 - message.retry_count]
+    values += [message.trigger, message.scheduler_id, message.group_id, message.attempt - 1 - message.retry_count]
     values += [adapted(message.scheduled_at), params.get_db_prep_save(message.params, connection)]
     with connection.cursor() as cursor:
         cursor.execute(_statement("mariadb"), [*set_values, *values])
@@ -70,7 +70,8 @@ def _statement(database: str) -> str:
     ]  # fmt: skip
     end = f" RETURNING {selected_columns()}"
     if database == "mariadb":
-        where += [texts["trigger"], f"{column['scheduler']} <=> %s", f"{column['retry_base']} = %s"]
+        where += [texts["trigger"], f"{column['scheduler']} <=> %s", f"{column['group']} <=> %s"]
+        where += [f"{column['retry_base']} = %s"]
         where += [f"{column['scheduled_at']} = %s", f"{column['params']} = %s"]
         end = ""
     return f"{start_clause()} WHERE {' AND '.join(where)} AND {waits()}{end}"

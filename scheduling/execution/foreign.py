@@ -125,13 +125,24 @@ def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, n
 
 
 def columns_of(message: TaskMessage) -> dict[str, Any]:
-    """The columns that the row of a foreign message takes from the message."""
+    """The columns that the row of a foreign message takes from the message.
+
+    A message that names no schedule has no group. One that names a schedule has this schedule's group: its params and
+    its output are those of the schedule, so a user who may not see the schedule may not see them either. The group in a
+    message is never used, because any client could write it.
+    """
     scheduler_id, target = message.scheduler_id, (message.type, message.id)
-    if scheduler_id is not None and not Scheduler.objects.filter(pk=scheduler_id).exists():
-        log.warning("A message names schedule %s, which does not exist; it stands without one", scheduler_id)
-        scheduler_id = None
+    group_id: int | None = None
+    if scheduler_id is not None:
+        found = list(Scheduler.objects.filter(pk=scheduler_id).values_list("group_id", flat=True))
+        if found:
+            group_id = found[0]
+        else:
+            log.warning("A message names schedule %s, which does not exist; it stands without one", scheduler_id)
+            scheduler_id = None
     return {
         "scheduler_id": scheduler_id,
+        "group_id": group_id,
         "type": message.type,
         "target_id": message.id,
         "target_name": target_names([target]).get(target, ""),

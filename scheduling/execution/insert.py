@@ -27,14 +27,15 @@ def execution_of(row: Any, now: datetime, names: Names | None = None, **columns:
     """A new execution of a schedule, not saved yet.
 
     Args:
-        row: a Scheduler, or an object that has `id`, `target_type`, `target_id`, `stay_alive` and `params`.
+        row: a Scheduler, or an object that has `id`, `target_type`, `target_id`, `stay_alive`, `params` and `group_id`.
         names: the names of the targets, if the caller has already read them.
-        columns: values of further columns. A value for `params`, `executed_at`, `container_id` or `queue` replaces the
-            value that the function would set.
+        columns: values of further columns. A value for `params`, `executed_at`, `container_id`, `queue` or `group_id`
+            replaces the value that the function would set.
     """
     target = (row.target_type, row.target_id)
     queue = SchedulerExecution.Queue.STANDALONE if row.stay_alive else SchedulerExecution.Queue.MAIN
     own = {"params": row.params, "executed_at": now, "container_id": container_id(), "queue": queue}
+    own["group_id"] = row.group_id
     name = (target_names([target]) if names is None else names).get(target, "")
     return SchedulerExecution(
         **{**own, **columns}, scheduler_id=row.id, type=row.target_type, target_id=row.target_id, target_name=name

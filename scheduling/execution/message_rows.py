@@ -32,6 +32,7 @@ class MessageRow(NamedTuple):
     execution_key: str
     scheduled_at: datetime | None
     trigger: str
+    group_id: int | None
 
 
 Conversion = tuple[int, Any, Callable[..., Any]]

@@ -87,7 +87,7 @@ def run_now(
     params: dict[str, Any] | None = None,
     key: uuid.UUID | None = None,
     instead: Mapping[str, Any] | None = None,
-    again: int | None = None,
+    again: SchedulerExecution | None = None,
 ) -> SchedulerExecution:
     """Run a schedule once, now, even if it is paused. The execution is published when the transaction commits.
 
@@ -98,7 +98,8 @@ def run_now(
         params: params that override params of the same name, for this run only; the other params stay.
         key: the caller's idempotency key. A second call with the same key returns the row of the first call.
         instead: params that replace all params of the Scheduler, for this run only.
-        again: for a rerun, the id of the execution that is run again; the execution key records the id.
+        again: for a rerun, the execution that is run again; the execution key records its id. The new execution has its
+            group, if it has one, because it also has its params.
 
     Raises:
         ValueError: the schedule has no target.
@@ -107,12 +108,14 @@ def run_now(
         raise ValueError(f"The schedule has no target: choose {A_TARGET}.")
     now = clock.now()
     own = scheduler.params if instead is None else instead
+    source, group_id = (None, None) if again is None else (again.pk, again.group_id)
     with transaction.atomic():
         alone = overlap.locked(scheduler.pk)
         problem = overlap.refusal(alone) if alone is not None else ""
         execution = execution_of(
-            scheduler, now, execution_key=manual_key(key or uuid.uuid4(), again), scheduled_at=now,
+            scheduler, now, execution_key=manual_key(key or uuid.uuid4(), source), scheduled_at=now,
             trigger=Trigger.MANUAL.value, requested_by=by[:150], params={**own, **(params or {})},
+            group_id=group_id or scheduler.group_id,
             **(skipped(now, problem) if problem else initial_columns(now, broker.embedded)),
         )  # fmt: skip
         if not insert([execution]):

@@ -25,6 +25,7 @@ class _NoSchedule(NamedTuple):
     params: Mapping[str, Any]
     id: None = None
     stay_alive: bool = False
+    group_id: None = None
 
 
 def run_once(

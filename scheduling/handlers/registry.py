@@ -61,6 +61,8 @@ class Handler:
         recycle_after: after how many runs a reused child process is replaced.
         leaves_processes: whether processes that the handler has started and that still run when it returns or raises
             live on. If so, each run gets a new child process, too.
+        permission: `app_label.codename` of a permission. A user who lacks it sees the handler, its schedules and its
+            runs, and cannot change or run them. Empty: no permission is asked for.
     """
 
     type: str
@@ -72,6 +74,7 @@ class Handler:
     fresh: bool = False
     recycle_after: int = RECYCLE_AFTER
     leaves_processes: bool = False
+    permission: str = ""
     title: str = ""
     description: str = ""
 
@@ -113,6 +116,7 @@ def worker(
     fresh: bool = False,
     recycle_after: int = RECYCLE_AFTER,
     leaves_processes: bool = False,
+    permission: str = "",
     title: str = "",
     description: str = "",
 ) -> Callable[[Function], Function]:
@@ -139,6 +143,7 @@ def worker(
                 fresh=fresh,
                 recycle_after=recycle_after,
                 leaves_processes=leaves_processes,
+                permission=permission,
                 title=title,
                 description=text,
             )

@@ -29,6 +29,8 @@ class Run:
         scheduled_at: the due instant in UTC.
         trigger: `cron`, `date`, `manual` or `message`.
         user_id: the Scheduler's user, if any.
+        group_id: the group of the execution, if any. It is the Scheduler's group at the time of the claim.
+        group: the name of this group; None if there is none.
         language: the Scheduler's language, which is already active when the handler starts.
         log: a logger whose lines are stored with the attempt. The output of `print` and `logging` is stored too.
     """
@@ -45,6 +47,8 @@ class Run:
     target_id: int | None = None
     scheduler_id: int | None = None
     user_id: int | None = None
+    group_id: int | None = None
+    group: str | None = None
     language: str = ""
     log: RunLogger = field(default_factory=lambda: RunLogger(logging.getLogger("scheduling.run"), {}))
     report_progress: Callable[[str], None] = field(default=_nowhere, repr=False)

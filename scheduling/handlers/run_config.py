@@ -13,6 +13,9 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
+from django.contrib.auth.models import Group
+from django.db.models import Model
+
 from scheduling.conf import get_conf
 from scheduling.core.messages import TaskMessage
 from scheduling.core.retry import RetryPolicy
@@ -28,12 +31,18 @@ log = get_logger(__name__)
 KEEP_SECONDS = 2.0
 SCHEDULER = "scheduler"
 """The kind of Scheduler rows. The kind of a target row is its target type."""
+GROUP = "group"
+"""The kind of group rows."""
 
 SERVICE_TYPE = "worker"
 """Only a worker can be a service."""
 
 MOST_SCHEDULERS = 20_000
 """If more Scheduler rows than this are remembered, all of them are forgotten, so that they do not fill the memory."""
+
+
+Key = tuple[str, int, int | None, int | None]
+"""The type and the id of a target, the id of a schedule, and the id of a group."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +57,7 @@ class RunConfig:
     recycle_after: int = RECYCLE_AFTER
     leaves_processes: bool = False
     user_id: int | None = None
+    group: str | None = None
     language: str = ""
     service: bool = False
     """Whether the run is started again however it ends."""
@@ -65,8 +75,8 @@ class RunConfigs:
         self._monotonic, self._may_serve = monotonic, queue in ("", SchedulerExecution.Queue.STANDALONE.value)
         self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
         """Maps kind and primary key to a pair: when the row was read, and the row (None if it could not be read)."""
-        self._made: dict[tuple[str, int, int | None], tuple[float, RunConfig]] = {}
-        """Maps a target and a schedule to a pair: until when the configuration may be used, and the configuration."""
+        self._made: dict[Key, tuple[float, RunConfig]] = {}
+        """Maps a key to a pair: until when the configuration may be used, and the configuration."""
 
     def get(self, message: TaskMessage) -> RunConfig:
         """The run configuration of one message. If the target's row or handler is missing, the run will fail."""
@@ -81,13 +91,15 @@ class RunConfigs:
         return config
 
     def _read_at(self, message: TaskMessage) -> float:
-        """When the older one of the two rows was read."""
-        read = self._rows[message.type][message.id][0]
-        return min(read, self._rows[SCHEDULER][message.scheduler_id][0]) if message.scheduler_id else read
+        """When the oldest of the rows was read."""
+        others = ((SCHEDULER, message.scheduler_id), (GROUP, message.group_id))
+        read = [self._rows[kind][key][0] for kind, key in others if key]
+        return min([self._rows[message.type][message.id][0], *read])
 
     def _make(self, message: TaskMessage) -> RunConfig:
         target = self._rows[message.type][message.id][1]
         scheduler = self._rows[SCHEDULER][message.scheduler_id][1] if message.scheduler_id else None
+        group = self._rows[GROUP][message.group_id][1] if message.group_id else None
         name = target.handler_name if target is not None else ""
         handler = handler_named(message.type, name)
         given = [row.time_limit for row in (scheduler, handler) if row is not None]
@@ -104,6 +116,7 @@ class RunConfigs:
             recycle_after=handler.recycle_after if handler is not None else RECYCLE_AFTER,
             leaves_processes=handler is not None and handler.leaves_processes,
             user_id=scheduler.user_id if scheduler is not None else None,
+            group=group.name if group is not None else None,
             language=scheduler.language if scheduler is not None else "",
             service=service,
         )
@@ -129,6 +142,8 @@ class RunConfigs:
             wanted[message.type].add(message.id)
             if message.scheduler_id:
                 wanted[SCHEDULER].add(message.scheduler_id)
+            if message.group_id:
+                wanted[GROUP].add(message.group_id)
         for kind, ids in wanted.items():
             self._fetch(kind, ids, now)
 
@@ -140,8 +155,8 @@ class RunConfigs:
             rows.update({pk: (now, found.get(pk)) for pk in missing})
 
 
-def _key(message: TaskMessage) -> tuple[str, int, int | None]:
-    return message.type, message.id, message.scheduler_id
+def _key(message: TaskMessage) -> Key:
+    return message.type, message.id, message.scheduler_id, message.group_id
 
 
 def _is_limit(seconds: int | None) -> TypeGuard[int]:
@@ -149,11 +164,15 @@ def _is_limit(seconds: int | None) -> TypeGuard[int]:
     return type(seconds) is int and seconds >= 0
 
 
+def _model_of(kind: str) -> type[Model]:
+    own: dict[str, type[Model]] = {SCHEDULER: Scheduler, GROUP: Group}
+    return own[kind] if kind in own else target_model(kind)
+
+
 def _rows_of(kind: str, keys: list[int]) -> dict[int, Any]:
     """The rows by primary key. A row that does not exist or cannot be read is left out, so its runs fail."""
     try:
-        model = Scheduler if kind == SCHEDULER else target_model(kind)
-        return model._default_manager.in_bulk(keys)
+        return _model_of(kind)._default_manager.in_bulk(keys)
     except LookupError:  # plain SQL wrote a type that does not exist
         return {}
     except Exception as error:

@@ -20,7 +20,7 @@ from scheduling.core.lifecycle import State
 from scheduling.execution.run_now import overlap_now
 from scheduling.inbox import actions as inbox_actions
 from scheduling.logs import get_logger
-from scheduling.models import Replay, ReplayChunk, SchedulerExecution
+from scheduling.models import Replay, ReplayChunk, ReplayGroup, SchedulerExecution
 from scheduling.models.replay import OPEN
 from scheduling.signals import executions_replayed
 
@@ -65,6 +65,8 @@ def start(
     # Each chunk is stored in a transaction of its own. So a large selection causes no long lock and is never completely
     # in memory.
     for pairs in chosen:
+        # First the groups: a user who may not see one of the executions must not see the replay at any time.
+        _note_groups(replay, [pk for pk, _attempt in pairs])
         ReplayChunk.objects.create(replay=replay, first=replay.total, items=[list(pair) for pair in pairs])
         replay.total += len(pairs)
     held = set[int]()
@@ -78,6 +80,13 @@ def start(
         stop(replay.pk, NOT_OVER if held else NOTHING_LEFT, now)
         replay.refresh_from_db()
     return replay
+
+
+def _note_groups(replay: Replay, keys: list[int]) -> None:
+    """Record the groups of these executions, for `Visibility.replays`."""
+    rows = SchedulerExecution.objects.filter(pk__in=keys, group__isnull=False).order_by()
+    groups = rows.values_list("group_id", flat=True).distinct()
+    ReplayGroup.objects.bulk_create([ReplayGroup(replay=replay, group_id=pk) for pk in groups], ignore_conflicts=True)
 
 
 def _send_canary(replay: Replay, broker: Broker, now: datetime, held: set[int]) -> SchedulerExecution | None:

@@ -1,4 +1,4 @@
-"""Creates the groups viewer, operator and editor from the permissions of the installed apps."""
+"""Creates the groups viewer, operator, editor and all-groups from the permissions of the installed apps."""
 
 from __future__ import annotations
 
@@ -9,8 +9,14 @@ from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
 from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import VIEW_ALL_GROUPS
 
 VIEWER, OPERATOR, EDITOR = "viewer", "operator", "editor"
+ALL_GROUPS = "all-groups"
+"""The group whose members see the schedules and runs of all groups. It is no role: it allows nothing else, and no role
+includes it. A member of a role and of a team's group sees what belongs to the team, and what has no group."""
+
+ROLES = (VIEWER, OPERATOR, EDITOR)
 
 APPS = ("scheduling", "cron_reports")
 """Labels of the apps whose permissions the groups get. An app that is not installed has no permissions."""
@@ -41,13 +47,13 @@ class Made:
 
 def wanted(role: str) -> list[Permission]:
     """The permissions of a role. They include the permissions of the lower roles: viewer < operator < editor."""
-    roles = (VIEWER, OPERATOR, EDITOR)[: (VIEWER, OPERATOR, EDITOR).index(role) + 1]
+    roles = (role,) if role == ALL_GROUPS else ROLES[: ROLES.index(role) + 1]
     found = Permission.objects.filter(content_type__app_label__in=APPS).select_related("content_type")
     return [permission for permission in found if _role_of(permission) in roles]
 
 
 def make_groups(prefix: str = "", *, update: bool = False) -> Iterator[Made]:
-    """Create the groups that are missing. Yields one `Made` for each of the three groups.
+    """Create the groups that are missing. Yields one `Made` for each of the four groups.
 
     Without `update`, an existing group is left unchanged, because a team may have removed permissions from the group on
     purpose. This function never removes permissions.
@@ -56,7 +62,7 @@ def make_groups(prefix: str = "", *, update: bool = False) -> Iterator[Made]:
         prefix: text before every group's name, for a project that already has groups with these names.
         update: whether to add missing permissions to existing groups.
     """
-    for role in (VIEWER, OPERATOR, EDITOR):
+    for role in (*ROLES, ALL_GROUPS):
         with transaction.atomic():
             permissions = wanted(role)
             group, created = Group.objects.get_or_create(name=f"{prefix}{role}")
@@ -76,6 +82,8 @@ def _name_of(permission: Permission) -> str:
 
 def _role_of(permission: Permission) -> str | None:
     """The lowest role that has the permission; None if no role has it."""
+    if _name_of(permission) == VIEW_ALL_GROUPS:
+        return ALL_GROUPS
     verb, _, model = permission.codename.partition("_")
     if verb == "view":
         return VIEWER

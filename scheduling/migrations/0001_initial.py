@@ -3,6 +3,7 @@
 import django.db.models.deletion
 import django.utils.timezone
 import scheduling.models.artefact
+import scheduling.models.used_group
 from django.conf import settings
 from django.db import migrations, models
 
@@ -195,7 +196,7 @@ class Migration(migrations.Migration):
                 ('plan_state', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR'), models.Q(('plan_error', ''), _negated=True), ('status', True)), then=models.Value(2)), models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR'), ('next_run_at__isnull', True), ('status', True)), then=models.Value(3)), models.When(models.Q(('schedule', models.F('planned_schedule')), ('timezone', models.F('planned_timezone')), ('status', models.F('planned_status')), models.Q(('date_time', models.F('planned_date_time')), models.Q(('date_time__isnull', True), ('planned_date_time__isnull', True)), _connector='OR')), then=models.Value(0)), default=models.Value(1)), output_field=models.SmallIntegerField())),
                 ('created_at', models.DateTimeField(auto_now_add=True, verbose_name='created')),
                 ('updated_at', models.DateTimeField(auto_now=True, verbose_name='changed')),
-                ('group', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='auth.group', verbose_name='user group')),
+                ('group', models.ForeignKey(blank=True, help_text='Only the members of this group, and users who see all groups, see the schedule and its runs.', null=True, on_delete=scheduling.models.used_group.refuse_used_group, related_name='+', to='auth.group', verbose_name='user group')),
                 ('reminder', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='scheduling.reminder')),
                 ('report', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='cron_reports.report')),
                 ('user', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL, verbose_name='user')),
@@ -205,7 +206,7 @@ class Migration(migrations.Migration):
                 'verbose_name': 'schedule',
                 'verbose_name_plural': 'schedules',
                 'ordering': ['id'],
-                'permissions': [('run_scheduler', 'Can run a schedule now'), ('pause_scheduler', 'Can pause and resume a schedule')],
+                'permissions': [('run_scheduler', 'Can run a schedule now'), ('pause_scheduler', 'Can pause and resume a schedule'), ('view_all_groups', 'Can see the schedules and runs of all groups')],
             },
         ),
         migrations.CreateModel(
@@ -239,6 +240,7 @@ class Migration(migrations.Migration):
                 ('reason', models.TextField(blank=True, default='', verbose_name='reason')),
                 ('missed', models.PositiveIntegerField(default=0, verbose_name='missed occurrences')),
                 ('cancel_requested_by', models.CharField(blank=True, default='', max_length=150, verbose_name='cancel requested by')),
+                ('group', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=scheduling.models.used_group.refuse_used_group, related_name='+', to='auth.group', verbose_name='user group')),
                 ('scheduler', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='executions', to='scheduling.scheduler', verbose_name='schedule')),
             ],
             options={
@@ -366,6 +368,20 @@ class Migration(migrations.Migration):
                 'constraints': [models.UniqueConstraint(fields=('replay', 'first'), name='scheduling_replay_chunk')],
             },
         ),
+        migrations.CreateModel(
+            name='ReplayGroup',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('group', models.ForeignKey(on_delete=scheduling.models.used_group.refuse_used_group, related_name='+', to='auth.group')),
+                ('replay', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='+', to='scheduling.replay')),
+            ],
+            options={
+                'verbose_name': 'group of a replay',
+                'verbose_name_plural': 'groups of replays',
+                'default_permissions': (),
+                'constraints': [models.UniqueConstraint(fields=('replay', 'group'), name='scheduling_replay_group')],
+            },
+        ),
         migrations.AddIndex(
             model_name='schedulerexecution',
             index=models.Index(fields=['state', 'queue', 'wake_at', 'id'], name='scheduling_exec_wake'),
@@ -377,6 +393,10 @@ class Migration(migrations.Migration):
         migrations.AddIndex(
             model_name='schedulerexecution',
             index=models.Index(fields=['state', '-id'], name='scheduling_exec_state'),
+        ),
+        migrations.AddIndex(
+            model_name='schedulerexecution',
+            index=models.Index(fields=['group', 'state', '-id'], name='scheduling_exec_group'),
         ),
         migrations.AddConstraint(
             model_name='schedulerexecution',

@@ -11,7 +11,7 @@ from scheduling.models.output import Output
 from scheduling.models.process import Process
 from scheduling.models.refused_row import RefusedRow
 from scheduling.models.reminder import Reminder
-from scheduling.models.replay import Replay, ReplayChunk
+from scheduling.models.replay import Replay, ReplayChunk, ReplayGroup
 from scheduling.models.scheduler import Scheduler
 from scheduling.models.worker import Worker
 
@@ -29,6 +29,7 @@ __all__ = [
     "Reminder",
     "Replay",
     "ReplayChunk",
+    "ReplayGroup",
     "Scheduler",
     "SchedulerExecution",
     "Worker",

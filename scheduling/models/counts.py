@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -33,17 +33,26 @@ class Count:
 
 def count(rows: QuerySet, cap: int = CAP) -> Count:
     """Count rows, but stop at `cap`."""
-    found = rows.order_by()[: cap + 1].count()
-    return Count(min(found, cap), found > cap)
+    return counted(rows.order_by()[: cap + 1].count(), cap)
 
 
-def counts(rows: Mapping[Name, QuerySet[Any]], cap: int = CAP) -> dict[Name, Count]:
-    """Count the rows of several queries of one database with one statement. Each count stops at `cap`."""
-    if not rows:
+def counted(number: int, cap: int = CAP) -> Count:
+    """The count of so many rows, of which at most one more than `cap` were counted."""
+    return Count(min(number, cap), number > cap)
+
+
+def counts(rows: Mapping[Name, Sequence[QuerySet[Any]]], cap: int = CAP) -> dict[Name, Count]:
+    """Count the rows of several queries of one database with one statement. Each count stops at `cap`.
+
+    Args:
+        rows: for each name, the rows in parts that exclude each other. Their numbers are added.
+    """
+    parts = [(name, part) for name, found in rows.items() for part in found]
+    if not parts:
         return {}
-    connection = connections[next(iter(rows.values())).db]
+    connection = connections[parts[0][1].db]
     columns, params = [], []
-    for number, queryset in enumerate(rows.values()):
+    for number, (_name, queryset) in enumerate(parts):
         limited = queryset.order_by().values("pk")[: cap + 1]
         try:
             sql, values = limited.query.get_compiler(connection=connection).as_sql()
@@ -55,4 +64,7 @@ def counts(rows: Mapping[Name, QuerySet[Any]], cap: int = CAP) -> dict[Name, Cou
     with connection.cursor() as cursor:
         cursor.execute(f"SELECT {', '.join(columns)}", params)
         found = cursor.fetchone()
-    return {name: Count(min(number, cap), number > cap) for name, number in zip(rows, found, strict=True)}
+    total = dict.fromkeys(rows, 0)
+    for (name, _part), number in zip(parts, found, strict=True):
+        total[name] += number
+    return {name: counted(number, cap) for name, number in total.items()}

@@ -16,6 +16,7 @@ from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.core.text import visible_text
 from scheduling.models.labels import STATES, TRIGGERS, TYPES
+from scheduling.models.used_group import refuse_used_group
 
 
 class ExecutionQuerySet(models.QuerySet["SchedulerExecution"]):
@@ -63,6 +64,16 @@ class SchedulerExecution(models.Model):
         db_index=False,
         verbose_name=_("schedule"),
     )
+    group = models.ForeignKey(
+        "auth.Group",
+        refuse_used_group,
+        null=True,
+        blank=True,
+        related_name="+",
+        db_index=False,
+        verbose_name=_("user group"),
+    )
+    """The schedule's group at the time of the claim. It never changes: see `models.visibility`."""
     execution_key = models.CharField(_("execution key"), max_length=64)
     scheduled_at = models.DateTimeField(_("scheduled"))
     trigger = models.CharField(_("trigger"), max_length=8, choices=TRIGGERS)
@@ -117,6 +128,8 @@ class SchedulerExecution(models.Model):
             models.Index(fields=["state", "queue", "wake_at", "id"], name="scheduling_exec_wake"),
             models.Index(fields=["scheduler", "-id"], name="scheduling_exec_scheduler"),
             models.Index(fields=["state", "-id"], name="scheduling_exec_state"),
+            # For users who see some groups only: the newest executions of a group in a state, and their number.
+            models.Index(fields=["group", "state", "-id"], name="scheduling_exec_group"),
         ]
         permissions = [
             ("rerun_execution", "Can run an execution again"),
@@ -134,7 +147,7 @@ class SchedulerExecution(models.Model):
 
 MESSAGE_COLUMNS = (
     "id", "type", "target_id", "scheduler_id", "params", "attempt", "retry_base", "execution_key", "scheduled_at",
-    "trigger",
+    "trigger", "group_id",
 )  # fmt: skip
 """The columns that `message_of` reads."""
 
@@ -160,6 +173,7 @@ def message_of(row: SchedulerExecution | Any) -> TaskMessage:
         scheduled_at=row.scheduled_at,
         trigger=row.trigger,
         retry_count=max(0, row.attempt - row.retry_base),
+        group_id=row.group_id,
     )
 
 

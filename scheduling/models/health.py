@@ -1,4 +1,8 @@
-"""Finds the health of schedules in the database, so that a list can show it, filter by it and sort by it."""
+"""Finds the health of schedules in the database, so that a list can show it, filter by it and sort by it.
+
+The health belongs to the schedule: it is found from all its executions. Of a schedule that has changed its group, some
+executions may be hidden from a user who sees the schedule. Then this user sees the health and not these executions.
+"""
 
 from __future__ import annotations
 
@@ -16,6 +20,7 @@ from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
 from scheduling.models.plan import OVERDUE_AFTER, PlanState
 from scheduling.models.scheduler import TARGETS, Scheduler
+from scheduling.models.visibility import Visibility
 
 _GOES_ON = [state.value for state in CANCELLABLE]
 
@@ -99,23 +104,17 @@ def health_of(row: Scheduler) -> Health:
     return list(Health)[row.health_rank]  # type: ignore[attr-defined]
 
 
-def may_sort(number: int | None = None) -> bool:
-    """Whether lists are sorted by health. With more than `SORTED_SCHEDULES`, it would take seconds.
-
-    Args:
-        number: the number of schedules, if it is known.
-    """
-    if number is None:
-        return not count(Scheduler.objects.all(), SORTED_SCHEDULES).capped
-    return number <= SORTED_SCHEDULES
+def may_sort(visible: Visibility) -> bool:
+    """Whether lists are sorted by health. With more than `SORTED_SCHEDULES`, it would take seconds."""
+    return not count(visible.schedules(), SORTED_SCHEDULES).capped
 
 
-def most_urgent(rows: QuerySet[Scheduler], now: datetime, number: int | None = None) -> QuerySet[Scheduler, int]:
-    """The primary keys of the schedules, the most urgent health first, if `may_sort` allows it; else by number.
+def most_urgent(rows: QuerySet[Scheduler], now: datetime, may_sort: bool) -> QuerySet[Scheduler, int]:
+    """The primary keys of the schedules, the most urgent health first, if they may be sorted; else by number.
 
     Only keys, because a database sorts thousands of narrow rows much faster than wide ones.
     """
-    order = ORDER if may_sort(number) else ("pk",)
+    order = ORDER if may_sort else ("pk",)
     return with_health(rows, now).order_by(*order).values_list("pk", flat=True)
 
 
@@ -130,16 +129,14 @@ def health_in_bulk(keys: Iterable[int], now: datetime) -> list[Scheduler]:
     return [found[pk] for pk in wanted if pk in found]
 
 
-def last_results(ids: Collection[int]) -> dict[int, SchedulerExecution]:
+def last_results(ids: Collection[int], visible: Visibility) -> dict[int, SchedulerExecution]:
     """A dict that maps the id of each schedule to its latest execution that says something about its health.
 
-    A schedule without such an execution is not in the dict. Only the columns that the pages show are loaded. The
-    function always makes two queries. For each id, the subquery reads the index (scheduler, -id) from its newest entry
-    on. A GROUP BY would read the entries of all executions of these schedules.
+    A schedule without such an execution is not in the dict, nor one whose execution is not seen. Only the columns that
+    the pages show are loaded. The function always makes two queries. For each id, the subquery reads the index
+    (scheduler, -id) from its newest entry on. A GROUP BY would read the entries of all executions of these schedules.
     """
     schedulers = Scheduler.objects.filter(pk__in=ids).order_by()
     found = schedulers.annotate(last=Subquery(_LAST_RESULT)).values_list("last", flat=True)
-    rows = SchedulerExecution.objects.only(
-        "state", "scheduler_id", "scheduled_at", "started_at", "finished_at", "missed"
-    )
+    rows = visible.executions().only("state", "scheduler_id", "scheduled_at", "started_at", "finished_at", "missed")
     return {row.scheduler_id: row for row in rows.filter(pk__in=[pk for pk in found if pk])}  # type: ignore[misc]

@@ -13,6 +13,7 @@ from scheduling.core.lifecycle import State
 from scheduling.models.attempt_ends import attempt_ends
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.scheduler import Scheduler
+from scheduling.models.visibility import Visibility
 
 RUNS = 30
 
@@ -50,8 +51,8 @@ class Ran(NamedTuple):
 COLUMNS = tuple(name for name in Ran._fields if name != "recorded_end")
 
 
-def last_runs(ids: Collection[int], count: int = RUNS, ends: bool = True) -> dict[int, list[Ran]]:
-    """The newest executions of each schedule, oldest first.
+def last_runs(ids: Collection[int], visible: Visibility, count: int = RUNS, ends: bool = True) -> dict[int, list[Ran]]:
+    """The newest executions of each schedule that are seen, oldest first.
 
     The function makes two queries, and both use the index (scheduler, -id). The first query finds the id of each
     schedule's `count`-th newest execution. The second query reads each schedule's executions from that id on. A window
@@ -60,6 +61,7 @@ def last_runs(ids: Collection[int], count: int = RUNS, ends: bool = True) -> dic
 
     Args:
         ids: the ids of the schedules.
+        visible: what the user sees. A schedule that has changed its group has executions of several groups.
         count: the maximum number of executions for each schedule.
         ends: whether the durations of runs that did not succeed are needed. If not, the third query is left out.
 
@@ -75,7 +77,7 @@ def last_runs(ids: Collection[int], count: int = RUNS, ends: bool = True) -> dic
     for pk, edge in schedulers.values_list("pk", "edge"):
         ranges |= Q(scheduler=pk, pk__gte=edge or 0)
     if ranges:
-        rows = sorted(SchedulerExecution.objects.filter(ranges).order_by().values_list(*COLUMNS))
+        rows = sorted(visible.executions().filter(ranges).order_by().values_list(*COLUMNS))
         recorded = attempt_ends((row[0], row[2]) for row in rows) if ends else {}
         for row in rows:
             runs[row[1]].append(Ran(*(*row, recorded.get(row[0]))))

@@ -8,6 +8,8 @@ from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.models.used_group import refuse_used_group
+
 
 class Replay(models.Model):
     """A replay republishes one execution, the canary, at once. The other executions follow if the canary succeeds.
@@ -95,3 +97,19 @@ class ReplayChunk(models.Model):
 
     def __str__(self) -> str:
         return f"{self.replay_id} from {self.first}"
+
+
+class ReplayGroup(models.Model):
+    """A group that executions of a replay have. Only users who see all groups of a replay see the replay."""
+
+    replay = models.ForeignKey(Replay, on_delete=models.CASCADE, related_name="+", db_index=False)
+    group = models.ForeignKey("auth.Group", on_delete=refuse_used_group, related_name="+")
+
+    class Meta:
+        verbose_name = _("group of a replay")
+        verbose_name_plural = _("groups of replays")
+        default_permissions = ()
+        constraints = [models.UniqueConstraint(fields=["replay", "group"], name="scheduling_replay_group")]
+
+    def __str__(self) -> str:
+        return f"{self.replay_id} of {self.group_id}"

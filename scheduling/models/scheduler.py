@@ -26,6 +26,7 @@ from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
 from scheduling.models.pause import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
+from scheduling.models.used_group import refuse_used_group
 
 TARGETS = tuple(TARGET_KINDS)
 OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
@@ -67,7 +68,13 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("user")
     )
     group = models.ForeignKey(
-        "auth.Group", models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("user group")
+        "auth.Group",
+        refuse_used_group,
+        null=True,
+        blank=True,
+        related_name="+",
+        verbose_name=_("user group"),
+        help_text=_("Only the members of this group, and users who see all groups, see the schedule and its runs."),
     )
     language = models.CharField(_("language"), max_length=16, **OPTIONAL_TEXT)
 
@@ -105,6 +112,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
         permissions = [
             ("run_scheduler", "Can run a schedule now"),
             ("pause_scheduler", "Can pause and resume a schedule"),
+            ("view_all_groups", "Can see the schedules and runs of all groups"),
         ]
 
     _stored_language = ""

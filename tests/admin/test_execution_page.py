@@ -22,6 +22,7 @@ from scheduling.admin.executions.timeline import WIDTH, spans, timeline
 from scheduling.core.occurrences import manual_key, rerun_of
 from scheduling.handlers import registry
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.visibility import EVERYTHING
 from tests.admin.audit import entry_line
 from tests.admin.conftest import said
 from tests.admin.pages import page_of
@@ -265,16 +266,20 @@ def test_a_rerun_and_its_source_link_to_each_other(operator: Client) -> None:
     for _turn in range(2):
         operator.post(page_of(row, "rerun"), dict(operator.get(page_of(row, "rerun")).context["c"].hidden))
     first, second = SchedulerExecution.objects.filter(trigger="manual").order_by("pk")
-    assert (rerun_of(first.execution_key), lineage(first).source) == (row.pk, row.pk)
-    assert lineage(first).source_exists
-    assert lineage(row).reruns == [first.pk, second.pk]
-    assert (lineage(other).earlier, lineage(other).later, lineage(other).reruns) == (row.pk, first.pk, [])
+    assert (rerun_of(first.execution_key), lineage(first, EVERYTHING).source) == (row.pk, row.pk)
+    assert lineage(first, EVERYTHING).source_exists
+    assert lineage(row, EVERYTHING).reruns == [first.pk, second.pk]
+    assert (
+        lineage(other, EVERYTHING).earlier,
+        lineage(other, EVERYTHING).later,
+        lineage(other, EVERYTHING).reruns,
+    ) == (row.pk, first.pk, [])
     assert f"execution {row.pk}</a>" in operator.get(page_of(first)).content.decode()
     page = operator.get(page_of(row)).content.decode()
     assert f"execution {first.pk}</a>, " in page
     row.delete()
-    assert not lineage(first).source_exists
-    assert f"{lineage(first).source}, which is deleted" in operator.get(page_of(first)).content.decode()
+    assert not lineage(first, EVERYTHING).source_exists
+    assert f"{lineage(first, EVERYTHING).source}, which is deleted" in operator.get(page_of(first)).content.decode()
 
 
 def test_keys_of_reruns() -> None:

@@ -13,7 +13,7 @@ from django.conf import settings
 
 from scheduling.models import Attempt, Output, SchedulerExecution
 from tests.apps.sample.habits import REPLACED, RESTORED
-from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.factories import GroupFactory, ManualExecutionFactory, SchedulerFactory
 from tests.support import Commands
 
 pytestmark = [pytest.mark.processes, pytest.mark.any_database, pytest.mark.django_db(transaction=True)]
@@ -58,3 +58,13 @@ def test_a_run_has_the_language_of_its_schedule_or_of_the_site(commands: Command
     for language, execution in made:
         (line,) = (line for line in output_of(execution) if line.startswith("OUT zone "))
         assert json.loads(line.removeprefix("OUT zone "))[2] == expected[language]
+
+
+def test_a_run_knows_the_group_of_its_execution(commands: Commands) -> None:
+    group = GroupFactory(name="team a")
+    own = ManualExecutionFactory(scheduler__handler="tests.group", group=group)
+    none = ManualExecutionFactory(scheduler__handler="tests.group", scheduler__group=group, group=None)
+    code, log = commands.run("run_worker", "--concurrency", "1", "--max-runs", "2")
+    assert code == 0, log
+    assert output_of(own) == [f"OUT group team a {group.pk}"]
+    assert output_of(none) == ["OUT group None None"]

@@ -9,11 +9,12 @@ from datetime import datetime, timedelta
 
 from django.db import models
 
-from scheduling.models import Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution, Worker
+from scheduling.models import Reminder, Replay, ReplayChunk, ReplayGroup, Scheduler, SchedulerExecution, Worker
 from tests.factories import (
     AttemptFactory,
     ChannelFactory,
     DeathRecordFactory,
+    GroupFactory,
     ManualExecutionFactory,
     NotificationFactory,
     OutputFactory,
@@ -67,6 +68,7 @@ def stand(now: datetime) -> Rows:
         artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), RefusedRowFactory(), replay,
         DeathRecordFactory(execution=failed),
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
+        ReplayGroup.objects.create(replay=replay, group=GroupFactory()),
         ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),
     ]  # fmt: skip
     rows: Rows = {model: [] for model in all_models()}

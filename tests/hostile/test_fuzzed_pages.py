@@ -9,15 +9,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.test import Client
 
 from scheduling.admin.common.unusable import CONFLICT
 from scheduling.handlers.targets import sync_targets
+from scheduling.management.groups import EDITOR, make_groups
+from scheduling.models import ReplayGroup
 from tests.admin.addresses import Address, every_address
 from tests.admin.conftest import logged_in
 from tests.admin.rows import Rows, one_of_each
 from tests.admin.walk import text_of
-from tests.factories import UserFactory
+from tests.factories import GroupFactory, UserFactory
 from tests.hostile import fuzz
 from tests.hostile.values import Spoiled, all_models, columns, empty, hostile_value, lenient, write
 
@@ -60,19 +63,28 @@ def ask(client: Client, address: Address, query: dict[str, str]) -> str:
 
 
 def extra_rows() -> None:
-    """Store more rows, so that lists have spoiled rows beside healthy ones."""
+    """Store more rows, so that lists have spoiled rows beside healthy ones. One of the replays has a group."""
     for _ in range(3):
-        one_of_each()
+        rows = one_of_each()
+    ReplayGroup.objects.create(replay=rows["replay"][0], group=GroupFactory())
 
 
 def check_batch(pick: random.Random, amount: int) -> tuple[list[Spoiled], int, Counter[str]]:
     """Let one batch stand and request all addresses."""
     extra_rows()
     rows: Rows = one_of_each()
-    client = logged_in(UserFactory(superuser=True))
+    # A user who sees some groups only asks the database for more than a superuser does.
+    clients = [logged_in(UserFactory(superuser=True)), _member_of(Group.objects.order_by("pk")[0])]
     addresses = [address for address in every_address(rows) if address.name != "logout"]
     stored, refused = spoil(pick, amount)
-    return stored, refused, Counter(ask(client, address, pick.choice(QUERIES)) for address in addresses)
+    return stored, refused, Counter(ask(pick.choice(clients), address, pick.choice(QUERIES)) for address in addresses)
+
+
+def _member_of(group: Group) -> Client:
+    list(make_groups())
+    user = UserFactory()
+    user.groups.add(group, Group.objects.get(name=EDITOR))
+    return logged_in(user)
 
 
 def clear() -> None:

@@ -42,7 +42,7 @@ def load(*, once: bool = False) -> str:
 
 
 def test_each_schedule_is_made_active_and_run_once() -> None:
-    assert load() == f"Made the groups viewer, operator, editor.\nMade {TOTAL} demo schedules.\n"
+    assert load() == f"Made the groups viewer, operator, editor, all-groups.\nMade {TOTAL} demo schedules.\n"
     for demo in DEMOS:
         scheduler = Scheduler.objects.get(description=demo.description)
         assert (scheduler.worker.name, scheduler.schedule, scheduler.status) == (demo.worker, demo.schedule, True)

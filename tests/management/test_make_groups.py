@@ -34,6 +34,9 @@ EDITOR = {
 }
 
 
+ALL = ["viewer", "operator", "editor", "all-groups"]
+
+
 def make(**options: object) -> list[str]:
     """Run the command and return its lines of output."""
     stream = io.StringIO()
@@ -62,6 +65,12 @@ def test_each_role_has_what_it_needs_and_no_more() -> None:
     assert {name.split(".")[0] for name in held("editor")} == {"scheduling", "cron_reports"}
 
 
+def test_no_role_sees_all_groups() -> None:
+    make()
+    assert held("all-groups") == {"scheduling.view_all_groups"}
+    assert "scheduling.view_all_groups" not in held("editor")
+
+
 def test_a_new_permission_is_for_the_operator() -> None:
     kind = ContentType.objects.get(app_label="scheduling", model="failedexecution")
     make()
@@ -78,7 +87,7 @@ def test_an_existing_group_is_not_changed() -> None:
     lines = make()
     assert lines[2].startswith("editor: is there. It lacks cron_reports.add_report, ")
     assert held("editor") == set()
-    assert [line.split(":")[0] for line in make(prefix="cron ")] == ["cron viewer", "cron operator", "cron editor"]
+    assert [line.split(":")[0] for line in make(prefix="cron ")] == [f"cron {name}" for name in ALL]
     assert held("cron editor") > held("viewer")
 
 
@@ -86,7 +95,7 @@ def test_no_permission_is_removed() -> None:
     make()
     group = Group.objects.get(name="viewer")
     group.permissions.add(Permission.objects.get(codename="view_user"))
-    assert make(update=True) == [f"{name}: is there, and complete." for name in ("viewer", "operator", "editor")]
+    assert make(update=True) == [f"{name}: is there, and complete." for name in ALL]
     assert "auth.view_user" in held("viewer")
 
 

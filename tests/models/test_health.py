@@ -12,6 +12,7 @@ from django.utils import timezone as clock
 from scheduling.core.health import Health
 from scheduling.models import Scheduler
 from scheduling.models.health import ORDER, health_of, last_results, with_health
+from scheduling.models.visibility import EVERYTHING
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory, due
 
 pytestmark = pytest.mark.django_db
@@ -104,5 +105,5 @@ def test_the_last_result_leaves_out_what_the_health_leaves_out(state: str, reaso
     good = SchedulerExecutionFactory(scheduler=row, succeeded=True)
     newest = SchedulerExecutionFactory(scheduler=row, reason=reason, **{state: True})
     other = SchedulerFactory()
-    assert last_results([row.pk, other.pk]) == {row.pk: newest if shown else good}
+    assert last_results([row.pk, other.pk], EVERYTHING) == {row.pk: newest if shown else good}
     assert (health(row) is Health.HEALTHY) is not shown

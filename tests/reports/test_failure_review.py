@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import date, timedelta
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pydantic import ValidationError
@@ -14,17 +16,18 @@ from pydantic import ValidationError
 from reports.failure_review import FailureReview, FailureReviewParams
 from reports.models import Report
 from scheduling.handlers import find
-from tests.factories import SchedulerFactory
+from tests.factories import GroupFactory, SchedulerFactory
 from tests.reports.support import execution_of, failed, run_of
 from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
 
 
-def review(**params: Any) -> list[dict[str, Any]]:
+def review(of_group: Group | None = None, **params: Any) -> list[dict[str, Any]]:
     """Return the rows of a review that is due at NOON, as dictionaries with the column names as keys."""
     controller = FailureReview()
-    rows = controller.table(FailureReviewParams(**params), run_of())
+    run = replace(run_of(), group_id=of_group.pk if of_group else None)
+    rows = controller.table(FailureReviewParams(**params), run)
     return [dict(zip(controller.columns, row, strict=True)) for row in rows]
 
 
@@ -113,7 +116,7 @@ def test_it_reads_in_chunks_without_joins(monkeypatch: pytest.MonkeyPatch) -> No
         connection,
     ) as queries:
         assert [line["execution_id"] for line in review(group="each")] == made[::-1]
-    assert len(queries) == 3 * 3
+    assert len(queries) == 1 + 3 * 3
     assert not any(" JOIN " in query["sql"] for query in queries)
 
 
@@ -136,3 +139,27 @@ def test_params_out_of_bounds_are_refused(params: dict[str, Any]) -> None:
 def test_the_failure_review_has_a_row() -> None:
     assert find("report", "failure_review").fresh
     assert Report.objects.get(controller="failure_review").title == "Failure review"
+
+
+def test_a_review_lists_the_failures_of_its_group_and_those_without_a_group() -> None:
+    own, other = GroupFactory(), GroupFactory()
+    for group, name in ((None, "open"), (own, "own"), (other, "secret")):
+        failed(NOON - timedelta(hours=1), name, group=group, scheduler=SchedulerFactory(group=group, description=name))
+    assert {row["error"] for row in review(own, group="each")} == {"open", "own"}
+    assert {row["error"] for row in review(own)} == {"open", "own"}
+    assert {row["error"] for row in review(other, group="each")} == {"open", "secret"}
+    # A user who may see no group sees the file of a review without one.
+    assert {row["error"] for row in review(group="each")} == {"open"}
+
+
+def test_a_review_does_not_name_a_hidden_schedule() -> None:
+    hidden = SchedulerFactory(group=GroupFactory(), description="secret plan")
+    failed(NOON - timedelta(hours=1), "it ran before the schedule had a group", scheduler=hidden)
+    assert [row["schedule"] for row in review(group="each")] == [""]
+
+
+def test_a_review_in_a_terminal_lists_all_failures() -> None:
+    failed(NOON - timedelta(hours=1), "secret", group=GroupFactory())
+    controller = FailureReview()
+    rows = controller.table(FailureReviewParams(), replace(run_of(), execution_id=0))
+    assert len(list(rows)) == 1

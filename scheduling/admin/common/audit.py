@@ -4,6 +4,9 @@ The message of an entry without edits is text, such as `cancel: asked`. The mess
 Django's own pages can show this JSON, too:
 `[{"changed": {"fields": ["status"], "text": "", "edits": [{"name": "status", "old": "yes", "new": "no"}]}}]`.
 
+An entry about a row with a group also has the group's primary key, as `group` beside `edits`. The row may be deleted
+later, and its entries must not become visible to everyone then. Such an entry is always JSON.
+
 Entries contain the database names of fields, not translated labels. So an entry does not depend on the language of the
 user. A parameter is named `params.<name>`.
 """
@@ -25,6 +28,7 @@ from scheduling.admin.params.diff import Change
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.secret_params import masked
+from scheduling.models.entry_group import entry_of_group, group_of
 
 VALUE_MAX_CHARS = 200
 """Each value in an entry is cut after this many characters."""
@@ -33,21 +37,25 @@ PARAMS_LIMIT = 50
 
 
 def record(request: HttpRequest, objects: Iterable[models.Model], text: str, edits: Sequence[Change] = ()) -> None:
-    """Write one audit entry for each object. One insert writes all entries."""
-    rows = list(objects)
-    if rows and request.user.pk is not None:
-        LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message(text, edits))
+    """Write one audit entry for each object. One insert writes the entries of all objects of one group."""
+    found: dict[int | None, list[models.Model]] = {}
+    for row in objects:
+        found.setdefault(group_of(row), []).append(row)
+    if request.user.pk is not None:
+        for group, rows in found.items():
+            LogEntry.objects.log_actions(request.user.pk, rows, CHANGE, message(text, edits, group))
 
 
-def message(text: str, edits: Sequence[Change] = ()) -> Any:
-    """The `change_message` of an entry: a text if there are no edits, else a list that Django stores as JSON."""
+def message(text: str, edits: Sequence[Change] = (), group: int | None = None) -> Any:
+    """The `change_message` of an entry: a text if there is nothing else, else a list that Django stores as JSON."""
     if not edits:
-        return text
+        return text if group is None else entry_of_group(text, group)
     fields = [edit.name for edit in edits]
     if text:
         # Django's own pages show only the names of the fields, so the text is added to the last name.
         fields[-1] += f" ({text})"
-    return [{"changed": {"fields": fields, "text": text, "edits": [asdict(edit) for edit in edits]}}]
+    own = {} if group is None else {"group": group}
+    return [{"changed": {"fields": fields, "text": text, "edits": [asdict(edit) for edit in edits], **own}}]
 
 
 def read(entry: LogEntry) -> tuple[str, list[Change]]:
@@ -57,6 +65,15 @@ def read(entry: LogEntry) -> tuple[str, list[Change]]:
         return stored["text"], [Change(**edit) for edit in stored["edits"]]
     except (ValueError, LookupError, TypeError):
         return entry.get_change_message(), []
+
+
+def stored_group(entry: LogEntry) -> int | None:
+    """The group that the row had when the entry was written; None if it had none."""
+    try:
+        found = json.loads(entry.change_message)[0]["changed"].get("group")
+    except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+    return found if type(found) is int else None
 
 
 def form_edits(form: ModelForm, handler: Handler | None = None) -> list[Change]:

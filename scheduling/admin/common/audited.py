@@ -7,7 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.models import DELETION, LogEntry
 from django.db import models
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
@@ -16,8 +16,10 @@ from scheduling.admin.common.base import SafePages
 from scheduling.admin.params.diff import Change
 from scheduling.admin.params.json_field import params_block
 from scheduling.handlers import Handler
+from scheduling.handlers.permission import refusal
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_behind
+from scheduling.models.entry_group import group_of
 
 
 class Audited(SafePages):
@@ -35,6 +37,19 @@ class Audited(SafePages):
         This implementation is for targets. `SchedulerAdmin` overrides it.
         """
         return handler_behind(str(row._meta.model_name), row)
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A row whose code asks for a permission is read-only for users who lack it. Its page says why."""
+        return super().has_change_permission(request, obj) and (obj is None or not refusal(request.user, obj))
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        return super().has_delete_permission(request, obj) and (obj is None or not refusal(request.user, obj))
+
+    def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Adds the sentence that says why the row is read-only."""
+        if (row := context.get("original")) is not None:
+            context["refusal"] = refusal(request.user, row)
+        return super().render_change_form(request, context, *args, **kwargs)
 
     no_params: Any = gettext_lazy("No parameters are given. The code uses its defaults.")
     """What the page says if the row has no parameters."""
@@ -58,11 +73,11 @@ class Audited(SafePages):
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         edits = self.edits_of(form)
-        return message("" if edits else "Nothing was changed.", edits)
+        return message("" if edits else "Nothing was changed.", edits, group_of(form.instance))
 
     def log_deletions(self, request: HttpRequest, queryset: models.QuerySet) -> Any:
         """Writes the values of the deleted rows into the audit entries, because no other record keeps these values."""
         assert request.user.pk is not None  # noqa: S101 - only logged-in users reach these pages
         for row in queryset:
-            said = message("", deletion_edits(row, self.code_of(row)))
+            said = message("", deletion_edits(row, self.code_of(row)), group_of(row))
             LogEntry.objects.log_actions(request.user.pk, [row], DELETION, said)

@@ -17,9 +17,9 @@ from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.first_keys import first_keys
 from scheduling.admin.ui.text import is_number
 from scheduling.core.text import visible_text
-from scheduling.models import Scheduler
 from scheduling.models.labels import TYPES
 from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import visibility_of
 
 
 class ChoiceFilter(admin.ChoicesFieldListFilter):
@@ -97,6 +97,7 @@ class SchedulerFilter(admin.SimpleListFilter):
     def __init__(self, request: HttpRequest, params: Any, model: Any, model_admin: admin.ModelAdmin) -> None:
         super().__init__(request, params, model, model_admin)
         self._may_search = request.user.has_perm("scheduling.view_scheduler")
+        self._schedules = visibility_of(request.user).schedules().prefetch_related(*TARGETS)
 
     def lookups(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, Any]]:
         """Offers no values, because a list of all schedules could have a million entries."""
@@ -116,7 +117,7 @@ class SchedulerFilter(admin.SimpleListFilter):
         value = str(self.value())
         if not self._may_search or not is_number(value):
             return visible_text(value, 40)
-        found = Scheduler.objects.prefetch_related(*TARGETS).filter(pk=value).first()
+        found = self._schedules.filter(pk=value).first()
         return visible_text(found or value, 40)
 
     def choices(self, changelist: Any) -> Iterator[Any]:
@@ -134,10 +135,19 @@ class SchedulerFilter(admin.SimpleListFilter):
         widget: forms.Widget = forms.NumberInput(attributes)
         if self._may_search:
             widget = Autocomplete(relation, site, _("Any schedule"), attributes)
-        field = forms.ModelChoiceField(Scheduler.objects.prefetch_related(*TARGETS), required=False, widget=widget)
+        field = forms.ModelChoiceField(self._schedules, required=False, widget=widget)
         form = forms.Form(initial={self.parameter_name: value}, auto_id="filter_%s")
         form.fields[str(self.parameter_name)] = field
         return form[str(self.parameter_name)]
+
+
+class GroupFilter(admin.RelatedFieldListFilter):
+    """Filters by group. It offers only the groups whose rows the user sees."""
+
+    def field_choices(self, field: Any, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[Any]:
+        visible = visibility_of(request.user)
+        found: list[Any] = list(super().field_choices(field, request, model_admin))
+        return [(key, visible_text(name, 60)) for key, name in found if visible.shows_group(key)]
 
 
 class SchedulerTypeFilter(ColumnFilter):

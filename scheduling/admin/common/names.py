@@ -14,7 +14,7 @@ from django.apps import apps
 from django.db.models import Q
 
 from scheduling.core.targets import TARGET_KINDS
-from scheduling.models import Scheduler
+from scheduling.models.visibility import Visibility
 
 MOST = 500
 """At most this many schedules, or targets of one type, are found by a name. Older versions of SQLite accept at most 999
@@ -28,10 +28,13 @@ SCHEDULE_COLUMNS = (
 """The columns with the names of a schedule: its own, and those of its target."""
 
 
-def schedules_named(text: str) -> list[int]:
-    """The keys of the newest schedules, at most `MOST`, whose names contain the text in any case of letters."""
+def schedules_named(text: str, visible: Visibility) -> list[int]:
+    """The keys of the newest schedules, at most `MOST`, whose names contain the text in any case of letters.
+
+    Only schedules that are seen are found. Otherwise a search would say which names hidden schedules have.
+    """
     named = reduce(or_, (Q(**{f"{column}__icontains": text}) for column in SCHEDULE_COLUMNS))
-    return list(Scheduler.objects.filter(named).order_by("-pk").values_list("pk", flat=True)[:MOST])
+    return list(visible.schedules().filter(named).order_by("-pk").values_list("pk", flat=True)[:MOST])
 
 
 class TargetsNamed(NamedTuple):

@@ -24,6 +24,8 @@ from scheduling.admin.ui.links import addresses_on, admin_url
 from scheduling.admin.ui.media import MEDIA
 from scheduling.admin.ui.text import searched
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import refusal
+from scheduling.models import Replay
 
 R = TypeVar("R", bound=HttpResponseBase)
 View = Callable[..., HttpResponseBase]
@@ -102,7 +104,7 @@ class Pages(admin.ModelAdmin):
             if page.methods and request.method not in page.methods:
                 return HttpResponseNotAllowed(page.methods)
             if "object_id" in values:
-                return self.with_row(request, values["object_id"], view)
+                return self.with_row(request, values["object_id"], _guarded(self, page, view))
             return view(request, **values)
 
         return self.admin_site.admin_view(checked)
@@ -135,6 +137,25 @@ class Pages(admin.ModelAdmin):
         """A page with the site's header and navigation. `context` must contain a title."""
         frame = {**self.admin_site.each_context(request), "opts": self.opts, "subtitle": None, "media": MEDIA}
         return TemplateResponse(request, template, frame | context)
+
+
+ACTS = {"run", "pause", "cancel", "rerun", "republish", "discard"}
+"""The permissions of pages that run, change or end something, so that the handler's own permission is needed, too."""
+
+
+def _guarded(admin: Pages, page: Page, view: View) -> View:
+    """A view that refuses an act on a row whose code asks for a permission that the user lacks."""
+    if page.permission not in ACTS:
+        return view
+
+    @wraps(view)
+    def inner(request: HttpRequest, row: Any, *args: Any) -> HttpResponseBase:
+        if isinstance(row, Replay) or not (said := refusal(request.user, row)):
+            return view(request, row, *args)
+        admin.message_user(request, said, messages.ERROR)
+        return HttpResponseRedirect(admin_url(f"{row._meta.app_label}_{row._meta.model_name}_change", row.pk))
+
+    return inner
 
 
 def on_site(site: str, view: View) -> View:

@@ -24,6 +24,7 @@ from scheduling.admin.common.param_search import path_of, with_param
 from scheduling.admin.ui.text import is_number, searched
 from scheduling.core.search_terms import Qualifier, Search, quoted, read_search
 from scheduling.core.text import visible_text
+from scheduling.models.visibility import Visibility, visibility_of
 
 QUERY = "q"
 KEY_PREFIXES = ("cron-", "date-", "manual-")
@@ -148,12 +149,12 @@ class RunSearch(Pages):
         if not search.qualifiers:
             return None
         query, left = request.GET.copy(), list[Qualifier]()
-        filters = self._filters(request)
+        filters, visible = self._filters(request), visibility_of(request.user)
         named = [part.name for part in search.qualifiers if part.name in filters]
         if len(named) > len(set(named)):
             return None  # the page says that a filter has one value
         for part in search.qualifiers:
-            if not _becomes_filter(part, filters, query):
+            if not _becomes_filter(part, filters, query, visible):
                 left.append(part)
         if len(left) == len(search.qualifiers):
             return None
@@ -193,7 +194,7 @@ def _by_word(choices: Iterable[tuple[Any, Any]]) -> dict[str, str]:
 def _of_schedules(request: HttpRequest, text: str) -> Q:
     if is_number(text):
         return Q(scheduler_id=int(text))
-    keys = schedules_named(text)
+    keys = schedules_named(text, visibility_of(request.user))
     if len(keys) == names.MOST:
         said = _("Many schedules have “%(text)s” in their name. Only the newest %(count)s of them were searched.")
         add_notes(request, [said % {"text": visible_text(text, 60), "count": names.MOST}])
@@ -208,11 +209,13 @@ def _words(request: HttpRequest, text: str) -> Q:
     return errors_with(text) | _of_targets(request, text) | _of_schedules(request, text)
 
 
-def _becomes_filter(part: Qualifier, filters: dict[str, tuple[str, dict[str, str]]], query: QueryDict) -> bool:
+def _becomes_filter(
+    part: Qualifier, filters: dict[str, tuple[str, dict[str, str]]], query: QueryDict, visible: Visibility
+) -> bool:
     """Moves the qualifier into the query string. False if it has to stay in the search."""
     parameter, value = str(SchedulerFilter.parameter_name), None
     if part.name == "schedule":
-        named = [part.value] if is_number(part.value) else schedules_named(part.value)
+        named = [part.value] if is_number(part.value) else schedules_named(part.value, visible)
         value = str(named[0]) if len(named) == 1 else None
     elif part.name in filters:
         parameter, words = filters[part.name]

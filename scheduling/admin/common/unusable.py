@@ -14,6 +14,7 @@ from django.apps import apps
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.core.exceptions import PermissionDenied, SuspiciousOperation
 from django.db import connection, models
+from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponseBase
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.utils.translation import gettext as _
@@ -22,6 +23,8 @@ from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import target_model
 from scheduling.logs import get_logger
+from scheduling.models import RefusedRow, Replay, ReplayChunk, ReplayGroup
+from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import problem, read, unusable_columns
 
@@ -86,6 +89,7 @@ def _explanation(admin: ModelAdmin, request: HttpRequest, error: Exception) -> T
     if request.method not in ("GET", "HEAD") or user is None or not user.is_staff or is_away_or_ours(error):
         raise error
     found = list(islice(unusable_values(), MOST_NAMED))
+    visible = visibility_of(user)
     if not found:
         raise error
     # The error may have another cause, too. So its stack trace must be in the log.
@@ -93,7 +97,9 @@ def _explanation(admin: ModelAdmin, request: HttpRequest, error: Exception) -> T
     context = {
         **admin.admin_site.each_context(request),
         "title": _("This page cannot be shown"),
-        "found": [value for value in found if _may_view(request, admin.admin_site, value.model)],
+        "found": [
+            value for value in found if _may_view(request, admin.admin_site, value.model) and _sees(visible, value)
+        ],
         "subtitle": None,
     }
     return TemplateResponse(request, "admin/scheduling/unusable.html", context, status=CONFLICT)
@@ -105,6 +111,22 @@ def _may_view(request: HttpRequest, site: AdminSite, model: type[models.Model]) 
     return (
         pages.has_view_permission(request) if pages is not None else bool(getattr(request.user, "is_superuser", False))
     )
+
+
+def _sees(visible: Visibility, value: Unusable) -> bool:
+    """Whether the row belongs to no group that is hidden from the user."""
+    if not visible.is_limited:
+        return True
+    names = {field.name for field in value.model._meta.concrete_fields}
+    row: QuerySet[Any] = value.model._base_manager.filter(pk=value.key)
+    if "execution" in names:
+        return visible.of_executions(row).exists()
+    if value.model is RefusedRow:
+        return visible.refused_rows(row).exists()
+    if value.model in (Replay, ReplayChunk, ReplayGroup):
+        key = "pk" if value.model is Replay else "replay"
+        return row.filter(**{f"{key}__in": visible.replays().order_by().values("pk")}).exists()
+    return visible.only(row).exists() if "group" in names else True
 
 
 def is_away_or_ours(error: Exception) -> bool:

@@ -11,6 +11,7 @@ from django.http import HttpRequest
 from django.utils import timezone as clock
 
 from scheduling.admin.ui.links import admin_url, list_url
+from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.monitoring.findings.present import Present
 
 
@@ -30,7 +31,12 @@ class Viewer:
     @cached_property
     def present(self) -> Present:
         """The state of the installation. The parts of the dashboard share it."""
-        return Present(self.now)
+        return Present(self.now, self.visible)
+
+    @cached_property
+    def visible(self) -> Visibility:
+        """The schedules and executions that the user sees."""
+        return visibility_of(self.user)
 
     @classmethod
     def of(cls, request: HttpRequest) -> Viewer:

@@ -14,11 +14,13 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.base import shown_entry
+from scheduling.admin.common.seen_entries import seen_entries
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.text import is_number
 from scheduling.admin.ui.times import time_with_relative
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.visibility import visibility_by_groups
 
 LISTED = 50
 EDITS = 10
@@ -54,9 +56,10 @@ def activity(request: HttpRequest, now: Any) -> dict[str, Any]:
     newest = rows
     if is_number(before):
         rows = rows.filter(pk__lt=int(before))
-    found = list(rows[: LISTED + 1])
-    older = f"before={found[LISTED - 1].pk}" if len(found) > LISTED else ""
-    chosen = newest.first() if is_number(user) else None
+    found, last = seen_entries(rows, visible, visibility_by_groups(request.user), LISTED + 1)
+    more = found[LISTED - 1].pk if len(found) > LISTED else last
+    older = f"before={more}" if more else ""
+    chosen = newest.first() if is_number(user) and found else None
     kept = f"user={user}" if is_number(user) else ""
     return {
         "lines": [_line(entry, visible[entry.content_type_id or 0], now) for entry in found[:LISTED]],

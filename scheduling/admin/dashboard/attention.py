@@ -10,6 +10,8 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui.badges import icon
 from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.core.lifecycle import State
+from scheduling.handlers.permission import refused_executions
+from scheduling.models import SchedulerExecution
 from scheduling.monitoring.findings.areas import problems
 from scheduling.monitoring.findings.finding import Finding, Level, Named
 from scheduling.processes.set_aside import ERROR_CLASS
@@ -57,20 +59,34 @@ def _shown(finding: Finding, viewer: Viewer) -> dict[str, Any]:
     """The template's values for one finding. Schedules and executions link to their pages, other rows to a list."""
     model, filters = LISTS.get(finding.check, ("scheduler", {}))
     address = viewer.list_of(model, **filters)
-    rows = [_row(row, model, address, viewer) for row in finding.rows]
+    refused = _refused(finding, viewer) if finding.check == "inbox" else set()
+    rows = [_row(row, model, address, viewer, refused) for row in finding.rows]
     if finding.check == "inbox" and not address:
         rows = []  # the names are errors, and this user may not see the inbox
     mark = icon(ICONS.get(finding.check, "warn"))
     return {"finding": finding, "tone": TONES[finding.level], "mark": mark, "rows": rows, "address": address}
 
 
-def _row(row: Named, model: str, address: str, viewer: Viewer) -> dict[str, Any]:
-    """The template's values for a named row. A cause in the inbox has the address of its button "Republish", too."""
+def _refused(finding: Finding, viewer: Viewer) -> set[int]:
+    """The failures of the finding whose code asks for a permission that the user lacks."""
+    condition = refused_executions(viewer.user)
+    if condition is None:
+        return set()
+    rows = SchedulerExecution.objects.filter(condition, pk__in=[row.pk for row in finding.rows if row.pk])
+    return set(rows.values_list("pk", flat=True))
+
+
+def _row(row: Named, model: str, address: str, viewer: Viewer, refused: set[int]) -> dict[str, Any]:
+    """The template's values for a named row. A cause in the inbox has the address of its button "Republish", too.
+
+    Args:
+        refused: the failures that the user may not republish.
+    """
     if model != "failedexecution" or not row.key:
         page = viewer.scheduler if model == "scheduler" else viewer.execution
         return {"address": (page(row.pk) if row.pk else "") or address, "row": row}
     found: dict[str, Any] = {"address": viewer.list_of(model, fingerprint=row.key), "row": row}
-    if viewer.may_republish and row.pk:
+    if viewer.may_republish and row.pk and row.pk not in refused:
         # One failure has a page of its own, which leads back to the dashboard. Several are republished by the list.
         single = admin_url("scheduling_failedexecution_republish", row.pk)
         found["republish"] = f"{single}?{urlencode({NEXT: list_url('dashboard')})}" if row.count == 1 else ""

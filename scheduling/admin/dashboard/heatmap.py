@@ -10,10 +10,11 @@ the number of hours (7 * 24 = 168), not on the number of rows. The heat map is f
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta, tzinfo
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connections, router
 from django.utils.formats import date_format
@@ -26,6 +27,8 @@ from scheduling.admin.ui.first_keys import first_keys
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
 from scheduling.models.labels import STATES
+from scheduling.models.newest import group_comes_first
+from scheduling.models.visibility import Visibility
 
 DAYS = 7
 COUNT_LIMIT = 100
@@ -33,8 +36,11 @@ COUNT_LIMIT = 100
 
 KEPT_SECONDS = 60
 """How long the counts are kept. The page asks for the heat map as often."""
-KEPT_ZONES = 4
-"""The counts of at most this many time zones are kept."""
+KEPT = 32
+"""The counts of at most this many time zones and sets of groups are kept."""
+LARGEST_KEY = 2**63 - 1
+MOST_LOOKED_UP = 40
+"""With more groups, it is not looked up which of them have recent executions."""
 COLUMNS_PER_STATEMENT = 1_200
 """PostgreSQL returns at most 1,664 columns, SQLite 2,000."""
 
@@ -72,13 +78,16 @@ def heatmap(viewer: Viewer) -> dict[str, Any]:
     return {"picture": _draw(cells, viewer), "zone": viewer.zone, "any": any(cell.counts for cell in cells)}
 
 
-_kept: dict[tzinfo, tuple[int, list[Cell]]] = {}
-"""For each zone, the minute of the last count and the counted hours. All viewers of this process share them."""
+Kept = tuple[tzinfo, Visibility]
+
+_kept: dict[Kept, tuple[int, list[Cell]]] = {}
+"""For each zone and each set of groups, the minute of the last count and the counted hours. The viewers of this process
+who see the same groups share them."""
 
 
 def is_counted(viewer: Viewer) -> bool:
     """Whether the heat map is ready. If not, `heatmap` makes a thousand counts."""
-    return _kept.get(viewer.zone, (None,))[0] == _minute(viewer)
+    return _kept.get((viewer.zone, viewer.visible), (None,))[0] == _minute(viewer)
 
 
 def forget() -> None:
@@ -92,16 +101,17 @@ def _minute(viewer: Viewer) -> int:
 
 def _cells(viewer: Viewer) -> list[Cell]:
     """The hours of the last days."""
-    minute, found = _kept.get(viewer.zone, (None, []))
+    key = viewer.zone, viewer.visible
+    minute, found = _kept.get(key, (None, []))
     if minute != _minute(viewer):
-        found = _counted(viewer.zone, viewer.now)
-        if len(_kept) >= KEPT_ZONES:
+        found = _counted(viewer.zone, viewer.now, viewer.visible)
+        if len(_kept) >= KEPT:
             _kept.clear()
-        _kept[viewer.zone] = _minute(viewer), found
+        _kept[key] = _minute(viewer), found
     return found
 
 
-def _counted(zone: tzinfo, now: datetime) -> list[Cell]:
+def _counted(zone: tzinfo, now: datetime, visible: Visibility) -> list[Cell]:
     today = now.astimezone(zone).date()
     starts = [
         datetime(day.year, day.month, day.day, hour, tzinfo=zone)
@@ -111,36 +121,92 @@ def _counted(zone: tzinfo, now: datetime) -> list[Cell]:
     # On the day of a clock change, a skipped hour has an empty cell, and a repeated hour has one cell for both hours.
     keys = first_keys([*starts, starts[-1] + timedelta(hours=1)])
     cells = [Cell(start, *pair) for start, pair in zip(starts, pairwise(keys), strict=True)]
-    _count([cell for cell in cells if cell.first < cell.end])
+    filled = [cell for cell in cells if cell.first < cell.end]
+    for part in _parts(visible, filled[0].first if filled else 0):
+        _count(filled, part)
     return cells
 
 
-def _count(cells: list[Cell]) -> None:
+class _Part(NamedTuple):
+    """The executions of a state that a viewer sees, or some of them.
+
+    Args:
+        condition: the condition on their group in SQL, empty for all executions.
+        end: no later execution is among them.
+    """
+
+    state: State
+    condition: str
+    end: int
+
+
+def _parts(visible: Visibility, first: int) -> Iterator[list[_Part]]:
+    """What is counted in one pass. For a viewer who sees some groups, parts without recent executions are left out.
+
+    Args:
+        first: older executions are not counted.
+    """
+    if not visible.is_limited:
+        yield [_Part(state, "", LARGEST_KEY) for state in TONES]
+        return
+    own = ", ".join(f"{key:d}" for key in visible.own)
+    one_by_one = ["IS NULL", *(f"= {key:d}" for key in visible.own)]
+    newest = _newest(one_by_one, first) if len(one_by_one) <= MOST_LOOKED_UP else {}
+    for condition, conditions in (("IS NULL", one_by_one[:1]), (f"IN ({own})", one_by_one[1:])):
+        ends = {
+            state: max((newest.get((part, state), LARGEST_KEY) for part in conditions), default=0) for state in TONES
+        }
+        yield [_Part(state, f" AND {_group()} {condition}", end) for state, end in ends.items() if end]
+
+
+def _group() -> str:
+    return str(connections[router.db_for_read(SchedulerExecution)].ops.quote_name("group_id"))
+
+
+def _newest(conditions: Sequence[str], first: int) -> dict[tuple[str, State], int]:
+    """The number after the newest key, for each condition on the group and each state; 0 if there is no recent row."""
+    connection = connections[router.db_for_read(SchedulerExecution)]
+    name, group = connection.ops.quote_name, _group()
+    wanted = [(condition, state) for condition in conditions for state in TONES]
+    order = f"{group}, {name('id')} DESC" if group_comes_first(connection.alias) else f"{name('id')} DESC"
+    columns = [
+        f"(SELECT {name('id')} FROM {name(SchedulerExecution._meta.db_table)} "  # noqa: S608 - our own names and numbers
+        f"WHERE {group} {condition} AND {name('state')} = '{state.value}' AND {name('id')} >= {first:d} "
+        f"ORDER BY {order} LIMIT 1)"
+        for condition, state in wanted
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT " + ", ".join(columns))
+        row = cursor.fetchone()
+    return {key: found + 1 if found is not None else 0 for key, found in zip(wanted, row, strict=True)}
+
+
+def _count(cells: list[Cell], parts: list[_Part]) -> None:
     """Count the executions with one SQL statement. It has one subquery for each state of each hour that has rows.
 
     The SQL is written by hand, because the ORM is too slow for a thousand subqueries. The ORM would need a hundred
     times longer to build the statement than the database needs to run it. The numbers and states are written into the
     statement, because some databases accept fewer parameters.
     """
-    if not cells:
+    wanted = [(cell, part) for cell in cells for part in parts if cell.first < part.end]
+    if not wanted:
         return
     connection = connections[router.db_for_read(SchedulerExecution)]
     name, meta = connection.ops.quote_name, SchedulerExecution._meta
     table, state, key = name(meta.db_table), name("state"), name("id")
-    wanted = [(cell, counted) for cell in cells for counted in TONES]
     columns = [
         f"(SELECT COUNT(*) FROM (SELECT 1 AS one FROM {table} "  # noqa: S608 - our own names, states and whole numbers
-        f"WHERE {state} = '{counted.value}' AND {key} >= {cell.first:d} AND {key} < {cell.end:d} "
+        f"WHERE {state} = '{part.state.value}' AND {key} >= {cell.first:d} AND {key} < {cell.end:d}{part.condition} "
         f"LIMIT {COUNT_LIMIT + 1}) AS counted)"
-        for cell, counted in wanted
+        for cell, part in wanted
     ]
     for start in range(0, len(columns), COLUMNS_PER_STATEMENT):
         with connection.cursor() as cursor:
             cursor.execute("SELECT " + ", ".join(columns[start : start + COLUMNS_PER_STATEMENT]))
             row = cursor.fetchone()
-        for (cell, counted), number in zip(wanted[start : start + COLUMNS_PER_STATEMENT], row, strict=True):
+        for (cell, part), number in zip(wanted[start : start + COLUMNS_PER_STATEMENT], row, strict=True):
             if number:
-                cell.counts[counted] = number
+                cell.counts[part.state] = cell.counts.get(part.state, 0) + number
 
 
 def _draw(cells: list[Cell], viewer: Viewer) -> SafeString:

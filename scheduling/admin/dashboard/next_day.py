@@ -21,7 +21,7 @@ from scheduling.admin.ui.links import admin_url
 from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.hours import counts_per_hour, hours_from
-from scheduling.models import Process, Scheduler
+from scheduling.models import Process
 from scheduling.models.last_runs import last_runs
 
 COUNTED_TIMES = 10_000
@@ -43,7 +43,7 @@ class Times(NamedTuple):
 def next_day(viewer: Viewer) -> dict[str, Any]:
     """The template context: the picture, the same as lines of a table, and the number of slots."""
     edges = hours_from(viewer.now)
-    due = Scheduler.objects.filter(status=True, next_run_at__lt=edges[-1]).order_by()
+    due = viewer.visible.schedules().filter(status=True, next_run_at__lt=edges[-1]).order_by()
     # Schedules with the same times are counted together.
     groups = due.values_list(*Times._fields).annotate(number=Count("pk")).values_list("number", *Times._fields)
     times = Counter[Times]()
@@ -54,7 +54,7 @@ def next_day(viewer: Viewer) -> dict[str, Any]:
     timed, busy = times.total() <= TIMED_SCHEDULES, None
     if timed:
         rows = _with_times(due.values_list("pk", *Times._fields)[: TIMED_SCHEDULES + 1])
-        busy = _busy_minutes({pk: counts[found] for pk, found in rows if found in counts}, len(runs))
+        busy = _busy_minutes({pk: counts[found] for pk, found in rows if found in counts}, len(runs), viewer)
     slots = sum(process.concurrency for process in viewer.present.alive if process.kind == Process.Kind.CONSUMER)
     hours = [
         _hour(start, end, number, busy[place] if busy is not None else None, slots, viewer)
@@ -86,14 +86,14 @@ def _counts(times: Times, edges: list[datetime]) -> list[int]:
         return [0] * (len(edges) - 1)  # only plain SQL can write an invalid row
 
 
-def _busy_minutes(counts: dict[int, list[int]], hours: int) -> list[float]:
+def _busy_minutes(counts: dict[int, list[int]], hours: int, viewer: Viewer) -> list[float]:
     """The sum of the median durations of the runs of each hour, in minutes.
 
     Args:
         counts: for each schedule, the number of its runs in each hour.
     """
     totals = [0.0] * hours
-    for pk, runs in last_runs(list(counts)).items():
+    for pk, runs in last_runs(list(counts), viewer.visible).items():
         median = percentile(durations(runs), 0.5) or 0.0
         for place, number in enumerate(counts[pk]):
             totals[place] += number * median / 60

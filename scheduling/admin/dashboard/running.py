@@ -16,9 +16,9 @@ from scheduling.core.durations import Usual
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import lacked
 from scheduling.models import SchedulerExecution
 from scheduling.models.last_runs import last_runs
-from scheduling.models.scheduler import TARGETS
 from scheduling.monitoring.findings import watched
 
 SHOWN_RUNS = 50
@@ -26,11 +26,10 @@ SHOWN_RUNS = 50
 
 def running(viewer: Viewer) -> dict[str, Any]:
     """The template context: the running executions. Those that have run longest come first."""
-    rows = SchedulerExecution.objects.filter(state=State.RUNNING.value)
-    related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
-    narrow = rows.order_by("pk").defer("params", "error_message", "reason").prefetch_related(*related)
+    rows = viewer.visible.executions().filter(state=State.RUNNING.value)
+    narrow = viewer.visible.with_schedules(rows.order_by("pk").defer("params", "error_message", "reason"))
     found = list(narrow[: SHOWN_RUNS + 1]) if viewer.present.count(watched.running) else []
-    runs_of = last_runs({row.scheduler_id for row in found if row.scheduler_id})
+    runs_of = last_runs({row.scheduler_id for row in found if row.scheduler_id}, viewer.visible)
     known = {pk: usual(runs) for pk, runs in runs_of.items()}
     lines = [_line(row, known.get(row.scheduler_id or 0), viewer) for row in found[:SHOWN_RUNS]]
     lines.sort(key=lambda line: -line["seconds"])
@@ -44,6 +43,7 @@ def running(viewer: Viewer) -> dict[str, Any]:
 
 def _line(row: SchedulerExecution, known: Usual | None, viewer: Viewer) -> dict[str, Any]:
     seconds = max(0.0, (viewer.now - row.started_at).total_seconds()) if row.started_at else 0.0
+    may_cancel = viewer.may_cancel and lacked(viewer.user, row) is None
     late = known is not None and seconds > known.limit
     times = {"elapsed": format_duration(seconds), "usual": format_duration(known.median) if known is not None else ""}
     words = _("%(elapsed)s, usually %(usual)s") % times
@@ -60,6 +60,6 @@ def _line(row: SchedulerExecution, known: Usual | None, viewer: Viewer) -> dict[
         "late": late,
         "meter": svg.meter(seconds / known.limit, words, "dash-late" if late else "") if known and known.limit else "",
         "progress": visible_text(row.progress, PROGRESS_LENGTH),
-        "cancel": admin_url("scheduling_schedulerexecution_cancel", row.pk) if viewer.may_cancel else "",
+        "cancel": admin_url("scheduling_schedulerexecution_cancel", row.pk) if may_cancel else "",
         "cancelling": bool(row.cancel_requested_by),
     }

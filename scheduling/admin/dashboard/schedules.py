@@ -23,7 +23,9 @@ from scheduling.admin.ui.times import EMPTY, due_words, format_duration, relativ
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.durations import p95
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import lacked
 from scheduling.models import Scheduler
+from scheduling.models import health as health_rules
 from scheduling.models.health import health_in_bulk, health_of, most_urgent
 from scheduling.models.last_runs import Ran, last_runs
 
@@ -36,12 +38,13 @@ schedule does not count as a user's own schedule."""
 
 def schedules(viewer: Viewer) -> dict[str, Any]:
     """The template context: one page of the table of schedules."""
-    number = Scheduler.objects.count()
-    paginator = Paginator(most_urgent(Scheduler.objects.all(), viewer.now, number), PER_PAGE)
+    rows = viewer.visible.schedules()
+    number = rows.count()
+    paginator = Paginator(most_urgent(rows, viewer.now, number <= health_rules.SORTED_SCHEDULES), PER_PAGE)
     vars(paginator)["count"] = number  # it would count the rows again, together with their health
     page = paginator.get_page(viewer.page)
     found = health_in_bulk(page.object_list, viewer.now)
-    runs = last_runs([row.pk for row in found])
+    runs = last_runs([row.pk for row in found], viewer.visible)
     return {
         "lines": [_line(row, runs[row.pk], viewer) for row in found],
         "page": page,
@@ -49,13 +52,14 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
         "may_run": viewer.may_run,
         "may_pause": viewer.may_pause,
         # The first steps are for a new installation, which has few schedules.
-        "own": number > PER_PAGE or Scheduler.objects.exclude(worker__name=BUILT_IN).exists(),
+        "own": number > PER_PAGE or rows.exclude(worker__name=BUILT_IN).exists(),
         "add": admin_url("scheduling_scheduler_add") if viewer.may("add_scheduler") else "",
     }
 
 
 def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
     took, rate, info = durations(runs), success_rate(runs), zone_of(row)
+    may_act = lacked(viewer.user, row) is None
     last = next((run for run in reversed(runs) if run.pk == row.last_result), None)  # type: ignore[attr-defined]
     last_at = told_at(last) if last is not None else None
     return {
@@ -67,8 +71,8 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "zone": visible_text(row.zone_name, 64),
         "on": row.status,
         "because": visible_text(row.paused_because, 160),
-        "pause": admin_url("scheduling_scheduler_pause", row.pk) if viewer.may_pause else "",
-        "resume": admin_url("scheduling_scheduler_resume", row.pk) if viewer.may_pause else "",
+        "pause": admin_url("scheduling_scheduler_pause", row.pk) if viewer.may_pause and may_act else "",
+        "resume": admin_url("scheduling_scheduler_resume", row.pk) if viewer.may_pause and may_act else "",
         "health": health_badge(health_of(row)),
         "bars": bars(runs, viewer, info),
         "rate": EMPTY if rate is None else _("%(share)d %%") % {"share": int(rate * 100)},
@@ -80,7 +84,7 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "last_at": relative_time_tag(last_at, viewer.now, info),
         "next": _next(row, viewer.now),
         "plan_error": visible_text(row.plan_error, 160),
-        "run": admin_url("scheduling_scheduler_run", row.pk) if viewer.may_run else "",
+        "run": admin_url("scheduling_scheduler_run", row.pk) if viewer.may_run and may_act else "",
         "key": new_key(),
     }
 

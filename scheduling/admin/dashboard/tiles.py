@@ -12,7 +12,8 @@ from scheduling.admin.stats.runs import percentile
 from scheduling.admin.ui.badges import icon, silence
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time
 from scheduling.core.lifecycle import State
-from scheduling.models import FailedExecution, Process, SchedulerExecution
+from scheduling.models import Process, SchedulerExecution
+from scheduling.models.newest import newest_values, oldest_failure
 from scheduling.monitoring.findings import watched
 
 LAG_SAMPLE = 1_000
@@ -32,7 +33,7 @@ def tiles(viewer: Viewer) -> dict[str, Any]:
     numbers = {"queued": queued, "running": running, "retrying": retrying, "failed": failed}
     inbox = viewer.list_of("failedexecution") or _executions(viewer, State.FAILED)
     failed_look = ("cross", "bad") if failed else ("check", "good")
-    failed_note = _oldest_failed(viewer.now) if failed else _("The inbox is empty.")
+    failed_note = _oldest_failed(viewer) if failed else _("The inbox is empty.")
     silent: Silences = []
     if present.count(watched.fell_silent):
         silent = list(watched.fell_silent(viewer.now).values_list("kind", "heartbeat_at")[:MOST_SILENT])
@@ -58,9 +59,9 @@ def _executions(viewer: Viewer, state: State) -> str:
     return viewer.list_of("schedulerexecution", state=state.value)
 
 
-def _oldest_failed(now: datetime) -> str:
-    oldest = FailedExecution.objects.oldest()
-    return _("The oldest: %(age)s") % {"age": relative_time(oldest, now)} if oldest else ""
+def _oldest_failed(viewer: Viewer) -> str:
+    oldest = oldest_failure(viewer.visible)
+    return _("The oldest: %(age)s") % {"age": relative_time(oldest, viewer.now)} if oldest else ""
 
 
 def _processes(viewer: Viewer, kind: Process.Kind, name: str, silent: Silences) -> dict[str, Any]:
@@ -83,8 +84,8 @@ def _lag(viewer: Viewer) -> dict[str, Any]:
     """
     since, lags = viewer.now - LAG_SPAN, list[float]()
     for state in (State.SUCCEEDED, State.RUNNING) if viewer.present.count(watched.running) else (State.SUCCEEDED,):
-        rows = SchedulerExecution.objects.filter(state=state.value).order_by("-pk")
-        for scheduled, started, attempt in rows.values_list("scheduled_at", "started_at", "attempt")[:LAG_SAMPLE]:
+        rows, columns = SchedulerExecution.objects.filter(state=state.value), ("scheduled_at", "started_at", "attempt")
+        for scheduled, started, attempt in newest_values(rows, viewer.visible, columns, LAG_SAMPLE):
             if attempt == 1 and started is not None and started >= since:
                 lags.append(max(0.0, (started - scheduled).total_seconds()))
     lag = percentile(lags, 0.95)

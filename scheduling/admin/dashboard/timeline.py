@@ -19,6 +19,7 @@ from scheduling.core.cron import CronError, ZoneError, next_after, parse
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import load_names
+from scheduling.models.visibility import Visibility
 
 SPAN = timedelta(minutes=60)
 SHOWN_DOTS = 200
@@ -39,7 +40,7 @@ class UpcomingRun(NamedTuple):
 
 def timeline(viewer: Viewer) -> dict[str, Any]:
     """The template context: the picture, and the next few runs in words, each run with a countdown."""
-    runs, more = upcoming_runs(viewer.now)
+    runs, more = upcoming_runs(viewer.visible, viewer.now)
     soonest = [
         {"name": visible_text(run.scheduler, 60), "address": viewer.scheduler(run.scheduler.pk), "run": run,
          "in": relative_time(run.instant, viewer.now), "at": run.instant.astimezone(viewer.zone)}
@@ -61,7 +62,7 @@ def _first_of_each(runs: list[UpcomingRun]) -> list[UpcomingRun]:
 
 
 def upcoming_runs(
-    now: datetime, start: datetime | None = None, until: datetime | None = None
+    visible: Visibility, now: datetime, start: datetime | None = None, until: datetime | None = None
 ) -> tuple[list[UpcomingRun], bool]:
     """The first occurrences that fall due in [start, until], at most `SHOWN_DOTS`, ordered by time.
 
@@ -71,13 +72,14 @@ def upcoming_runs(
     replaces it. So the cost depends on the number of dots and of schedules, not on the number of runs.
 
     Args:
+        visible: the schedules that the user sees.
         start: None means now. An overdue run is shown at the beginning, because it will be claimed as soon as a
             producer is alive.
         until: None means 60 minutes after the start.
     """
     begin = start or now
     until = until or begin + SPAN
-    due = Scheduler.objects.filter(status=True, next_run_at__lte=until).order_by("next_run_at", "pk")
+    due = visible.schedules().filter(status=True, next_run_at__lte=until).order_by("next_run_at", "pk")
     rows = list(due[: SHOWN_DOTS + 1 if start is None else SEARCHED])
     load_names(rows)
     heap = [(first, number) for number, row in enumerate(rows) if (first := _first(row, begin)) and first <= until]

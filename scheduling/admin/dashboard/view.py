@@ -117,7 +117,7 @@ class DashboardAdmin(ReadOnly):
         if (found := hour_of(seconds, viewer.now)) is None or not viewer.sees("scheduler"):
             raise Http404
         start, end = found
-        runs, more = upcoming_runs(viewer.now, start, end - timedelta(microseconds=1))
+        runs, more = upcoming_runs(viewer.visible, viewer.now, start, end - timedelta(microseconds=1))
         prefetch_related_objects([run.scheduler for run in runs], *TARGETS)
         lines = [
             {

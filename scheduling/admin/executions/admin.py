@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin, messages
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone as clock
@@ -29,12 +30,14 @@ from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, T
 from scheduling.admin.executions.live_chip import LiveChip
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.retention import RetentionPage
-from scheduling.admin.executions.search import SCHEDULER, ExecutionList, oldest_of_newest
+from scheduling.admin.executions.search import ExecutionList, oldest_of_newest
 from scheduling.admin.executions.spans import NIGHT
 from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.paginators import CappedPaginator
+from scheduling.admin.ui.parted_pages import CappedInParts, parted
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
+from scheduling.models.visibility import visibility_of
 
 
 @admin.register(SchedulerExecution)
@@ -71,10 +74,15 @@ class ExecutionAdmin(
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[SchedulerExecution]:
         """Fetches schedules in a separate query, because MariaDB would sort all executions for a join."""
-        return with_took(super().get_queryset(request)).prefetch_related("scheduler", *SCHEDULER)
+        visible = visibility_of(request.user)
+        return visible.with_schedules(with_took(visible.only(super().get_queryset(request))))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
         return ExecutionList
+
+    def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> Paginator:
+        whole, any_state = super().get_paginator(request, *args, **options), "state" not in request.GET
+        return parted(whole, CappedInParts, visibility_of(request.user), any_state, whole.per_page)
 
     def bounded(self, request: HttpRequest, queryset: QuerySet) -> tuple[Q, str]:
         """The newest rows of the table. All rows of one schedule may be read, because an index has them."""

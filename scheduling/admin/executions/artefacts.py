@@ -27,6 +27,7 @@ from scheduling.execution.artefacts import CONTENT_TYPES, download_type
 from scheduling.execution.filenames import safe_filename
 from scheduling.models import Artefact
 from scheduling.models.artefact import Standing
+from scheduling.models.visibility import visibility_of
 
 _TONES = {Standing.RESULT: ("check", "good"), Standing.PENDING: ("play", "busy"), Standing.UNFINISHED: ("warn", "off")}
 
@@ -46,7 +47,7 @@ class ArtefactAdmin(ReadOnly):
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Artefact]:
         # select_related would be slow: MariaDB sorts all rows of a join before it returns one page.
-        return super().get_queryset(request).prefetch_related("execution")
+        return visibility_of(request.user).of_executions(super().get_queryset(request)).prefetch_related("execution")
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Artefact], search_term: str

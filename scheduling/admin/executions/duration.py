@@ -29,6 +29,7 @@ from scheduling.core.lifecycle import State
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.attempt_ends import attempt_ends
 from scheduling.models.last_runs import last_runs
+from scheduling.models.visibility import visibility_of
 
 TOOK = "took_seconds"
 """The name of the annotation of `with_took`."""
@@ -101,15 +102,15 @@ def limit_words(request: HttpRequest) -> str:
     return text % {"count": f"{limit:,}"}
 
 
-def usual_of(ids: Iterable[int | None], request: HttpRequest | None = None) -> dict[int, Usual]:
-    """How long the runs of each schedule usually take, from its last 30 executions.
+def usual_of(ids: Iterable[int | None], request: HttpRequest) -> dict[int, Usual]:
+    """How long the runs of each schedule usually take, from those of its last 30 executions that the user sees.
 
-    Args:
-        request: keeps what was looked up, so that the filter and the list of one page read the same runs once.
+    The request keeps what was looked up, so that the filter and the list of one page read the same runs once.
     """
-    kept: dict[int, Usual | None] = {} if request is None else request.__dict__.setdefault("_usual", {})
+    kept: dict[int, Usual | None] = request.__dict__.setdefault("_usual", {})
+    visible = visibility_of(request.user)
     asked = {pk for pk in ids if pk is not None}
-    for pk, runs in last_runs(asked - kept.keys(), ends=False).items():
+    for pk, runs in last_runs(asked - kept.keys(), visible, ends=False).items():
         kept[pk] = usual(runs)
     return {pk: found for pk in asked if (found := kept[pk]) is not None}
 
@@ -132,7 +133,9 @@ def note_durations(rows: Sequence[Any], now: datetime, request: HttpRequest) -> 
         row.slow = slow_words(took.get(row.pk), known.get(row.scheduler_id))
 
 
-def duration_facts(row: SchedulerExecution, ended: Sequence[Attempt], now: datetime) -> list[tuple[str, Any]]:
+def duration_facts(
+    request: HttpRequest, row: SchedulerExecution, ended: Sequence[Attempt], now: datetime
+) -> list[tuple[str, Any]]:
     """The line "Duration" on the page of a run that has started, with a mark if it is slower than usual.
 
     It is the duration of the last attempt.
@@ -145,7 +148,7 @@ def duration_facts(row: SchedulerExecution, ended: Sequence[Attempt], now: datet
     if row.started_at is None or end is None:
         return []
     seconds = (end - row.started_at).total_seconds()
-    known = usual_of([row.scheduler_id]).get(row.scheduler_id or 0) if seconds >= SLOW_SECONDS else None
+    known = usual_of([row.scheduler_id], request).get(row.scheduler_id or 0) if seconds >= SLOW_SECONDS else None
     words, said = format_duration(seconds), slow_words(seconds, known)
     label = _("Duration of the last attempt") if row.attempt > 1 else _("Duration")
     return [(label, format_html("{} {}", words, slow_mark(said)) if said else words)]

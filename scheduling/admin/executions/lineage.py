@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import rerun_of
 from scheduling.models import SchedulerExecution
+from scheduling.models.visibility import Visibility
 
 LOOKED_AT = 1_000
 """At most this many later executions of the schedule are searched for reruns. The limit keeps the page fast."""
@@ -34,13 +35,13 @@ class Lineage:
     later: int | None = None
 
 
-def lineage(row: SchedulerExecution) -> Lineage:
-    """Find the related executions of the row, with at most three queries. All queries use an index."""
+def lineage(row: SchedulerExecution, visible: Visibility) -> Lineage:
+    """Find the related executions of the row that are seen, with at most three queries. All queries use an index."""
     found = Lineage(rerun_of(row.execution_key))
-    found.source_exists = found.source is not None and SchedulerExecution.objects.filter(pk=found.source).exists()
+    found.source_exists = found.source is not None and visible.executions().filter(pk=found.source).exists()
     if row.scheduler_id is None:
         return found
-    siblings = SchedulerExecution.objects.filter(scheduler=row.scheduler_id)
+    siblings = visible.executions().filter(scheduler=row.scheduler_id)
     found.earlier = siblings.filter(pk__lt=row.pk).order_by("-pk").values_list("pk", flat=True).first()
     following = siblings.filter(pk__gt=row.pk).order_by("pk").values_list("pk", "trigger", "execution_key")[:LOOKED_AT]
     for pk, trigger, key in following:

@@ -12,7 +12,7 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.text import is_number
 from scheduling.core.lifecycle import CANCELLABLE
-from scheduling.models import SchedulerExecution
+from scheduling.models.visibility import visibility_of
 
 END = "<span data-poll-end>{}</span>"
 """The mark that the state will not change any more."""
@@ -27,7 +27,7 @@ class LiveChip(Pages):
 
     def chip_view(self, request: HttpRequest, key: str) -> HttpResponse:
         """Sends the state as a badge, with the mark END if the execution has ended or is deleted."""
-        rows = SchedulerExecution.objects.filter(pk=int(key) if is_number(key) else -1)
+        rows = visibility_of(request.user).executions().filter(pk=int(key) if is_number(key) else -1)
         state = rows.values_list("state", flat=True).first()
         shown = state_badge(state) if state is not None else _("deleted")
         html = shown if state in CANCELLABLE else format_html(END, shown)

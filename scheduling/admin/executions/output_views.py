@@ -19,6 +19,7 @@ from scheduling.admin.ui.text import is_number
 from scheduling.core.lifecycle import CANCELLABLE
 from scheduling.models import SchedulerExecution
 from scheduling.models.labels import STATES
+from scheduling.models.visibility import visibility_of
 
 PAGE_MEDIA = MEDIA + page_media(sheets=("execution",), scripts=("swap", "follow"))
 """The style sheet and the scripts of an execution's page."""
@@ -75,7 +76,7 @@ class ExecutionOutput(Pages):
           is not out of date
         """
         now = clock.now()
-        rows = SchedulerExecution.objects.filter(pk=int(key) if is_number(key) else -1)
+        rows = visibility_of(request.user).executions().filter(pk=int(key) if is_number(key) else -1)
         # Read the state before the output. The last lines of a run are committed together with its end. So if the
         # state says that the run has ended, the output that is read after the state is complete.
         found = rows.values(*_COLUMNS).first()

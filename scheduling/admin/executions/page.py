@@ -35,9 +35,11 @@ from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relativ
 from scheduling.core.lifecycle import CANCELLABLE, State, Trigger
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
+from scheduling.handlers.permission import refusal
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution, target_model
 from scheduling.models import Attempt, SchedulerExecution
+from scheduling.models.visibility import visibility_of
 
 EDIT = ("scheduling.republish_failedexecution", "scheduling.view_failedexecution")
 ERROR_LIMIT = 5_000
@@ -118,9 +120,11 @@ def target_link(row: SchedulerExecution, request: HttpRequest) -> str:
 def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
     """Which buttons are shown. A button is shown if both the state and the user's permissions allow its action."""
     user, failed = request.user, row.state == State.FAILED.value
+    if refusal(user, row):
+        return dict.fromkeys(("cancel", "rerun", "republish", "edit", "discard"), False)
     return {
         "cancel": row.state in CANCELLABLE and user.has_perm("scheduling.cancel_execution"),
-        "rerun": row.scheduler_id is not None and user.has_perm("scheduling.rerun_execution"),
+        "rerun": row.scheduler is not None and user.has_perm("scheduling.rerun_execution"),
         "republish": failed and user.has_perm("scheduling.republish_failedexecution"),
         "edit": failed and bool(row.type) and user.has_perms(EDIT),
         "discard": failed and user.has_perm("scheduling.discard_failedexecution"),
@@ -159,7 +163,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
     attempt = Wanted.of(request.GET).attempt
     ended = ended_attempts(row)
     steps, bar = timeline(row, ended[::-1], now)
-    found, about = lineage(row), surroundings_of(row, now)
+    found, about = lineage(row, visibility_of(request.user)), surroundings_of(row, now)
     return {
         "row": row,
         "over": row.state not in CANCELLABLE,
@@ -170,7 +174,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "why": [visible_text(sentence, 2_000) for sentence in why(row, now, about)],
         "old_code": [visible_text(sentence, 500) for sentence in old_code(row, now, about)],
         "progress": visible_text(row.progress),
-        "facts": [*facts(row, found, now), *duration_facts(row, ended, now)],
+        "facts": [*facts(row, found, now), *duration_facts(request, row, ended, now)],
         "lineage": found,
         "steps": steps,
         "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),
@@ -185,6 +189,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "alike": similar(request, row, now),
         "files": all_links(row.pk),
         "tools": tools(row, may(request, row)),
+        "refusal": refusal(request.user, row),
         "empty": EMPTY,
     }
 

@@ -35,7 +35,7 @@ from scheduling.models import SchedulerExecution
 def rerun_problem(row: SchedulerExecution) -> str:
     """Why the schedule cannot run again with the execution's unchanged parameters; empty if a rerun is possible."""
     if row.scheduler is None:
-        return _("The schedule is deleted. There is nothing to run again.")
+        return _("The schedule is deleted, or you may not see it. There is nothing to run again.")
     if not isinstance(row.params, dict):
         return _("The parameters are not a JSON object.")
     former = handler_of_execution(row)
@@ -77,7 +77,7 @@ def run_again(
     known = SchedulerExecution.objects.filter(scheduler=scheduler, execution_key=manual_key(key, row.pk)).exists()
     try:
         with open_broker() as broker:
-            made = run_now(scheduler, broker, request.user.get_username(), key=key, instead=params, again=row.pk)
+            made = run_now(scheduler, broker, request.user.get_username(), key=key, instead=params, again=row)
     except BrokerError as error:
         model_admin.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         return execution_url(row.pk)

@@ -20,6 +20,7 @@ from scheduling.models import Scheduler
 from scheduling.models.counts import Count
 from scheduling.models.labels import RETENTION_RULES
 from scheduling.models.scheduler import load_names
+from scheduling.models.visibility import visibility_of
 
 
 class RetentionPage(Pages):
@@ -33,8 +34,6 @@ class RetentionPage(Pages):
 
     def retention_view(self, request: HttpRequest) -> HttpResponse:
         """The rules of the settings, those of single schedules, and the result of a dry run."""
-        done = prune(clock.now(), dry_run=True, max_seconds=self.count_seconds)
-        counts = [(words, Count(done.rules[rule], not done.complete)) for rule, words in RETENTION_RULES.items()]
         conf = get_conf()
         rules = retention_sentences(conf.retention())
         if conf.retention_one_time_days is not None:
@@ -44,17 +43,24 @@ class RetentionPage(Pages):
             "title": _("Retention"),
             "rules": rules,
             "always": always_kept(),
-            "counts": counts,
-            "complete": done.complete,
+            **self._counts(request),
             **self._own(request),
         }
         return self.page_response(request, "admin/scheduling/schedulerexecution/retention.html", **context)
+
+    def _counts(self, request: HttpRequest) -> dict[str, Any]:
+        """What the next clean-up removes. It works on the rows of all groups, so only users who see all may see it."""
+        if visibility_of(request.user).is_limited:
+            return {"counts": [], "complete": True}
+        done = prune(clock.now(), dry_run=True, max_seconds=self.count_seconds)
+        counts = [(words, Count(done.rules[rule], not done.complete)) for rule, words in RETENTION_RULES.items()]
+        return {"counts": counts, "complete": done.complete}
 
     def _own(self, request: HttpRequest) -> dict[str, Any]:
         """The schedules with own values; nothing if the user may not see schedules."""
         if not request.user.has_perm("scheduling.view_scheduler"):
             return {"schedules": [], "more": False}
-        found = list(Scheduler.objects.filter(HAS_OWN).order_by("pk")[: self.most_schedules + 1])
+        found = list(visibility_of(request.user).schedules().filter(HAS_OWN).order_by("pk")[: self.most_schedules + 1])
         rows = found[: self.most_schedules]
         load_names(rows)
         lines = [(scheduler_url(row.pk), visible_text(row, 120), _sentences(row)) for row in rows]

@@ -12,6 +12,8 @@ from django.utils.translation import ngettext
 from scheduling.admin.ui.links import list_url
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
+from scheduling.models.newest import newest_values
+from scheduling.models.visibility import visibility_of
 
 WITHIN = timedelta(hours=24)
 
@@ -35,8 +37,8 @@ def similar(request: HttpRequest, row: SchedulerExecution, now: datetime) -> Sim
     """
     if not row.fingerprint:
         return None
-    rows = SchedulerExecution.objects.filter(state=State.FAILED.value).order_by("-id")
-    found = list(rows.values_list("pk", "fingerprint", "finished_at")[: Similar.failures_compared])
+    rows, columns = SchedulerExecution.objects.filter(state=State.FAILED.value), ("pk", "fingerprint", "finished_at")
+    found = newest_values(rows, visibility_of(request.user), columns, Similar.failures_compared)
     count = sum(
         1
         for pk, group, finished in found

@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
 from scheduling.admin.common.audit import record
-from scheduling.admin.common.batches import in_chunks
+from scheduling.admin.common.batches import allowed_only, in_chunks
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import key_of
 from scheduling.admin.common.continuation import remaining
@@ -28,6 +28,7 @@ from scheduling.admin.ui.paginators import count_of_state
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import refused_executions
 from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox import replay
 from scheduling.models import FailedExecution, Replay, SchedulerExecution
@@ -71,6 +72,7 @@ class InboxActions(InboxConfirmation):
         If the operator chose a canary, start a replay instead.
         """
         asked = Answer.of(request)
+        queryset = allowed_only(self, request, queryset, refused_executions(request.user))
         answer = self.ask(
             request, queryset, asked, RepublishForm,
             title=_("Republish failed executions"),
@@ -113,6 +115,7 @@ class InboxActions(InboxConfirmation):
     def discard_selected(self, request: HttpRequest, queryset: QuerySet[FailedExecution]) -> HttpResponse | None:
         """Ask for a reason, then take each execution out of the inbox. The rows stay in the table, with the reason."""
         asked = Answer.of(request)
+        queryset = allowed_only(self, request, queryset, refused_executions(request.user))
         answer = self.ask(
             request, queryset, asked, DiscardForm,
             title=_("Discard failed executions"),
@@ -156,7 +159,11 @@ class InboxActions(InboxConfirmation):
                     rows = SchedulerExecution.objects.filter(pk__in=ids)
                     # The audit entry belongs to the execution, because the row has left the inbox. The page of
                     # the execution shows the entry.
-                    record(request, rows.filter(pk__in=moved).only("type", "target_name", "execution_key"), message)
+                    record(
+                        request,
+                        rows.filter(pk__in=moved).only("type", "target_name", "execution_key", "group"),
+                        message,
+                    )
                     done += len(moved)
                     if len(moved) < len(ids):
                         still = rows.filter(state=State.FAILED.value)
@@ -176,7 +183,7 @@ class InboxActions(InboxConfirmation):
             for chunk in in_chunks(rows):
                 yield [(row.pk, row.attempt) for row in chunk]
 
-        words = _in_words(request, asked)
+        words = _in_words(request, queryset, asked)
         try:
             with open_broker() as broker:
                 made = replay.start(key_of(request), chosen(), broker, request.user, words, minutes)
@@ -243,20 +250,20 @@ class InboxActions(InboxConfirmation):
         self.message_user(request, message, messages.SUCCESS if whole else messages.WARNING)
 
 
-def _in_words(request: HttpRequest, asked: Answer) -> str:
+def _in_words(request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer) -> str:
     """The selection in words, for the audit entry. Fields have their database names, as in all audit entries."""
     if not asked.across:
         return "chosen one by one"
     chosen = {name: str(value) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value}
     if not chosen:
         return "all failures of the inbox"
-    said = ", ".join(_one_in_words(name, value) for name, value in chosen.items())
+    said = ", ".join(_one_in_words(queryset, name, value) for name, value in chosen.items())
     return visible_text(f"all failures with {said}", 400)
 
 
-def _one_in_words(name: str, value: str) -> str:
+def _one_in_words(queryset: QuerySet[FailedExecution], name: str, value: str) -> str:
     if name != "fingerprint":
         return f"{name}={value}"
-    row = SchedulerExecution.objects.filter(state=State.FAILED.value, fingerprint=value).only("error_class").first()
+    row = queryset.prefetch_related(None).filter(fingerprint=value).only("error_class").first()
     group = f"error group {value[:12]}"
     return f"{row.error_class} ({group})" if row is not None and row.error_class else group

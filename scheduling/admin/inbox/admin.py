@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
 from django.contrib.admin.widgets import AutocompleteSelect
+from django.core.paginator import Paginator
 from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
@@ -19,7 +20,7 @@ from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.run_search import RunSearch
-from scheduling.admin.executions.search import SCHEDULER, ExecutionList
+from scheduling.admin.executions.search import ExecutionList
 from scheduling.admin.inbox import view
 from scheduling.admin.inbox.actions import InboxActions
 from scheduling.admin.inbox.columns import InboxColumns
@@ -32,6 +33,7 @@ from scheduling.admin.replays.rows import lines
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.paginators import InboxPaginator
+from scheduling.admin.ui.parted_pages import InboxInParts, parted
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import relative_time
 from scheduling.broker import Broker, BrokerError
@@ -40,6 +42,8 @@ from scheduling.core.lifecycle import State
 from scheduling.inbox import sync
 from scheduling.models import FailedExecution
 from scheduling.models.execution import FailedQuerySet
+from scheduling.models.newest import in_parts, newest_keys, oldest_failure
+from scheduling.models.visibility import Visibility, visibility_of
 
 
 class InboxList(ExecutionList):
@@ -82,16 +86,23 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
         return super().media + search + page_media(scripts=("swap", "poll"))
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[FailedExecution]:
-        rows = super().get_queryset(request).filter(state=State.FAILED.value)
-        return rows.prefetch_related("scheduler", *SCHEDULER)
+        visible = visibility_of(request.user)
+        return visible.with_schedules(visible.only(super().get_queryset(request)).filter(state=State.FAILED.value))
 
     def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ExecutionList]:
         return InboxList
 
+    def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> Paginator:
+        whole = super().get_paginator(request, *args, **options)
+        return parted(whole, InboxInParts, visibility_of(request.user), False, whole.per_page)
+
     def bounded(self, request: HttpRequest, queryset: QuerySet) -> tuple[Q, str]:
         """The newest failures that the filters leave."""
-        oldest = queryset.order_by("-pk").values_list("pk", flat=True)[self.search_limit - 1 : self.search_limit + 1]
-        keys = list(oldest)
+        limit, visible = self.search_limit, visibility_of(request.user)
+        if visible.is_limited:
+            keys = newest_keys(queryset.prefetch_related(None), visible, limit - 1, limit + 1, False)
+        else:
+            keys = list(queryset.order_by("-pk").values_list("pk", flat=True)[limit - 1 : limit + 1])
         if len(keys) < 2:
             return Q(), ""
         said = _("Only the newest %(count)s failures were searched. Choose a filter to search older ones.")
@@ -108,7 +119,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
         if request.method == "GET" and self.has_view_permission(request):
             with open_broker() as broker:
                 said = _broker_says(broker)  # first, because it makes rows that `_summary` counts
-                summary = [*self._summary(), *said]
+                summary = [*self._summary(visibility_of(request.user)), *said]
         extra = {"summary": summary, "module_name": _("failed executions"), **(extra_context or {})}
         response = super().changelist_view(request, extra)
         if isinstance(response, HttpResponseRedirect) and response.url == request.get_full_path():
@@ -152,9 +163,9 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
         """Redirects to the execution's page, because an execution in the inbox has no page of its own."""
         return HttpResponseRedirect(execution_url(object_id))
 
-    def _summary(self) -> list[str]:
+    def _summary(self, visible: Visibility) -> list[str]:
         failed = FailedExecution.objects.filter(state=State.FAILED.value)
-        count = failed.count()
+        count = sum(part.count() for part in in_parts(failed, visible))
         if not count:
             return [_("Inbox empty.")]
         text = ngettext(
@@ -163,7 +174,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
             count,
         )
         sentences = [text % {"count": count}]
-        if since := FailedExecution.objects.oldest():
+        if since := oldest_failure(visible):
             exact = count <= FailedQuerySet.scan_limit
             said = _("The oldest failed %(age)s.") if exact else _("The oldest failed %(age)s or earlier.")
             sentences.append(said % {"age": relative_time(since, clock.now())})

@@ -20,7 +20,7 @@ from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.paginators import count_of_state
 from scheduling.admin.ui.text import first_line
 from scheduling.models import FailedExecution
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import Visibility, visibility_of
 
 GROUPS = 12
 SHOWN_COLUMNS = ("pk", "type", "target_name", "execution_key", "error_class", "error_message", "finished_at")
@@ -76,7 +76,7 @@ class InboxConfirmation(Pages):
             back=list_behind(request),
             lead=lead % {"count": count},
             groups=rows,
-            samples=_samples(queryset),
+            samples=_samples(queryset, visibility_of(request.user)),
             some=_("Some of them, the newest first"),
             more=max(count - SAMPLES, 0),
             hidden=[*action_fields(request, action), *shown, ("key", key_of(request))],
@@ -107,10 +107,9 @@ def bare(queryset: QuerySet[FailedExecution]) -> QuerySet[FailedExecution]:
     return queryset.prefetch_related(None).only(*SHOWN_COLUMNS)
 
 
-def _samples(queryset: QuerySet[FailedExecution]) -> list[str]:
+def _samples(queryset: QuerySet[FailedExecution], visible: Visibility) -> list[str]:
     """The newest runs as on their pages, each with its error: `Import orders DE, 20:19 CET: ValueError: no total`."""
-    related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
-    rows = queryset.defer("params").prefetch_related(None).prefetch_related(*related).order_by("-pk")
+    rows = visible.with_schedules(queryset.defer("params").prefetch_related(None).order_by("-pk"))
     now = clock.now()
     return [
         _("%(run)s: %(error)s")

@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.admin.common.filters import ColumnFilter, SpanFilter
 from scheduling.admin.inbox import view
 from scheduling.core.text import visible_text
+from scheduling.models.newest import newest_values
+from scheduling.models.visibility import visibility_of
 
 
 class CommonValueFilter(ColumnFilter):
@@ -46,8 +48,8 @@ class CommonValueFilter(ColumnFilter):
     def _rows(self, request: HttpRequest, model_admin: admin.ModelAdmin) -> list[tuple[str, ...]]:
         found: list[tuple[str, ...]] | None = getattr(request, "_newest_of_inbox", None)
         if found is None:
-            rows = model_admin.get_queryset(request).prefetch_related(None).order_by("-pk")
-            found = list(rows.values_list(*self.columns)[: self.newest])
+            rows = model_admin.get_queryset(request).prefetch_related(None)
+            found = newest_values(rows, visibility_of(request.user), self.columns, self.newest)
             request._newest_of_inbox = found  # type: ignore[attr-defined]
         return found
 

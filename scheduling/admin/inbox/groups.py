@@ -25,8 +25,11 @@ from scheduling.admin.ui.targets import target_tag
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import lacks_all
 from scheduling.inbox.causes import COLUMNS, Cause, causes_of
 from scheduling.models import SchedulerExecution
+from scheduling.models.newest import newest_values
+from scheduling.models.visibility import visibility_of
 
 TARGETS = 3
 DAYS = 14
@@ -61,8 +64,8 @@ def target_words(type_: str, name: str) -> str:
 def groups_of(request: HttpRequest, changelist: ChangeList, now: datetime) -> Groups:
     """The error groups of the failures that match the list's filters and search. This takes two queries."""
     newest = Groups.newest_counted
-    failures = changelist.queryset.prefetch_related(None).defer(None).order_by("-pk")
-    rows = list(failures.values_list(*COLUMNS)[: newest + 1])
+    failures = changelist.queryset.prefetch_related(None).defer(None)
+    rows = newest_values(failures, visibility_of(request.user), COLUMNS, newest + 1)
     causes = causes_of(rows[:newest])
     found = causes[: Groups.shown_groups]
     samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
@@ -103,6 +106,7 @@ def _group(
         # operator sees the view by error group again after the action.
         act=changelist.get_query_string({"fingerprint": cause.fingerprint, view.PARAMETER: view.BY_ERROR}),
         single=_single(request, cause) if cause.count == 1 and not capped else {},
+        may_act=not lacks_all(request.user, cause.targets),
     )
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from django.contrib import admin, messages
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.template.response import TemplateResponse
 from django.utils import timezone as clock
@@ -31,7 +32,7 @@ from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.inbox import replay
 from scheduling.models import Replay, SchedulerExecution
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import Visibility, visibility_of
 
 ITEMS = 50
 
@@ -46,6 +47,11 @@ class ReplayAdmin(ReadOnly):
     list_filter = ("state",)
     sortable_by = ()
     no_rows = gettext_lazy("A replay is a republish of many failures, one of which goes first. There is none yet.")
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Replay]:
+        """The replays whose executions the user all sees."""
+        seen = visibility_of(request.user).replays()
+        return super().get_queryset(request).filter(pk__in=seen.order_by().values("pk"))
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return request.user.has_perm("scheduling.view_failedexecution")
@@ -120,21 +126,20 @@ class ReplayAdmin(ReadOnly):
                 (_("Spread over (minutes)"), row.minutes or EMPTY),
                 (_("Finished"), time_with_relative(row.finished_at, now)),
             ],
-            "items": _items(row, now),
+            "items": _items(row, now, visibility_of(request.user)),
             "more": max(row.total - ITEMS, 0),
             **extra_context,
         }
         return self.page_response(request, "admin/scheduling/replay/page.html", **context)
 
 
-def _items(row: Replay, now: datetime) -> list[tuple[str, str, SafeString | str]]:
+def _items(row: Replay, now: datetime, visible: Visibility) -> list[tuple[str, str, SafeString | str]]:
     """The first executions of the replay, each as a URL, a name and the present state."""
     chunk = row.chunks.order_by("first").first()
     pairs = chunk.items[:ITEMS] if chunk is not None and isinstance(chunk.items, list) else []
     attempts = {pair[0]: pair[1] for pair in pairs if is_pair(pair)}
-    related = ("scheduler", *(f"scheduler__{target}" for target in TARGETS))
     columns = ("state", "attempt", "type", "target_name", "scheduled_at", "scheduler")
-    found = SchedulerExecution.objects.only(*columns).prefetch_related(*related).in_bulk(list(attempts))
+    found = visible.with_schedules(visible.executions().only(*columns)).in_bulk(list(attempts))
     return [
         (
             execution_url(pk),

@@ -20,6 +20,7 @@ from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.models import Replay, SchedulerExecution
 from scheduling.models.replay import OPEN
+from scheduling.models.visibility import visibility_of
 
 STATES: dict[str, tuple[str, str]] = {
     Replay.State.COLLECTING: ("clock", "wait"),
@@ -37,7 +38,8 @@ SHOWN_ROWS = 10
 
 def lines(request: HttpRequest, now: datetime) -> list[SimpleNamespace]:
     """Open and recently finished replays, the newest first."""
-    rows = Replay.objects.filter(Q(state__in=OPEN) | Q(finished_at__gte=now - RECENT)).order_by("-pk")[:SHOWN_ROWS]
+    replays = visibility_of(request.user).replays()
+    rows = replays.filter(Q(state__in=OPEN) | Q(finished_at__gte=now - RECENT)).order_by("-pk")[:SHOWN_ROWS]
     return shown(request, list(rows), now)
 
 

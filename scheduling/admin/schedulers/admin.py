@@ -13,9 +13,10 @@ from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.audit import message
 from scheduling.admin.common.filter_bar import ListView
-from scheduling.admin.common.filters import SchedulerTypeFilter
+from scheduling.admin.common.filters import GroupFilter, SchedulerTypeFilter
 from scheduling.admin.common.names import SCHEDULE_COLUMNS
 from scheduling.admin.params.diff import Change
+from scheduling.admin.schedulers.choices import allowed_targets_only, own_groups_only
 from scheduling.admin.schedulers.duplicate import Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
 from scheduling.admin.schedulers.health_filter import HealthFilter
@@ -37,6 +38,7 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind, handler_of
 from scheduling.models import Scheduler
+from scheduling.models.entry_group import group_of
 from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.scheduler import TARGETS
@@ -65,7 +67,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         ListView(gettext_lazy("Failing"), {"health": Health.FAILING.value}),
         ListView(gettext_lazy("Paused"), {"health": Health.PAUSED.value}),
     )
-    list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, "group")
+    list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, ("group", GroupFilter))
     search_fields = SCHEDULE_COLUMNS
     search_help_text = gettext_lazy("Search name, target, cron")
     actions = ("resume_selected", "pause_selected", "run_selected")
@@ -136,9 +138,12 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         if field is not None and db_field.name in (*TARGETS, "user", "group"):
             for ability in ("can_add_related", "can_change_related", "can_delete_related"):
                 setattr(field.widget, ability, False)
+            if db_field.name == "group":
+                own_groups_only(field, request)
             if db_field.name in TARGETS:
                 options: Any = field
                 options.label_from_instance = _target_label
+                allowed_targets_only(options, request, db_field.name)
                 field.widget.can_view_related = True
                 field.widget.widget.attrs["data-params-target"] = ""
             elif db_field.name == "user":
@@ -197,7 +202,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         """The audit entry of a copy names the copied schedule and the differences."""
         if add and form.source is not None:
             edits = self.edits_of(form)
-            return message(f"added as a copy of schedule {form.source.pk}", edits)
+            return message(f"added as a copy of schedule {form.source.pk}", edits, group_of(form.instance))
         return super().construct_change_message(request, form, formsets, add)
 
     def get_fieldsets(self, request: HttpRequest, obj: Scheduler | None = None) -> Any:

@@ -35,6 +35,7 @@ from scheduling.models import health as health_rules
 from scheduling.models.health import ORDER, RANK, health_of, last_results, may_sort, with_health
 from scheduling.models.last_runs import last_runs
 from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import visibility_of
 
 
 def breakable(zone_name: str) -> SafeString:
@@ -49,7 +50,7 @@ class SchedulerList(ChangeList):
         """The most urgent health first, then by name, unless the user sorts by columns or there are too many."""
         if ORDER_VAR in self.params:
             return super().get_ordering(request, queryset)
-        if may_sort():
+        if may_sort(visibility_of(request.user)):
             # A list that is filtered by health need not be sorted by it, which would find each health once more.
             return [name for name in ORDER if name != RANK or HealthFilter.parameter_name not in request.GET]
         most = number_format(health_rules.SORTED_SCHEDULES, force_grouping=True)
@@ -62,9 +63,9 @@ class SchedulerList(ChangeList):
         keys = self._keys()
         found = self.root_queryset.in_bulk(keys)
         rows = [found[pk] for pk in keys if pk in found]
-        latest = last_results([row.pk for row in rows])
         viewer = Viewer.of(request)
-        runs = last_runs([row.pk for row in rows]) if viewer.sees("schedulerexecution") else {}
+        latest = last_results([row.pk for row in rows], viewer.visible)
+        runs = last_runs([row.pk for row in rows], viewer.visible) if viewer.sees("schedulerexecution") else {}
         for row in rows:
             row.last_execution = latest.get(row.pk)
             row.bars = bars(runs[row.pk], viewer, zone_of(row)) if runs.get(row.pk) else ""
@@ -99,14 +100,15 @@ class SchedulerColumns(admin.ModelAdmin):
 
     def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> Paginator:
         """For a list that is filtered by health, the paginator that applies the filter only once."""
-        if HealthFilter.parameter_name in request.GET and may_sort():
+        if HealthFilter.parameter_name in request.GET and may_sort(visibility_of(request.user)):
             return KeyPaginator(*args, **options)
         found: Paginator = super().get_paginator(request, *args, **options)
         return found
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Scheduler]:
         """Fetches the targets in separate queries. With a join, the database would sort the whole table."""
-        return with_health(super().get_queryset(request), clock.now()).prefetch_related(*TARGETS)
+        rows = visibility_of(request.user).only(super().get_queryset(request))
+        return with_health(rows, clock.now()).prefetch_related(*TARGETS)
 
     @admin.display(description=gettext_lazy("Health"), ordering="health_rank")
     def health(self, row: Scheduler) -> str:

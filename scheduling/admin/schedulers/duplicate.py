@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.schedulers.form import SchedulerForm, wall
 from scheduling.models import Scheduler
+from scheduling.models.visibility import visibility_of
 
 ARGUMENT = "copy"
 
@@ -47,8 +48,9 @@ class Duplicate(admin.ModelAdmin):
         return values
 
     def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> type[ModelForm]:
-        """Tells the form which schedule is copied. The form takes unchanged secrets from that schedule."""
+        """Tells the form which schedule is copied, and what the user sees. The copy takes unchanged secrets over."""
         form = super().get_form(request, obj, change=change, **kwargs)
         if issubclass(form, SchedulerForm):
             form.source = None if change else self.source_of(request)
+            form.visible = visibility_of(request.user)
         return form

@@ -33,6 +33,7 @@ from scheduling.handlers.validation import mark_checked, params_error
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import EVERYTHING
 
 SWITCH = ("paused", "pause_reason")
 """Fields that the pause and resume buttons may change while this form is open."""
@@ -74,6 +75,8 @@ class SchedulerForm(forms.ModelForm):
 
     source: Scheduler | None = None
     """The schedule that is copied, if this form adds a copy."""
+    visible = EVERYTHING
+    """What the user of the form sees."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -107,7 +110,9 @@ class SchedulerForm(forms.ModelForm):
         zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
         zone_field.help_text = _("An IANA name such as Europe/Madrid. Empty: %(zone)s.") % {"zone": get_conf().timezone}
         self.fields["language"] = forms.ChoiceField(
-            choices=language_choices(row.language), required=False, label=capfirst(self.fields["language"].label or "")
+            choices=language_choices(row.language, self.visible),
+            required=False,
+            label=capfirst(self.fields["language"].label or ""),
         )
         for name in SWITCH:
             self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data

@@ -25,6 +25,7 @@ from scheduling.admin.ui.links import admin_url, scheduler_url
 from scheduling.admin.ui.targets import linked_target
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import refusal
 from scheduling.models import Scheduler
 from scheduling.models.health import health_of, last_results, with_health
 
@@ -70,9 +71,9 @@ class Overview(SchedulerColumns, Audited):
 
     def _overview(self, request: HttpRequest, row: Scheduler) -> HttpResponse:
         now, viewer = clock.now(), Viewer.of(request)
-        row.last_execution = last_results([row.pk]).get(row.pk)  # type: ignore[attr-defined]
+        row.last_execution = last_results([row.pk], viewer.visible).get(row.pk)  # type: ignore[attr-defined]
         ranked = with_health(Scheduler.objects.filter(pk=row.pk).only("pk"), now).first()
-        name = visible_text(row, 120)
+        name, refused = visible_text(row, 120), refusal(request.user, row)
         return self.page_response(
             request,
             "admin/scheduling/scheduler/overview.html",
@@ -86,14 +87,15 @@ class Overview(SchedulerColumns, Audited):
             standing=self.standing(row),
             next_runs=next_runs_panel(row, now),
             recent=recent_runs(row, viewer),
-            why_at=panel(row) if viewer.sees("schedulerexecution") else None,
+            why_at=panel(row, viewer.visible) if viewer.sees("schedulerexecution") else None,
             params=self.params_shown(row),
             retry=retry_panel(row),
             retention=retention_panel(row, request),
             facts=self._facts(request, row),
-            may_run=self.has_run_permission(request),  # type: ignore[attr-defined]
-            may_pause=self.has_pause_permission(request),  # type: ignore[attr-defined]
-            may_add=self.has_add_permission(request),
+            refusal=refused,
+            may_run=not refused and self.has_run_permission(request),  # type: ignore[attr-defined]
+            may_pause=not refused and self.has_pause_permission(request),  # type: ignore[attr-defined]
+            may_add=not refused and self.has_add_permission(request),
             may_delete=self.has_delete_permission(request, row),
             copy_argument=ARGUMENT,
             **self.tabs(request, row),

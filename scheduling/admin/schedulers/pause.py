@@ -15,13 +15,14 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.common.audit import record
-from scheduling.admin.common.batches import in_chunks
+from scheduling.admin.common.batches import allowed_only, in_chunks
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, reason_field
 from scheduling.admin.common.continuation import remaining
 from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.links import list_url, scheduler_url
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import refused_schedules
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
 
@@ -98,11 +99,13 @@ class PauseActions(Pages):
     @admin.action(permissions=["pause"], description=gettext_lazy("Resume selected"))
     def resume_selected(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> None:
         """Plans the next runs from now on. Occurrences that fell due while a schedule was paused do not run."""
+        queryset = allowed_only(self, request, queryset, refused_schedules(request.user))
         self._switch(request, queryset, True)
 
     @admin.action(permissions=["pause"], description=gettext_lazy("Pause selected"))
     def pause_selected(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> HttpResponse | None:
         """Asks for a reason, then pauses. New occurrences are not claimed. Executions that wait or run continue."""
+        queryset = allowed_only(self, request, queryset, refused_schedules(request.user))
         form = PauseForm(request.POST if request.POST.get("post") else None)
         if form.is_valid():
             self._switch(request, queryset, False, form.cleaned_data["reason"])

@@ -30,6 +30,7 @@ from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import visibility_of
 
 FIELDS = {
     "runs": ("schedule", "date_time_0", "date_time_1", "timezone", "paused"),
@@ -81,7 +82,7 @@ class Preview(Pages):
 
         The request is a POST, because typed values may be too long for a URL. `pk` is 0 for a new schedule.
         """
-        row = Scheduler.objects.filter(pk=pk).first() if pk else None
+        row = visibility_of(request.user).schedules().filter(pk=pk).first() if pk else None
         # The form of a copy sends the primary key of the copied schedule. A user who may add schedules needs only the
         # permission to view the copied schedule.
         adding = self.has_add_permission(request) and (row is None or self.has_view_permission(request, row))

@@ -27,7 +27,7 @@ def recent_runs(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
     """Returns the values for the template, or an empty dict if the user may not view executions."""
     if not viewer.sees("schedulerexecution"):
         return {}
-    runs = last_runs([row.pk])[row.pk]
+    runs = last_runs([row.pk], viewer.visible)[row.pk]
     took, rate, known = durations(runs), success_rate(runs), usual(runs)
     files = Artefact.objects.of(run.pk for run in runs[-LISTED:]).per_execution()
     info = zone_of(row)

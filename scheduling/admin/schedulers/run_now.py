@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.common.audit import params_edits, record
+from scheduling.admin.common.batches import allowed_only
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, key_of, new_key
 from scheduling.admin.common.pages import Page, Pages
@@ -24,6 +25,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
 from scheduling.execution.run_now import overlap_now, run_now
+from scheduling.handlers.permission import refused_schedules
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.scheduler import TARGETS
@@ -78,6 +80,7 @@ class RunNow(Pages):
 
     @admin.action(permissions=["run"], description=gettext_lazy("Run selected schedules now"))
     def run_selected(self, request: HttpRequest, queryset: QuerySet[Scheduler]) -> HttpResponse | None:
+        queryset = allowed_only(self, request, queryset, refused_schedules(request.user))
         count = queryset.count()
         if request.POST.get("post") and count <= self.schedules_per_request:
             self._run(request, list(queryset.prefetch_related(*TARGETS)))

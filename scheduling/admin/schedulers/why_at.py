@@ -23,12 +23,13 @@ from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
 from scheduling.core.text import visible_text
 from scheduling.core.zones import instants, resolve
 from scheduling.models import Scheduler
+from scheduling.models.visibility import Visibility, visibility_of
 
 PARAMETER = "at"
 _TYPED = re.compile(r"(?:(\d{4})-(\d{1,2})-(\d{1,2})[ T]+)?(\d{1,2}):(\d{2})(?::\d{2})?", re.ASCII)
 
 
-def panel(schedule: Scheduler, typed: str = "") -> dict[str, Any]:
+def panel(schedule: Scheduler, visible: Visibility, typed: str = "") -> dict[str, Any]:
     """The values for `why_at.html`: the form, and the answers if a time was typed."""
     info, now = zone_of(schedule), clock.now()
     context: dict[str, Any] = {
@@ -52,13 +53,13 @@ def panel(schedule: Scheduler, typed: str = "") -> dict[str, Any]:
         "note": _("The clock skipped this time on that day. This is the answer for the first instant after it.")
         if skipped
         else "",
-        "answers": [answered(schedule, at, now, info) for at in chosen],
+        "answers": [answered(schedule, visible, at, now, info) for at in chosen],
     }
 
 
-def answered(schedule: Scheduler, at: datetime, now: datetime, info: ZoneInfo) -> dict[str, Any]:
+def answered(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime, info: ZoneInfo) -> dict[str, Any]:
     """One answer: the instant, the sentence, and the rows that it links to."""
-    said: Words = words(schedule, found(schedule, at, now), info)
+    said: Words = words(schedule, found(schedule, visible, at, now), info)
     return {"at": format_minute(at, info), **said}
 
 
@@ -107,7 +108,7 @@ class WhyAt(Pages):
             "admin/scheduling/scheduler/why_at_page.html",
             title=_("%(name)s: did it run?") % {"name": visible_text(row, 120)},
             media=MEDIA + page_media(sheets=("scheduler",)),
-            why_at=panel(row, request.GET.get(PARAMETER, "")[:40]),
+            why_at=panel(row, visibility_of(request.user), request.GET.get(PARAMETER, "")[:40]),
             schedule=visible_text(row, 120),
             back=scheduler_url(row.pk),
         )

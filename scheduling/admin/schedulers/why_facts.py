@@ -11,6 +11,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import cron_key, date_key
 from scheduling.core.why_at import Facts, is_due, neighbours
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.visibility import Visibility
 
 ROWS_LOOKED_AT = 500
 """An outage or a pause is recorded when it ends. Its row is among the first rows of the schedule that were claimed
@@ -41,15 +42,15 @@ class Found:
     problem: str = ""
 
 
-def found(schedule: Scheduler, at: datetime, now: datetime) -> Found:
-    """Look up what is known about an instant. The instant is a whole minute."""
+def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime) -> Found:
+    """Look up what the user sees about an instant. The instant is a whole minute."""
     keys = [cron_key(at), date_key(at)]
     date = schedule.date_time
     if date is not None and _minute(date) == at:
         keys.append(date_key(date))
-    rows = SchedulerExecution.objects.filter(scheduler=schedule.pk).defer("params", "error_message")
+    rows = visible.executions().filter(scheduler=schedule.pk).defer("params", "error_message")
     row = rows.filter(execution_key__in=keys).order_by("pk").first()
-    counting = _counting(schedule, at) if row is None and at <= now else None
+    counting = _counting(schedule, visible, at) if row is None and at <= now else None
     due, before, after, problem = _times(schedule, at)
     near = [cron_key(instant) for instant in (before, after) if instant is not None]
     return Found(
@@ -87,10 +88,10 @@ def _times(schedule: Scheduler, at: datetime) -> tuple[bool, datetime | None, da
         return False, None, None, str(error)
 
 
-def _counting(schedule: Scheduler, at: datetime) -> SchedulerExecution | None:
+def _counting(schedule: Scheduler, visible: Visibility, at: datetime) -> SchedulerExecution | None:
     """The skipped execution that spans the instant, and counts more than one occurrence."""
     first = first_keys([at])[0] - KEYS_BACK
-    rows = SchedulerExecution.objects.filter(scheduler=schedule.pk)
+    rows = visible.executions().filter(scheduler=schedule.pk)
     columns = ("pk", "state", "missed", "scheduled_at", "executed_at")
     after = rows.filter(pk__gte=first).order_by("pk").values_list(*columns)[:ROWS_LOOKED_AT]
     # The row of an overlap is recorded at its first occurrence, and counts on until the open execution is over.

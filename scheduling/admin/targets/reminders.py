@@ -23,6 +23,7 @@ from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.text import first_line
 from scheduling.core.text import visible_text
 from scheduling.models import Reminder, Scheduler
+from scheduling.models.visibility import visibility_of
 from scheduling.notify.addresses import is_address
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
 from scheduling.notify.email import Mailer, message_id
@@ -175,8 +176,9 @@ class ReminderAdmin(Uses):
 
 
 def _letter(request: HttpRequest, row: Reminder) -> tuple[Letter, Scheduler | None]:
-    """The letter to the user, as the first schedule of the reminder would send it next."""
-    scheduler = Scheduler.objects.filter(reminder=row.pk).order_by("-status", "pk").first()
+    """The letter to the user, as the first schedule of the reminder that the user sees would send it."""
+    visible = visibility_of(request.user)
+    scheduler = visible.schedules().filter(reminder=row.pk).order_by("-status", "pk").first()
     at = scheduler.next_run_at if scheduler is not None and scheduler.next_run_at is not None else clock.now()
     given = [values for values in (row.params, scheduler.params if scheduler else {}) if isinstance(values, dict)]
     params = {name: value for values in given for name, value in values.items()}

@@ -21,6 +21,7 @@ from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
 from scheduling.core.text import visible_text
 from scheduling.execution.run_once import run_once
+from scheduling.handlers.permission import lacked
 from scheduling.handlers.validation import run_params_error
 from scheduling.models import SchedulerExecution
 
@@ -35,7 +36,8 @@ class RunOnce(Audited):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Adds the address of the button."""
-        if (row := context.get("original")) is not None and self.has_run_permission(request):
+        row = context.get("original")
+        if row is not None and self.has_run_permission(request) and lacked(request.user, row) is None:
             context["run_once"] = admin_url(f"{self.opts.app_label}_{self.opts.model_name}_run", row.pk)
         return super().render_change_form(request, context, *args, **kwargs)
 

@@ -8,6 +8,8 @@ from urllib.parse import urlencode
 from django import forms
 from django.db import models
 from django.http import HttpRequest, HttpResponse
+from django.utils.text import capfirst
+from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.run_bars import bars
@@ -18,9 +20,12 @@ from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, format_duration, time_with_relative
 from scheduling.core.text import visible_text
+from scheduling.handlers.permission import lacked
 from scheduling.models import Scheduler
-from scheduling.models.health import health_in_bulk, health_of, most_urgent
+from scheduling.models.health import health_in_bulk, health_of, may_sort, most_urgent
 from scheduling.models.last_runs import last_runs
+from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import visibility_of
 
 LISTED = 10
 """At most this many schedules and runs are listed."""
@@ -35,6 +40,20 @@ class Uses(RunOnce):
     def media(self) -> forms.Media:
         return super().media + page_media(sheets=("dashboard", "scheduler"))
 
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, Any, Any]:
+        """What a deletion removes and what forbids it. The schedules that the user does not see are not named."""
+        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        visible = visibility_of(request.user)
+        if protected and visible.is_limited:
+            type_ = str(self.opts.model_name)
+            rows = visible.schedules().filter(**{f"{type_}__in": [row.pk for row in objs]})
+            protected = [
+                _("%(kind)s: %(name)s")
+                % {"kind": capfirst(Scheduler._meta.verbose_name), "name": visible_text(row, 120)}
+                for row in rows.prefetch_related(*TARGETS)
+            ] or [_("schedules that you may not see")]
+        return deleted, counts, lacking, protected
+
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if (row := context.get("original")) is not None and not context.get("is_popup"):
             context["uses"] = uses(str(row._meta.model_name), row, Viewer.of(request))
@@ -48,14 +67,17 @@ def uses(type_: str, target: models.Model, viewer: Viewer) -> dict[str, Any]:
     """
     if not viewer.sees("scheduler"):
         return {}
-    keys = most_urgent(Scheduler.objects.filter(**{type_: target.pk}), viewer.now)[: LISTED + 1]
+    visible = viewer.visible
+    rows = visible.schedules().filter(**{type_: target.pk})
+    keys = most_urgent(rows, viewer.now, may_sort(visible))[: LISTED + 1]
     found = health_in_bulk(keys, viewer.now)
     listed = found[:LISTED]
     sees_runs = viewer.sees("schedulerexecution")
-    runs = last_runs([row.pk for row in listed]) if sees_runs else {}
+    runs = last_runs([row.pk for row in listed], visible) if sees_runs else {}
     newest = sorted((run for group in runs.values() for run in group), key=lambda run: -run.pk)[:LISTED]
     names = {row.pk: row for row in listed}
     add = admin_url("scheduling_scheduler_add")
+    may_add = viewer.may("add_scheduler") and lacked(viewer.user, target) is None
     return {
         "schedules": [
             {
@@ -79,6 +101,6 @@ def uses(type_: str, target: models.Model, viewer: Viewer) -> dict[str, Any]:
         ],
         "more": len(found) > LISTED,
         "all": list_url("scheduler", **{f"{type_}__id__exact": target.pk}),
-        "add": f"{add}?{urlencode({type_: target.pk})}" if viewer.may("add_scheduler") else "",
+        "add": f"{add}?{urlencode({type_: target.pk})}" if may_add else "",
         "sees_runs": sees_runs,
     }

@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db import transaction
 
 from scheduling.execution.retention.pruned import Pruned
-from scheduling.models import Process, RefusedRow, Replay, ReplayChunk
+from scheduling.models import Process, RefusedRow, Replay, ReplayChunk, ReplayGroup
 from scheduling.models.replay import OPEN
 
 
@@ -33,5 +33,6 @@ def _replays(cutoff: datetime, dry_run: bool) -> int:
         with transaction.atomic():
             chunks = ReplayChunk.objects.filter(replay=pk)
             chunks._raw_delete(chunks.db)
+            ReplayGroup.objects.filter(replay=pk)._raw_delete(chunks.db)
             Replay.objects.filter(pk=pk)._raw_delete(chunks.db)
     return len(ids)

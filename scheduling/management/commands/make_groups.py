@@ -1,4 +1,4 @@
-"""`manage.py make_groups`: creates the groups viewer, operator and editor."""
+"""`manage.py make_groups`: creates the groups viewer, operator, editor and all-groups."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from scheduling.management.groups import VIEWER, make_groups, wanted
 class Command(BaseCommand):
     """Creates missing groups and lists the permissions that existing groups lack."""
 
-    help = "Create the groups viewer, operator and editor where they are missing. Users are put into them in the admin."
+    help = (
+        "Create the groups viewer, operator, editor and all-groups where they are missing. "
+        "Users are put into them in the admin."
+    )
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         """--prefix and --update."""

@@ -26,7 +26,7 @@ def examine(present: Present) -> Iterator[Finding]:
     }
     refused = list[RefusedRow]()
     if present.count(watched.refused):
-        refused = list(watched.refused(present.now).only("kind", "row_id", "error")[:LOOKED_AT])
+        refused = list(present.rows(watched.refused).only("kind", "row_id", "error")[:LOOKED_AT])
     for kind, sentence in sentences.items():
         rows = [row for row in refused if row.kind == kind]
         yield from named(fail(f"refused {kind.value}", sentence, advice), rows, _refused)

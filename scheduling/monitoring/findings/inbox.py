@@ -29,7 +29,7 @@ def examine(present: Present) -> Iterator[Finding]:
     named = causes[:NAMED_ROWS]
     errors = {failed.pk: failed.error_class for failed in newest}
     only = {pk for cause in named if len(cause.schedulers) == 1 for pk in cause.schedulers}
-    schedules = Scheduler.objects.in_bulk(only)
+    schedules = present.visible.schedules().in_bulk(only)
     load_names(schedules.values())
     capped = len(newest) > LOOKED_AT
     waiting = present.count(watched.failed) if capped else len(newest)

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
-from django.db.models import DateTimeField, Value
+from django.db.models import DateTimeField, QuerySet, Value
 
-from scheduling.models import Process
+from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.counts import Count, counts
+from scheduling.models.newest import in_parts, newest_values
+from scheduling.models.visibility import EVERYTHING, Visibility
 from scheduling.monitoring.findings.watched import WATCHED, Rows, failed
 
 LOOKED_AT = 1_000
@@ -31,14 +33,34 @@ class Failed(NamedTuple):
 
 @dataclass
 class Present:
-    """The state of the installation at `now`, as far as several checks need it."""
+    """The state of the installation at `now`, as far as several checks need it.
+
+    Args:
+        visible: whose rows count. Processes belong to no group: every user sees them.
+    """
 
     now: datetime
+    visible: Visibility = EVERYTHING
 
     @cached_property
     def alive(self) -> list[Process]:
         """The alive processes, the newest first."""
         return list(Process.objects.alive(self.now))
+
+    def rows(self, rows: Rows) -> QuerySet[Any]:
+        """Those of the rows that are seen.
+
+        Args:
+            rows: one of `watched.WATCHED`.
+        """
+        found = rows(self.now)
+        if found.model is RefusedRow:
+            return self.visible.refused_rows(found)
+        return self.visible.only(found) if found.model in (Scheduler, SchedulerExecution) else found
+
+    def _parts(self, rows: Rows) -> list[QuerySet[Any]]:
+        found = rows(self.now)
+        return in_parts(found, self.visible) if found.model is SchedulerExecution else [self.rows(rows)]
 
     def count(self, rows: Rows) -> Count:
         """How many of these rows there are.
@@ -50,18 +72,18 @@ class Present:
 
     @cached_property
     def _counts(self) -> dict[Rows, Count]:
-        return counts({rows: rows(self.now) for rows in WATCHED})
+        return counts({rows: self._parts(rows) for rows in WATCHED})
 
     @cached_property
     def failures(self) -> list[Failed]:
         """The newest failures, the newest first: at most one more than `LOOKED_AT`."""
         if not self.count(failed):
             return []
-        rows = failed(self.now).order_by("-pk")
+        rows, most = failed(self.now), LOOKED_AT + 1
         try:
-            return [Failed(*values) for values in rows.values_list(*Failed._fields)[: LOOKED_AT + 1]]
+            return [Failed(*values) for values in newest_values(rows, self.visible, Failed._fields, most)]
         except ValueError:
             # Plain SQL has written an instant that Python cannot read. The other columns are numbers and texts.
             without = ["ended" if name == "finished_at" else name for name in Failed._fields]
             rows = rows.annotate(ended=Value(None, output_field=DateTimeField()))
-            return [Failed(*values) for values in rows.values_list(*without)[: LOOKED_AT + 1]]
+            return [Failed(*values) for values in newest_values(rows, self.visible, without, most)]

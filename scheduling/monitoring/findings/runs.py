@@ -14,7 +14,9 @@ from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.models.counts import Count
 from scheduling.models.last_runs import durations, last_runs
+from scheduling.models.newest import newest_values
 from scheduling.models.time_words import format_span
+from scheduling.models.visibility import Visibility
 from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, named, ok, warn
 from scheduling.monitoring.findings.present import Present
@@ -29,7 +31,7 @@ def examine(present: Present) -> Iterator[Finding]:
     queued = [finding for queue in watched.waiting for finding in _queued(queue, present)]
     yield from queued or [ok("queued", "Nothing waits.")]
     if present.count(watched.running):
-        yield from _slow(present.now)
+        yield from _slow(present.now, present.visible)
     yield from _unsteady(present)
     claimed = warn(
         "claimed",
@@ -46,10 +48,10 @@ def examine(present: Present) -> Iterator[Finding]:
             yield replace(finding, seen=finding.seen % {"count": stuck})
 
 
-def _slow(now: datetime) -> Iterator[Finding]:
+def _slow(now: datetime, visible: Visibility) -> Iterator[Finding]:
     rows = SchedulerExecution.objects.in_state(State.RUNNING).exclude(scheduler=None).exclude(started_at=None)
-    running = list(rows.order_by("pk").values_list("pk", "scheduler", "started_at", "target_name")[:LOOKED_AT])
-    runs = last_runs({scheduler for _pk, scheduler, *_rest in running}, ends=False)
+    running = newest_values(rows, visible, ("pk", "scheduler", "started_at", "target_name"), LOOKED_AT, oldest=True)
+    runs = last_runs({scheduler for _pk, scheduler, *_rest in running}, visible, ends=False)
     found = []
     for pk, scheduler, started_at, name in running:
         known = usual(durations(runs[scheduler]))
@@ -80,13 +82,13 @@ def _unsteady(present: Present) -> Iterator[Finding]:
         facts = {"count": row.restarts, "error": row.error_class or _("it returned")}  # type: ignore[attr-defined]
         return Named(visible_text(row.target_name, 80), visible_text(text % facts, 160), row.pk)
 
-    rows = watched.unsteady(present.now).defer("params", "error_message")
+    rows = present.rows(watched.unsteady).defer("params", "error_message")
     yield from named(finding, rows, about, total=present.count(watched.unsteady))
 
 
 def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Finding]:
     now, rows = present.now, watched.waiting[queue]
-    oldest = rows(now).values_list("wake_at", flat=True).first() if present.count(rows) else None
+    oldest = present.rows(rows).values_list("wake_at", flat=True).first() if present.count(rows) else None
     if oldest is not None:
         facts = {
             "count": present.count(rows),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -17,11 +17,13 @@ from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.counts import Count
 from scheduling.models.health import LEFT_OUT_ON_PURPOSE, health_of, with_health
 from scheduling.models.last_runs import failures_in_a_row, last_runs
+from scheduling.models.newest import newest_values
 from scheduling.models.scheduler import load_names
 from scheduling.models.time_words import format_span
+from scheduling.models.visibility import Visibility
 from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok, warn
-from scheduling.monitoring.findings.present import Failed, Present
+from scheduling.monitoring.findings.present import Present
 from scheduling.monitoring.findings.targets import unregistered
 from scheduling.monitoring.findings.watched import Rows
 
@@ -39,15 +41,15 @@ LISTED = 50
 
 def examine(present: Present) -> Iterator[Finding]:
     """Find active schedules that cannot run, are late, or fail again and again."""
-    yield from list(_code()) or [ok("code", "The code of every active schedule is registered here.")]
+    yield from list(_code(present.visible)) or [ok("code", "The code of every active schedule is registered here.")]
     yield from _plans(present)
     yield from _overdue(present)
-    yield from _failing(present.failures)
-    yield from _skipped(present.now)
+    yield from _failing(present)
+    yield from _skipped(present)
     yield from _paused(present)
 
 
-def _code() -> Iterator[Finding]:
+def _code(visible: Visibility) -> Iterator[Finding]:
     finding = fail(
         "code",
         _("Active schedules whose code is not registered here: %(count)s."),
@@ -55,7 +57,7 @@ def _code() -> Iterator[Finding]:
     )
     for type_, names in unregistered().items():
         if names:
-            rows = Scheduler.objects.filter(status=True, **{f"{type_}__in": list(names)}).order_by("pk")
+            rows = visible.schedules().filter(status=True, **{f"{type_}__in": list(names)}).order_by("pk")
             yield from _named(finding, rows, lambda row: f"{row.target_type} {getattr(row.target, 'handler_name', '')}")
 
 
@@ -81,7 +83,7 @@ def _overdue(present: Present) -> Iterator[Finding]:
     def waited(instant: datetime | None) -> str:
         return format_span((now - (instant or now)).total_seconds())
 
-    late = watched.overdue(now).values_list("next_run_at", flat=True)
+    late = present.rows(watched.overdue).values_list("next_run_at", flat=True)
     oldest = late.first() if present.count(watched.overdue) else None
     if oldest is None:
         yield ok("late", "Nothing that is due is left unclaimed.")
@@ -98,10 +100,10 @@ def _overdue(present: Present) -> Iterator[Finding]:
     yield from _watched(finding, watched.overdue, present, lambda row: waited(row.next_run_at), time=waited(oldest))
 
 
-def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
-    tally = Counter(failed.scheduler_id for failed in newest if failed.scheduler_id is not None)
+def _failing(present: Present) -> Iterator[Finding]:
+    tally = Counter(failed.scheduler_id for failed in present.failures if failed.scheduler_id is not None)
     often = [pk for pk, failures in tally.most_common(LISTED) if failures >= IN_A_ROW]
-    streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, STREAK_RUNS).items()}
+    streaks = {pk: failures_in_a_row(runs) for pk, runs in last_runs(often, present.visible, STREAK_RUNS).items()}
     seen = _("Schedules that failed 3 or more times in a row: %(count)s.")
     finding = warn("failing", seen, _("Fix the cause, then republish."))
 
@@ -109,17 +111,19 @@ def _failing(newest: Iterable[Failed]) -> Iterator[Finding]:
         failures = streaks[row.pk]
         return _("%(count)s in a row") % {"count": f"{failures}+" if failures >= STREAK_RUNS else failures}
 
-    rows = Scheduler.objects.filter(pk__in=[pk for pk in often if streaks[pk] >= IN_A_ROW])
+    rows = present.visible.schedules().filter(pk__in=[pk for pk in often if streaks[pk] >= IN_A_ROW])
     yield from _named(finding, rows.order_by("pk"), streak)
 
 
-def _skipped(now: datetime) -> Iterator[Finding]:
-    skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_ON_PURPOSE).order_by("-pk")
+def _skipped(present: Present) -> Iterator[Finding]:
+    visible = present.visible
+    skips = SchedulerExecution.objects.in_state(State.SKIPPED).exclude(LEFT_OUT_ON_PURPOSE)
     reasons: dict[int, str] = {}
-    for pk, reason in skips.values_list("scheduler", "reason")[:LOOKED_AT]:
+    for pk, reason in newest_values(skips, visible, ("scheduler", "reason"), LOOKED_AT):
         if pk is not None:
             reasons.setdefault(pk, reason)  # the newest one
-    rows = with_health(Scheduler.objects.filter(pk__in=list(reasons)[:LISTED]), now).filter(status=True)
+    listed = visible.schedules().filter(pk__in=list(reasons)[:LISTED])
+    rows = with_health(listed, present.now).filter(status=True)
     found = [row for row in rows.order_by("pk") if health_of(row) is Health.SKIPPED]
     finding = warn(
         "skipped",
@@ -151,7 +155,7 @@ def _watched(
     fine: str = "",
     **facts: object,
 ) -> Iterator[Finding]:
-    return _named(finding, rows(present.now), about, fine, present.count(rows), **facts)
+    return _named(finding, present.rows(rows), about, fine, present.count(rows), **facts)
 
 
 def _named(

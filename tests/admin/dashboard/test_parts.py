@@ -15,6 +15,7 @@ from django.utils import timezone as clock
 from scheduling.admin.dashboard import heatmap, timeline
 from scheduling.admin.ui.links import execution_url
 from scheduling.models import Scheduler
+from scheduling.models.visibility import EVERYTHING
 from tests.admin.dashboard.conftest import PAGE, address
 from tests.factories import ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory, due
 
@@ -134,13 +135,13 @@ def test_timeline_shows_the_next_hour_in_order_up_to_its_limit() -> None:
     Scheduler.objects.exclude(pk__in=[each_minute.pk, hourly.pk]).update(next_run_at=None)
     Scheduler.objects.filter(pk=each_minute.pk).update(next_run_at=now + timedelta(seconds=30))
     Scheduler.objects.filter(pk=hourly.pk).update(next_run_at=now + timedelta(minutes=29, seconds=30))
-    runs, more = timeline.upcoming_runs(now)
+    runs, more = timeline.upcoming_runs(EVERYTHING, now)
     assert (len(runs), more) == (61, False)
     assert [run.instant for run in runs] == sorted(run.instant for run in runs)
     for _number in range(9):
         SchedulerFactory(schedule="* * * * *")
     Scheduler.objects.filter(schedule="* * * * *").update(next_run_at=now + timedelta(seconds=30))
-    runs, more = timeline.upcoming_runs(now)
+    runs, more = timeline.upcoming_runs(EVERYTHING, now)
     assert (len(runs), more) == (200, True)
 
 

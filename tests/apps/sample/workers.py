@@ -317,3 +317,9 @@ def tell_retry(params: BaseModel, run: Run) -> None:
     print(f"key {run.execution_id} {run.execution_key}")  # noqa: T201
     if not run.is_last_attempt:
         raise RuntimeError("an earlier attempt fails")
+
+
+@worker("tests.group")
+def tell_group(params: BaseModel, run: Run) -> None:
+    """Prints the group of the run."""
+    print(f"group {run.group} {run.group_id}")  # noqa: T201
