@@ -66,7 +66,7 @@ def test_only_the_worker_of_a_service_is_a_service_and_the_sites_time_limit_is_n
 
 
 def test_a_run_ends_if_its_schedule_is_a_service_no_more() -> None:
-    row, broker = service(), DatabaseBroker()
+    row, broker = service(max_retries=0), DatabaseBroker()
     first_run(row)
     configs, queue = RunConfigs(monotonic=count(step=3).__next__, queue="standalone"), "standalone"
     writer = RowWriter(broker, queue, 15, configs, Answers(broker, queue), Rescue(broker, queue))
