@@ -28,8 +28,8 @@ from scheduling.models.execution import message_of
 from scheduling.processes.identity import container_id
 from scheduling.producer.sweeps import recover_leases
 from tests.execution.services import LEASE, first_run, service
-from tests.factories import ReportFactory, SchedulerFactory
-from tests.support import NOON
+from tests.factories import ManualExecutionFactory, ReportFactory, SchedulerFactory
+from tests.support import NOON, Commands
 
 pytestmark = pytest.mark.django_db
 
@@ -119,3 +119,14 @@ def test_a_drain_ends_services_at_once_and_other_runs_after_the_grace_time() -> 
     for monotonic in (33.0, 34.0):
         drain.apply(monotonic)
         assert slots.ended[2:] == [("service", 0.0), ("usual", 0.0)]
+
+
+@pytest.mark.processes
+@pytest.mark.django_db(transaction=True)
+def test_an_ordinary_consumer_runs_no_services(commands: Commands) -> None:
+    row = SchedulerFactory(rare=True, handler="tests.noop", stay_alive=True)
+    run = ManualExecutionFactory(scheduler=row, queue="main")
+    worker = commands.start("run_worker", "--max-runs", "1")
+    assert worker.wait(90) == 0, commands.log(worker)
+    run.refresh_from_db()
+    assert run.state == "succeeded"

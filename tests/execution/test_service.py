@@ -169,6 +169,14 @@ def test_plain_sql_and_a_deleted_schedule_end_a_service_too() -> None:
     assert runs[0].reason == "Cancelled by the software: its schedule is paused."
 
 
+def test_a_run_without_a_schedule_that_a_message_has_started_goes_on() -> None:
+    SchedulerExecution.objects.create(
+        execution_key="message-1", scheduled_at=NOON, trigger="message", type="worker", target_id=1,
+        executed_at=NOON, container_id="x", state="queued", queue="standalone",
+    )  # fmt: skip
+    assert end_stopped_services(clock.now()) == 0
+
+
 def test_a_service_with_a_date_runs_on_after_its_only_occurrence() -> None:
     row = SchedulerFactory(once=True, stay_alive=True, params={})
     Scheduler.objects.filter(pk=row.pk).update(date_time=NOON, planned_date_time=NOON, next_run_at=NOON)
