@@ -178,6 +178,7 @@ def test_a_report_cannot_be_a_service() -> None:
     report = ReportFactory()
     with pytest.raises(ValidationError) as refused:
         Scheduler(schedule="0 * * * *", report=report, stay_alive=True).full_clean()
-    assert "Only a worker can be a service" in str(refused.value)
+    (said,) = refused.value.message_dict["stay_alive"]  # the form shows it beside the field
+    assert said.startswith("Only a worker can be a service.")
     with pytest.raises(IntegrityError), transaction.atomic():
         SchedulerFactory(worker=None, report=report, stay_alive=True)
