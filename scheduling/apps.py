@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.apps import AppConfig, apps
 from django.db.backends.signals import connection_created
-from django.db.models.signals import post_migrate, pre_save
+from django.db.models.signals import post_migrate, pre_delete, pre_save
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
@@ -18,6 +18,7 @@ class SchedulingConfig(AppConfig):
 
     def ready(self) -> None:
         from scheduling import checks  # noqa: F401 (the import registers the checks)
+        from scheduling.execution.cancel import end_with_schedule
         from scheduling.execution.planning import record_former
         from scheduling.handlers.targets import sync_after_migrate
         from scheduling.handlers.validation import check_before_save
@@ -36,3 +37,4 @@ class SchedulingConfig(AppConfig):
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
         pre_save.connect(check_before_save, sender=Scheduler, dispatch_uid="scheduling.validation")
         pre_save.connect(record_former, sender=Scheduler, dispatch_uid="scheduling.planning")
+        pre_delete.connect(end_with_schedule, sender=Scheduler, dispatch_uid="scheduling.services")

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.utils import timezone as clock
 
-from scheduling.core.lifecycle import WAITING, State
-from scheduling.models import SchedulerExecution
+from scheduling.core.lifecycle import CANCELLABLE, WAITING, State
+from scheduling.models import Scheduler, SchedulerExecution
+
+DELETED = "the software: its schedule is deleted"
 
 
 def cancel(pk: int, by: str, now: datetime | None = None) -> str:
@@ -27,3 +30,14 @@ def cancel(pk: int, by: str, now: datetime | None = None) -> str:
         if rows.filter(state=State.RUNNING.value).update(cancel_requested_by=by[:150]):
             return "asked"
     return "over"
+
+
+def end_with_schedule(sender: Any, instance: Scheduler, **_kwargs: Any) -> None:
+    """`pre_delete` receiver that ends the open run of a service.
+
+    After the deletion, a run that a message had started could not be told from a run that never had a schedule.
+    """
+    if instance.stay_alive:
+        rows = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(scheduler=instance.pk, cancel_requested_by="")
+        for pk in list(rows.values_list("pk", flat=True)):
+            cancel(pk, DELETED)

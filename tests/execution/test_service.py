@@ -156,17 +156,33 @@ def test_a_pause_ends_a_service(state: str) -> None:
     assert end_stopped_services(clock.now()) == 0
 
 
-def test_plain_sql_and_a_deleted_schedule_end_a_service_too() -> None:
+def test_plain_sql_that_pauses_or_deletes_a_service_ends_it_too() -> None:
     paused, deleted, ordinary = service(), service(), SchedulerFactory(schedule="* * * * *", params={})
     runs = [first_run(row) for row in (paused, deleted, ordinary)]
     Scheduler.objects.filter(pk=paused.pk).update(status=False)
-    deleted.delete()
+    SchedulerExecution.objects.filter(scheduler=deleted).update(scheduler=None)
+    rows = Scheduler.objects.filter(pk=deleted.pk)
+    rows._raw_delete(rows.db)
     ordinary.delete()
     assert end_stopped_services(clock.now()) == 2
     for run in runs:
         run.refresh_from_db()
     assert [run.state for run in runs] == ["cancelled", "cancelled", "queued"]
     assert runs[0].reason == "Cancelled by the software: its schedule is paused."
+
+
+@pytest.mark.parametrize("state", ["queued", "running"])
+def test_a_service_that_a_message_has_started_ends_with_its_schedule(state: str) -> None:
+    row = service()
+    message = TaskMessage(type="worker", id=row.worker_id or 0, scheduler_id=row.pk, params={})
+    run = adopt(Delivery(message, message_id="m1"), "standalone", DatabaseBroker(), clock.now())
+    assert run is not None
+    SchedulerExecution.objects.update(state=state)
+    row.delete()
+    run.refresh_from_db()
+    said = "the software: its schedule is deleted"
+    expected = ("running", said, "") if state == "running" else ("cancelled", "", f"Cancelled by {said}.")
+    assert (run.state, run.cancel_requested_by, run.reason) == expected
 
 
 def test_a_run_without_a_schedule_that_a_message_has_started_goes_on() -> None:
