@@ -21,7 +21,7 @@ from scheduling.admin.common.filter_bar import ListView
 from scheduling.admin.common.filters import ChoiceFilter, SchedulerFilter
 from scheduling.admin.common.keys import Keys
 from scheduling.admin.common.read_only import ReadOnly
-from scheduling.admin.common.run_search import RunSearch
+from scheduling.admin.common.run_search import QUERY, RunSearch
 from scheduling.admin.executions import page as execution_page
 from scheduling.admin.executions.cancel import ExecutionActions
 from scheduling.admin.executions.columns import ExecutionColumns
@@ -38,6 +38,9 @@ from scheduling.admin.ui.parted_pages import CappedInParts, parted
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
 from scheduling.models.visibility import visibility_of
+
+BOUNDED = (QUERY, DurationFilter.parameter_name)
+"""The parameters of a list that reads a limited number of the newest rows, whatever the user sees of them."""
 
 
 @admin.register(SchedulerExecution)
@@ -82,6 +85,8 @@ class ExecutionAdmin(
 
     def get_paginator(self, request: HttpRequest, *args: Any, **options: Any) -> Paginator:
         whole, any_state = super().get_paginator(request, *args, **options), "state" not in request.GET
+        if any(name in request.GET for name in BOUNDED):
+            return whole
         return parted(whole, CappedInParts, visibility_of(request.user), any_state, whole.per_page)
 
     def bounded(self, request: HttpRequest, queryset: QuerySet) -> tuple[Q, str]:

@@ -43,6 +43,10 @@ class InParts(OncePaginator):
 class CappedInParts(InParts, CappedPaginator):
     """The paginator of the list of executions."""
 
+    def _number(self, rows: models.QuerySet) -> int:
+        # Without an order, because MariaDB would sort all rows of a part for the order by primary key.
+        return sum(part.order_by()[: self.count_limit + 1].count() for part in in_parts(rows, self.visible))
+
 
 class InboxInParts(InParts, InboxPaginator):
     """The paginator of the failed inbox."""
