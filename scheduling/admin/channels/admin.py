@@ -105,8 +105,8 @@ class ChannelAdmin(Audited):
         return _t("is set: %(address)s") % {"address": row.shown_address}
 
     @admin.display(description=_("Address"))
-    def kind(self, row: Channel) -> str:
-        return row.shown_address
+    def kind(self, row: Channel) -> SafeString:
+        return format_html('<code>{}</code>', row.shown_address)
 
     @admin.display(description=_("Used by"))
     def used_by(self, row: Channel) -> SafeString | str:
