@@ -106,7 +106,7 @@ class ChannelAdmin(Audited):
 
     @admin.display(description=_("Address"))
     def kind(self, row: Channel) -> SafeString:
-        return format_html('<code>{}</code>', row.shown_address)
+        return format_html("<code>{}</code>", row.shown_address)
 
     @admin.display(description=_("Used by"))
     def used_by(self, row: Channel) -> SafeString | str:
