@@ -120,6 +120,18 @@ def test_a_schedule_that_leaves_the_group_of_a_member_is_gone_for_the_member(
     assert SchedulerExecution.objects.count() == 1
 
 
+@pytest.mark.parametrize("address", ["/admin/scheduling/schedulerexecution/", INBOX])
+def test_a_search_by_the_name_of_a_hidden_schedule_finds_nothing(member: Client, others: Group, address: str) -> None:
+    """The run is seen, because the schedule got its group later. A hit would tell the name of the schedule."""
+    hidden = SchedulerFactory(group=others, description="Payroll")
+    run = FailedExecutionFactory(scheduler=hidden, group=None)
+    for query in ("Payroll", "schedule:Payroll"):
+        response = member.get(address, {"q": query, "group": "each"} if address == INBOX else {"q": query})
+        assert response.status_code == 200  # one schedule with the name would be a redirect to its runs
+        assert list(response.context["cl"].result_list) == []
+    assert [row.pk for row in member.get(address).context["cl"].result_list] == [run.pk]
+
+
 # --- a group that is in use
 
 
