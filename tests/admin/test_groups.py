@@ -132,6 +132,24 @@ def test_a_search_by_the_name_of_a_hidden_schedule_finds_nothing(member: Client,
     assert [row.pk for row in member.get(address).context["cl"].result_list] == [run.pk]
 
 
+def test_the_runs_that_a_schedule_had_in_another_group_are_on_none_of_its_pages(
+    member: Client, root: Client, team: Group, others: Group
+) -> None:
+    row = SchedulerFactory(group=team)
+    first, *_own = [SchedulerExecutionFactory(scheduler=row, group=team, succeeded=True) for _ in range(2)]
+    last = SchedulerExecutionFactory(scheduler=row, group=team, running=True)
+    hidden = FailedExecutionFactory(scheduler=row, group=others)
+    address = f"/schedulerexecution/{hidden.pk}/change/"
+    pages = (
+        overview(row), "/admin/scheduling/dashboard/part/schedules/", "/admin/scheduling/scheduler/",
+        f"/admin/scheduling/worker/{row.worker_id}/change/", f"/admin/scheduling/schedulerexecution/{last.pk}/change/",
+    )  # fmt: skip
+    for page in pages:
+        assert address not in member.get(page).content.decode(), page
+        assert address in root.get(page).content.decode(), page
+    assert f"/schedulerexecution/{first.pk}/change/" in member.get(overview(row)).content.decode()
+
+
 # --- a group that is in use
 
 
