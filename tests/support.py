@@ -8,8 +8,9 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
@@ -131,6 +132,24 @@ class Commands:
             if process.poll() is None:
                 process.kill()
                 process.wait()
+
+
+@contextmanager
+def lax_sql() -> Iterator[None]:
+    """Let MariaDB and MySQL accept invalid dates, as the SQL client of an operator may do. Other databases go on.
+
+    Later tests use the same connection, so it gets its own mode back.
+    """
+    if connection.vendor != "mysql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION sql_mode = ''")
+    try:
+        yield
+    finally:
+        with connection.cursor() as cursor:
+            cursor.execute("SET SESSION sql_mode = DEFAULT")
 
 
 def marks(directory: Path, execution_id: int) -> list[str]:

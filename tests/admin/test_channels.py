@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+import django
 import pytest
 from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
@@ -166,7 +167,7 @@ def test_a_report_of_an_error_has_no_address(
     def broken(*_arguments: Any, **_options: Any) -> None:
         raise RuntimeError("the disk is full")
 
-    settings.ADMINS = [("admin", "admin@example.com")] if not hasattr(settings, "MAILERS") else ["admin@example.com"]
+    settings.ADMINS = ["admin@example.com"] if django.VERSION >= (6,) else [("admin", "admin@example.com")]
     handler = AdminEmailHandler(include_html=True)
     logger = logging.getLogger("django.request")
     logger.addHandler(handler)

@@ -15,6 +15,7 @@ from scheduling.execution.retention import prune
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.execution.retention import newer
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
+from tests.support import lax_sql
 
 pytestmark = pytest.mark.django_db
 
@@ -92,9 +93,7 @@ def test_an_age_within_the_catch_up_window_is_not_applied() -> None:
 def test_a_date_that_sql_wrote_and_no_program_can_read_is_kept(date: str) -> None:
     row, other = spent(), spent()
     try:
-        with transaction.atomic(), connection.cursor() as cursor:
-            if connection.vendor == "mysql":
-                cursor.execute("SET SESSION sql_mode = ''")
+        with lax_sql(), transaction.atomic(), connection.cursor() as cursor:
             sql = "UPDATE scheduling_scheduler SET date_time = %s, planned_date_time = %s WHERE id = %s"
             cursor.execute(sql, [date, date, row.pk])
     except DatabaseError as error:

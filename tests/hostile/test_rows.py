@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
@@ -25,6 +26,7 @@ from scheduling.processes.database import is_away
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
 from tests.hostile.values import lenient, write
+from tests.support import lax_sql
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -71,11 +73,10 @@ EXECUTION_VALUES = [
 
 
 @pytest.fixture(autouse=True)
-def accept_invalid_dates(transactional_db: None) -> None:
-    """Make MariaDB and MySQL accept invalid dates. The SQL client of an operator may do the same."""
-    if connection.vendor == "mysql":
-        with connection.cursor() as cursor:
-            cursor.execute("SET SESSION sql_mode = ''")
+def accept_invalid_dates(transactional_db: None) -> Iterator[None]:
+    """Make MariaDB and MySQL accept invalid dates during a test."""
+    with lax_sql():
+        yield
 
 
 def write_by_sql(row: Any, column: str, value: str) -> None:

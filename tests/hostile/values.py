@@ -115,7 +115,11 @@ def lenient() -> Iterator[None]:
         ),
         "mysql": (
             ["SET SESSION sql_mode = ''", "SET SESSION foreign_key_checks = 0", *_maria("check_constraint_checks = 0")],
-            ["SET SESSION foreign_key_checks = 1", *_maria("check_constraint_checks = 1")],
+            [
+                "SET SESSION sql_mode = DEFAULT",
+                "SET SESSION foreign_key_checks = 1",
+                *_maria("check_constraint_checks = 1"),
+            ],
         ),
         "postgresql": (["SET session_replication_role = replica"], ["SET session_replication_role = origin"]),
     }[connection.vendor]
