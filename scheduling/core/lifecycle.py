@@ -50,7 +50,8 @@ WAITING = frozenset({State.CLAIMED, State.QUEUED, State.RETRYING})
 """The states in which the next attempt may start. CLAIMED is one of these states, because a message may reach a
 consumer before the broker's confirm reaches the producer."""
 
-CANCELLABLE = WAITING | {State.RUNNING}
+OPEN_STATES = WAITING | {State.RUNNING}
+"""The states of an open execution: it waits, runs, or waits for a retry. An operator can cancel it."""
 
 ENDED = frozenset({State.SUCCEEDED, State.CANCELLED, State.DISCARDED, State.SKIPPED})
 """The final states. Retention may remove executions in these states. FAILED is not final, because a failed execution

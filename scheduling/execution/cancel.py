@@ -7,7 +7,7 @@ from typing import Any
 
 from django.utils import timezone as clock
 
-from scheduling.core.lifecycle import CANCELLABLE, WAITING, State
+from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
 from scheduling.models import Scheduler, SchedulerExecution
 
 DELETED = "the software: its schedule is deleted"
@@ -38,6 +38,6 @@ def end_with_schedule(sender: Any, instance: Scheduler, **_kwargs: Any) -> None:
     After the deletion, a run that a message had started could not be told from a run that never had a schedule.
     """
     if instance.stay_alive:
-        rows = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(scheduler=instance.pk, cancel_requested_by="")
+        rows = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(scheduler=instance.pk, cancel_requested_by="")
         for pk in list(rows.values_list("pk", flat=True)):
             cancel(pk, DELETED)

@@ -8,7 +8,7 @@ from contextlib import suppress
 
 from django.db import connections
 
-from scheduling.core.lifecycle import CANCELLABLE
+from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.models import Scheduler, SchedulerExecution
 
 SECONDS = 2.0
@@ -22,7 +22,7 @@ def services() -> int:
     """How many services run, or would run if a consumer were there."""
     standalone = SchedulerExecution.Queue.STANDALONE.value
     active = Scheduler.objects.filter(stay_alive=True, status=True).values_list("pk", flat=True)[:MOST]
-    waiting = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(queue=standalone)
+    waiting = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(queue=standalone)
     # A service with a date is paused after its only occurrence, but its run goes on.
     others = waiting.exclude(scheduler__in=list(active)).order_by()[:MOST]
     return min(len(active) + others.count(), MOST)

@@ -16,7 +16,7 @@ from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.core.text import visible_text
 from scheduling.models.labels import STATES, TRIGGERS, TYPES
-from scheduling.models.used_group import refuse_used_group
+from scheduling.models.used_group import group_column
 
 
 class ExecutionQuerySet(models.QuerySet["SchedulerExecution"]):
@@ -64,15 +64,7 @@ class SchedulerExecution(models.Model):
         db_index=False,
         verbose_name=_("schedule"),
     )
-    group = models.ForeignKey(
-        "auth.Group",
-        refuse_used_group,
-        null=True,
-        blank=True,
-        related_name="+",
-        db_index=False,
-        verbose_name=_("user group"),
-    )
+    group = group_column(db_index=False)
     """The schedule's group at the time of the claim. It never changes: see `models.visibility`."""
     execution_key = models.CharField(_("execution key"), max_length=64)
     scheduled_at = models.DateTimeField(_("scheduled"))

@@ -13,7 +13,7 @@ from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, 
 from django.db.models.functions import Coalesce, Least
 
 from scheduling.core.health import RESULTS, Health
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.skip_reasons import LEFT_OUT, PAUSED
 from scheduling.models.counts import count
 from scheduling.models.execution import SchedulerExecution
@@ -22,7 +22,7 @@ from scheduling.models.plan import OVERDUE_AFTER, PlanState
 from scheduling.models.scheduler import TARGETS, Scheduler
 from scheduling.models.visibility import Visibility
 
-_GOES_ON = [state.value for state in CANCELLABLE]
+_GOES_ON = [state.value for state in OPEN_STATES]
 
 LEFT_OUT_ON_PURPOSE = Q(state=State.SKIPPED.value) & (Q(reason__startswith=PAUSED) | Q(reason__startswith=LEFT_OUT))
 """Executions that record what a pause or the overlap policy has left out. They say nothing about the health of a

@@ -9,7 +9,7 @@ from scheduling.core.overlap import Overlap, runs_alone
 
 SERVICE_TARGET = _("Only a worker can be a service. A report or a reminder comes to an end.")
 
-OPEN = ("open_run", "open_skip")
+OPEN_COLUMNS = ("open_run", "open_skip")
 """The columns that `policies.overlap` writes. `Scheduler.save` leaves them alone."""
 
 

@@ -21,12 +21,12 @@ from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
 from scheduling.core.retry import DELAY_MS, RetryPolicy
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
-from scheduling.models.overlap import OPEN, SERVICE_TARGET, OverlapModel
+from scheduling.models.overlap import OPEN_COLUMNS, SERVICE_TARGET, OverlapModel
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
 from scheduling.models.pause import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
-from scheduling.models.used_group import refuse_used_group
+from scheduling.models.used_group import group_column
 
 TARGETS = tuple(TARGET_KINDS)
 OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
@@ -67,14 +67,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
     user = models.ForeignKey(
         settings.AUTH_USER_MODEL, models.SET_NULL, null=True, blank=True, related_name="+", verbose_name=_("user")
     )
-    group = models.ForeignKey(
-        "auth.Group",
-        refuse_used_group,
-        null=True,
-        blank=True,
-        related_name="+",
-        verbose_name=_("user group"),
-        help_text=_("Only the members of this group, and users who see all groups, see the schedule and its runs."),
+    group = group_column(
+        help_text=_("Only the members of this group, and users who see all groups, see the schedule and its runs.")
     )
     language = models.CharField(_("language"), max_length=16, **OPTIONAL_TEXT)
 
@@ -205,7 +199,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
             if fields is None:
                 # A producer may have changed the plan since this row was loaded. So the plan is not saved.
                 columns = (field for field in self._meta.concrete_fields if not (field.primary_key or field.generated))
-                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED, *OPEN}
+                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED, *OPEN_COLUMNS}
             super().save(*args, **kwargs)
             return
         if fields is not None:
@@ -220,7 +214,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
     def _take_stored(self) -> None:
         """Lock the stored row, and take from it what a producer or another user may have changed since the load."""
         rows = type(self)._default_manager.select_for_update().filter(pk=self.pk)
-        stored = rows.values("next_run_at", "planned_at", "planned_status", *PAUSE, *OPEN).get()
+        stored = rows.values("next_run_at", "planned_at", "planned_status", *PAUSE, *OPEN_COLUMNS).get()
         if stored["planned_status"] and not self.status:
             stored["paused_by"] = self.paused_by[:150]  # this save pauses the schedule
         for name, value in stored.items():

@@ -7,6 +7,7 @@ from typing import Any
 from django.db import models
 from django.db.models import QuerySet, RestrictedError
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy
 
 
 class UseOfGroup:
@@ -44,3 +45,9 @@ def refuse_used_group(collector: Any, field: models.Field, rows: QuerySet[Any], 
 
 
 refuse_used_group.lazy_sub_objs = True  # type: ignore[attr-defined]  # Django would otherwise load all rows
+
+
+def group_column(**options: Any) -> models.ForeignKey:
+    """The column of a row that belongs to a group of users (`models.visibility`). NULL: it belongs to no group."""
+    own: dict[str, Any] = {"null": True, "blank": True, "related_name": "+", "verbose_name": gettext_lazy("user group")}
+    return models.ForeignKey("auth.Group", refuse_used_group, **own, **options)

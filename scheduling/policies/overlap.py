@@ -18,7 +18,7 @@ from typing import Protocol
 
 from django.db.models import Case, F, PositiveBigIntegerField, Value, When
 
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.overlap import runs_alone
 from scheduling.core.skip_reasons import LEFT_OUT, PAUSED_SERVICE, left_out
 from scheduling.models import Scheduler, SchedulerExecution
@@ -59,10 +59,10 @@ def open_runs(rows: Iterable[Alone]) -> dict[int, int]:
         state = states.get((row.id, row.open_run))
         if state is None:
             unknown.append(row.id)
-        elif state in CANCELLABLE and row.open_run is not None:
+        elif state in OPEN_STATES and row.open_run is not None:
             found[row.id] = row.open_run
     if unknown:
-        still = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(scheduler__in=unknown)
+        still = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(scheduler__in=unknown)
         found |= dict(still.order_by("pk").values_list("scheduler", "pk"))
     return found
 

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from scheduling.core.lifecycle import CANCELLABLE, Trigger
+from scheduling.core.lifecycle import OPEN_STATES, Trigger
 from scheduling.execution.cancel import cancel
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
@@ -29,7 +29,7 @@ def end_stopped_services(now: datetime) -> int:
 
     Only the standalone queue has such runs, so the index (state, queue, wake_at) finds them.
     """
-    rows = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(
+    rows = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(
         PAUSED | DELETED, queue=SchedulerExecution.Queue.STANDALONE.value, cancel_requested_by=""
     )
     found = list(

@@ -13,7 +13,7 @@ from django.db.models import Model
 from django.utils import timezone as clock
 
 from scheduling.admin.common.audit import message
-from scheduling.core.lifecycle import State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.models import RefusedRow, Replay, ReplayChunk, ReplayGroup, Scheduler, SchedulerExecution
 from tests.admin.rows import Rows
 from tests.factories import (
@@ -32,8 +32,6 @@ from tests.factories import (
 )
 from tests.reports.support import artefact_of
 
-ACTIVE = (State.CLAIMED, State.QUEUED, State.RUNNING, State.RETRYING)
-
 
 def rows_of(group: Group | None, marker: str) -> Rows:
     """Store and return the rows. Each of them is seen on some page by a user who may see it."""
@@ -46,7 +44,7 @@ def rows_of(group: Group | None, marker: str) -> Rows:
     executions = [
         SchedulerExecutionFactory(
             scheduler=first, execution_key=f"{marker}-{state.value}", attempt=int(state is not State.CLAIMED),
-            started_at=clock.now() - timedelta(hours=1), finished_at=None if state in ACTIVE else clock.now(),
+            started_at=clock.now() - timedelta(hours=1), finished_at=None if state in OPEN_STATES else clock.now(),
             wake_at=clock.now() - timedelta(minutes=30), state=state.value, **columns,
         )
         for state in State

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scheduling.core.lifecycle import CANCELLABLE, ENDED, MOVES, WAITING, State, check_move
+from scheduling.core.lifecycle import ENDED, MOVES, OPEN_STATES, WAITING, State, check_move
 
 
 def test_every_state_has_its_moves() -> None:
@@ -20,7 +20,7 @@ def test_an_ended_execution_does_not_move() -> None:
 
 def test_forbidden_moves_are_errors() -> None:
     check_move(WAITING, State.RUNNING)
-    check_move(CANCELLABLE, State.CANCELLED)
+    check_move(OPEN_STATES, State.CANCELLED)
     for origins, to in [(ENDED, State.RUNNING), ({State.FAILED}, State.RUNNING), (WAITING, State.SUCCEEDED)]:
         with pytest.raises(ValueError, match=f"never moves from [a-z]+ to {to}"):
             check_move(origins, to)

@@ -17,6 +17,7 @@ from django.db.models import Count, Q, Sum
 from django.utils import timezone as clock
 
 from scheduling.broker.database import DatabaseBroker
+from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.inbox.actions import republish
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import SchedulerFactory
@@ -28,7 +29,6 @@ OCCURRENCES = int(os.environ.get("TEST_OVERLAP_OCCURRENCES", "200"))
 SEED = int(os.environ.get("TEST_SEED", "20261123"))
 SCHEDULES = 20
 LEASE = 3
-OPEN = ("claimed", "queued", "running", "retrying")
 
 
 def test_no_schedule_runs_twice_and_no_occurrence_is_lost(commands: Commands, tmp_path: Path) -> None:
@@ -66,7 +66,7 @@ def test_no_schedule_runs_twice_and_no_occurrence_is_lost(commands: Commands, tm
         if pick.random() < 0.05:
             failed = SchedulerExecution.objects.filter(state="failed").values_list("pk", flat=True)
             republish(list(failed[:3]), DatabaseBroker(), "ann")
-    wait_for(lambda: not SchedulerExecution.objects.filter(state__in=OPEN).exists(), "everything has ended", 180)
+    wait_for(lambda: not SchedulerExecution.objects.in_state(*OPEN_STATES).exists(), "everything has ended", 180)
     assert kills >= 1
     lines = [line for path in tmp_path.glob("job*.txt") for line in path.read_text().splitlines()]
     assert [line for line in lines if line.startswith("TWICE")] == []

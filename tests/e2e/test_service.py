@@ -17,6 +17,7 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker.database import DatabaseBroker
+from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.execution.run_now import run_now
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from tests.contract.server import Server, require
@@ -119,7 +120,7 @@ def pause(site: Site, before: int) -> None:
 
 
 def unfinished() -> list[SchedulerExecution]:
-    return list(SchedulerExecution.objects.filter(state__in=["claimed", "queued", "running", "retrying"]))
+    return list(SchedulerExecution.objects.in_state(*OPEN_STATES))
 
 
 def test_a_service_is_there_once_whatever_happens(commands: Commands, tmp_path: Path, broker_url: str) -> None:

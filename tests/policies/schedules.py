@@ -5,13 +5,14 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.execution.claim import claim_due
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import SchedulerFactory, due
 from tests.support import NOON
 
 HOUR = timedelta(hours=1)
-OPEN = ["claimed", "queued", "running", "retrying"]
+OPEN = sorted(state.value for state in OPEN_STATES)
 
 
 def alone(**columns: Any) -> Scheduler:

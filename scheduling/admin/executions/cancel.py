@@ -12,7 +12,7 @@ from scheduling.admin.common.pages import Page
 from scheduling.admin.executions.lookup import facts_of, way_back
 from scheduling.admin.executions.rerun import Rerun
 from scheduling.admin.ui.links import execution_url
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.execution.cancel import cancel
 from scheduling.models import SchedulerExecution
 
@@ -40,7 +40,7 @@ class ExecutionActions(Rerun):
                 record(request, [row], f"cancel: {said}")
             self.message_user(request, text, level)
             return HttpResponseRedirect(execution_url(row.pk))
-        over, warnings = row.state not in CANCELLABLE, []
+        over, warnings = row.state not in OPEN_STATES, []
         if row.state == State.RUNNING.value:
             warnings = [_("It is running: its process is asked to stop (TERM), and killed after 5 s.")]
         return Confirmation(

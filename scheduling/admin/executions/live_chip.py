@@ -11,7 +11,7 @@ from scheduling.admin.common.pages import READ, Page, Pages
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.text import is_number
-from scheduling.core.lifecycle import CANCELLABLE
+from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.models.visibility import visibility_of
 
 END = "<span data-poll-end>{}</span>"
@@ -30,7 +30,7 @@ class LiveChip(Pages):
         rows = visibility_of(request.user).executions().filter(pk=int(key) if is_number(key) else -1)
         state = rows.values_list("state", flat=True).first()
         shown = state_badge(state) if state is not None else _("deleted")
-        html = shown if state in CANCELLABLE else format_html(END, shown)
+        html = shown if state in OPEN_STATES else format_html(END, shown)
         return HttpResponse(html, headers={"X-Part": "chip", "Cache-Control": "no-store"})
 
 

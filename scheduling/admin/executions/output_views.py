@@ -16,7 +16,7 @@ from scheduling.admin.executions.output import Cursor, after, download
 from scheduling.admin.executions.output_lines import Wanted
 from scheduling.admin.ui.media import MEDIA, page_media
 from scheduling.admin.ui.text import is_number
-from scheduling.core.lifecycle import CANCELLABLE
+from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.models import SchedulerExecution
 from scheduling.models.labels import STATES
 from scheduling.models.visibility import visibility_of
@@ -35,7 +35,7 @@ _COLUMNS = ("state", "attempt", "progress", "pid", "published_at", "cancel_reque
 
 def version_of(row: dict[str, Any], now: datetime) -> str:
     """A hash of the values that the state part of the page shows. An open page with another hash is out of date."""
-    beat = int(now.timestamp()) // STATE_SECONDS if row["state"] in CANCELLABLE else 0
+    beat = int(now.timestamp()) // STATE_SECONDS if row["state"] in OPEN_STATES else 0
     return hashlib.sha1(repr((beat, *row.values())).encode(errors="replace"), usedforsecurity=False).hexdigest()[:16]
 
 
@@ -89,7 +89,7 @@ class ExecutionOutput(Pages):
                 "groups": lines.groups,
                 "cursor": str(lines.cursor),
                 "more": lines.cut,
-                "over": found["state"] not in CANCELLABLE,
+                "over": found["state"] not in OPEN_STATES,
                 "version": version,
                 "attempts": found["attempt"],
                 "said": str(STATES.get(found["state"], found["state"])),

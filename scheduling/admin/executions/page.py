@@ -32,7 +32,7 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
-from scheduling.core.lifecycle import CANCELLABLE, State, Trigger
+from scheduling.core.lifecycle import OPEN_STATES, State, Trigger
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.permission import refusal
@@ -123,7 +123,7 @@ def may(request: HttpRequest, row: SchedulerExecution) -> dict[str, bool]:
     if refusal(user, row):
         return dict.fromkeys(("cancel", "rerun", "republish", "edit", "discard"), False)
     return {
-        "cancel": row.state in CANCELLABLE and user.has_perm("scheduling.cancel_execution"),
+        "cancel": row.state in OPEN_STATES and user.has_perm("scheduling.cancel_execution"),
         "rerun": row.scheduler is not None and user.has_perm("scheduling.rerun_execution"),
         "republish": failed and user.has_perm("scheduling.republish_failedexecution"),
         "edit": failed and bool(row.type) and user.has_perms(EDIT),
@@ -166,7 +166,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
     found, about = lineage(row, visibility_of(request.user)), surroundings_of(row, now)
     return {
         "row": row,
-        "over": row.state not in CANCELLABLE,
+        "over": row.state not in OPEN_STATES,
         "chip": state_badge(row.state),
         "target": target_link(row, request),
         "scheduler_name": visible_text(row.scheduler, 120) if row.scheduler is not None else "",

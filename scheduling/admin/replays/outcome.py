@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 from django.utils.translation import gettext as _
 
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.models import Replay, ReplayChunk, SchedulerExecution
 
 
@@ -72,6 +72,6 @@ OPEN = "open"
 
 def ending(state: str, attempt: int, before: int) -> str:
     """How an execution ended; empty if it was not sent."""
-    if state in CANCELLABLE:
+    if state in OPEN_STATES:
         return OPEN
     return "" if state == State.FAILED.value and attempt <= before else state

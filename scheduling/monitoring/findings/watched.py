@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from scheduling.core.lifecycle import CANCELLABLE, State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.service import OFTEN, STEADY
 from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.plan import PlanState
@@ -73,7 +73,7 @@ def services(_now: datetime) -> QuerySet[Scheduler]:
 
 def unsteady(now: datetime) -> QuerySet[SchedulerExecution]:
     """The open runs of services that have ended `OFTEN` times in a row, the worst first."""
-    standalone = SchedulerExecution.objects.in_state(*CANCELLABLE).filter(queue=SchedulerExecution.Queue.STANDALONE)
+    standalone = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(queue=SchedulerExecution.Queue.STANDALONE)
     # The comparison subtracts nothing: MariaDB and MySQL refuse a negative result of columns without a sign.
     often = standalone.filter(attempt__gt=F("retry_base") + OFTEN, scheduler__stay_alive=True)
     steady = Q(state=State.RUNNING.value, started_at__lte=now - STEADY)
