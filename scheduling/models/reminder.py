@@ -5,16 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core import json_bounds
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.checked_params import CheckedParams
 
 
-class Reminder(models.Model):
+class Reminder(CheckedParams):
     """The texts and the recipients of a reminder. The texts are templates (`notify.message_template`)."""
 
     name = models.CharField(_("name"), max_length=100, unique=True)
@@ -41,19 +40,6 @@ class Reminder(models.Model):
 
     def __str__(self) -> str:
         return visible_text(self.name)
-
-    def clean(self) -> None:
-        if problem := json_bounds.problem(self.params):
-            raise ValidationError({"params": ValidationError(f"The JSON {problem}", code="params")})
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the row.
-
-        Raises:
-            django.core.exceptions.ValidationError: a database would refuse the params.
-        """
-        self.clean()
-        super().save(*args, **kwargs)
 
     @property
     def handler_name(self) -> str:

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.core.exceptions import ValidationError
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core import json_bounds
 from scheduling.core.text import visible_text
+from scheduling.models.checked_params import CheckedParams
 
 
-class Target(models.Model):
+class Target(CheckedParams):
     """A row that names registered code and holds its default params. `migrate` and producers create missing rows."""
 
     name_field = "name"
@@ -30,19 +27,6 @@ class Target(models.Model):
 
     class Meta:
         abstract = True
-
-    def clean(self) -> None:
-        if problem := json_bounds.problem(self.params):
-            raise ValidationError({"params": ValidationError(f"The JSON {problem}", code="params")})
-
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save the row.
-
-        Raises:
-            django.core.exceptions.ValidationError: a database would refuse the params.
-        """
-        Target.clean(self)
-        super().save(*args, **kwargs)
 
     def __str__(self) -> str:
         return visible_text(self.title or self.handler_name)
