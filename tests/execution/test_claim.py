@@ -12,6 +12,7 @@ from django.utils import timezone as clock
 from scheduling.broker.database import DatabaseBroker
 from scheduling.execution import claim
 from scheduling.execution.claim import claim_due, next_due
+from scheduling.execution.due_row import COLUMNS, due_row
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.run_now import run_now
 from scheduling.models import Scheduler, SchedulerExecution
@@ -217,7 +218,7 @@ def test_four_producers_at_once_claim_each_occurrence_once() -> None:
 def test_the_unique_key_alone_keeps_racing_claims_apart(times: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Several producers read the same due row at the same time. Only one insert succeeds."""
     row = due(SchedulerFactory(schedule="0 12 * * *"), NOON)
-    values = claim._row(Scheduler.objects.filter(pk=row.pk).values_list(*claim._COLUMNS).get())
+    values = due_row(Scheduler.objects.filter(pk=row.pk).values_list(*COLUMNS).get())
 
     def race() -> int:
         done = claim.Dispatched()

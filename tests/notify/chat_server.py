@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+
+from tests.notify.web_server import QuietHandler, web_server
 
 
 @dataclass
@@ -55,9 +55,9 @@ def chat_server() -> Iterator[ChatServer]:
     """Run a server on a free port of this machine until the end of the `with` block."""
     found = ChatServer()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def receive(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self.read_body()
             found.arrived.append((self.path, dict(self.headers), body))
             time.sleep(found.silence)
             answer = found.answer(self.path, self.headers)
@@ -72,15 +72,5 @@ def chat_server() -> Iterator[ChatServer]:
 
         do_GET = do_POST = do_PUT = receive
 
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
+    with web_server(Handler) as found.port:
         yield found
-    finally:
-        server.shutdown()
-        server.server_close()

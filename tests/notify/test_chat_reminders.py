@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -13,6 +13,7 @@ import pytest
 from scheduling.models import Attempt, Notification, Output, SchedulerExecution
 from tests.factories import ChannelFactory, ManualExecutionFactory, ReminderFactory, SchedulerFactory
 from tests.notify.chat_server import ChatServer, chat_server
+from tests.notify.kill import kill_while_it_sends
 from tests.notify.mail_server import Mailbox, mail_server
 from tests.support import Commands, wait_for
 
@@ -158,17 +159,8 @@ def test_a_consumer_that_is_killed_sends_to_each_chat_at_least_once(commands: Co
         chat.arrived.clear()
         rooms = [f"json://{chat.host}/{number}" for number in range(20)]
         execution = reminder_run(rooms, max_retries=5, retry_delay_ms=1000)
-        worker = consumer(commands, chat, CRON_LEASE_SECONDS="3")
-        wait_for(lambda: chat.arrived, "the first message is sent")
-        time.sleep(chance.uniform(0, 0.5))
-        worker.kill()
-        worker.wait()
-        after = consumer(commands, chat, CRON_LEASE_SECONDS="3")
-        producer = commands.start("run_scheduler", CRON_LEASE_SECONDS="3")
-        key = execution.pk
-        wait_for(lambda key=key: SchedulerExecution.objects.get(pk=key).state == "succeeded", "it succeeds")
-        for process in (after, producer):
-            commands.stop(process)
+        start = partial(consumer, commands, chat, CRON_LEASE_SECONDS="3")
+        kill_while_it_sends(commands, start, execution, chat.arrived, chance.uniform(0, 0.5))
         rows = records(execution)
         assert {state for _kind, state, _tries, _unsure in rows.values()} == {"sent"}
         for number in range(20):

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import gc
-import threading
 import time
 import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
@@ -19,6 +17,7 @@ from scheduling.notify import guarded_http
 from scheduling.notify.guarded_http import Forbidden, NoAnswer, call
 from scheduling.workers.http_request import HttpRequestParams
 from tests.factories import ManualExecutionFactory, SchedulerFactory
+from tests.notify.web_server import QuietHandler, web_server
 from tests.support import Commands
 
 
@@ -43,9 +42,9 @@ def site() -> Iterator[Site]:
     """Run a web server on a free port of this machine."""
     found = Site()
 
-    class Handler(BaseHTTPRequestHandler):
+    class Handler(QuietHandler):
         def answer(self) -> None:
-            body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+            body = self.read_body()
             found.requests.append((self.command, self.path, dict(self.headers), body))
             self.send_response(found.status)
             for name, value in found.headers.items():
@@ -57,16 +56,8 @@ def site() -> Iterator[Site]:
 
         do_GET = do_POST = do_HEAD = answer
 
-        def log_message(self, *arguments: Any) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    found.port = server.server_address[1]
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield found
-    server.shutdown()
-    server.server_close()
+    with web_server(Handler) as found.port:
+        yield found
 
 
 @pytest.mark.parametrize(

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import random
-import time
 from collections import Counter
 from collections.abc import Iterator
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,6 +16,7 @@ from django.test import Client
 from scheduling.models import Attempt, Notification, SchedulerExecution
 from tests.admin.conftest import logged_in
 from tests.factories import ManualExecutionFactory, ReminderFactory, SchedulerFactory, UserFactory
+from tests.notify.kill import kill_while_it_sends
 from tests.notify.mail_server import Mailbox, mail_server
 from tests.support import Commands, wait_for
 
@@ -142,17 +143,8 @@ def test_a_consumer_that_is_killed_sends_each_recipient_at_least_one_copy(comman
     for _kill in range(KILLS):
         mailbox.accepted.clear()
         execution = reminder_run(recipients="\n".join(addresses), max_retries=5, retry_delay_ms=1000)
-        worker = consumer(commands, mailbox, CRON_LEASE_SECONDS="3")
-        wait_for(lambda: mailbox.accepted, "the first message is sent")
-        time.sleep(chance.uniform(0, 0.06))
-        worker.kill()
-        worker.wait()
-        after = consumer(commands, mailbox, CRON_LEASE_SECONDS="3")
-        producer = commands.start("run_scheduler", CRON_LEASE_SECONDS="3")
-        key = execution.pk
-        wait_for(lambda key=key: SchedulerExecution.objects.get(pk=key).state == "succeeded", "it succeeds")
-        for process in (after, producer):
-            commands.stop(process)
+        start = partial(consumer, commands, mailbox, CRON_LEASE_SECONDS="3")
+        kill_while_it_sends(commands, start, execution, mailbox.accepted, chance.uniform(0, 0.06))
         rows = records(execution)
         assert {state for state, _tries, _unsure in rows.values()} == {"sent"}
         for address in addresses:

@@ -24,6 +24,7 @@ from scheduling.admin.common.confirm import key_of
 from scheduling.admin.common.continuation import remaining
 from scheduling.admin.inbox.answer import Answer, DiscardForm, RepublishForm
 from scheduling.admin.inbox.confirmation import InboxConfirmation, bare
+from scheduling.admin.inbox.selection_words import selection_words
 from scheduling.admin.ui.paginators import count_of_state
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.lifecycle import State
@@ -32,9 +33,6 @@ from scheduling.handlers.permission import refused_executions
 from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox import replay
 from scheduling.models import FailedExecution, Replay, SchedulerExecution
-
-VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
-"""These parameters of the list's URL decide how the list is shown, not which rows the list contains."""
 
 Do = Callable[[list[int], Broker], list[int]]
 """A function that acts on rows. It gets the ids of the rows, and returns the ids of the rows that left the inbox."""
@@ -54,6 +52,25 @@ class Deed(NamedTuple):
     action: str
     do: Do
     rest: Callable[[int], dict[str, Any]]
+
+
+class Done(NamedTuple):
+    """What an action did.
+
+    Args:
+        text: the first sentence for the operator.
+        moved: how many executions left the inbox through this action.
+        refused: how many executions this action cannot change.
+        unreadable: how many of these have a message that cannot be read. The schedules of the others run alone, and
+            another execution is open.
+        still: how many selected executions are still in the inbox. This number includes the refused executions.
+    """
+
+    text: str
+    moved: int
+    refused: int
+    unreadable: int
+    still: int
 
 
 class InboxActions(InboxConfirmation):
@@ -173,7 +190,7 @@ class InboxActions(InboxConfirmation):
             self.message_user(request, _("The broker cannot be used: %s") % error, messages.ERROR)
         else:
             left = count_of_state(asked.rows(queryset))
-            self._tell(request, asked, deed, text % {"count": done}, done, refused, unreadable, left)
+            self._tell(request, asked, deed, Done(text % {"count": done}, done, refused, unreadable, left))
 
     def _replay(self, request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer, minutes: int) -> None:
         """Start a replay: republish the canary. The producers republish the other executions later."""
@@ -183,7 +200,7 @@ class InboxActions(InboxConfirmation):
             for chunk in in_chunks(rows):
                 yield [(row.pk, row.attempt) for row in chunk]
 
-        words = _in_words(request, queryset, asked)
+        words = selection_words(request, queryset, asked)
         try:
             with open_broker() as broker:
                 made = replay.start(key_of(request), chosen(), broker, request.user, words, minutes)
@@ -207,63 +224,25 @@ class InboxActions(InboxConfirmation):
             text += " " + said % {"count": left}
         self.message_user(request, text, messages.SUCCESS)
 
-    def _tell(
-        self,
-        request: HttpRequest,
-        asked: Answer,
-        deed: Deed,
-        text: str,
-        done: int,
-        refused: int,
-        unreadable: int,
-        still: int,
-    ) -> None:
-        """Tell the operator how many executions left the inbox, and what happened to the other executions.
-
-        Args:
-            text: the first sentence.
-            done: how many executions left the inbox through this action.
-            refused: how many executions this action cannot change.
-            unreadable: how many of these have a message that cannot be read. The schedules of the others run alone, and
-                another execution is open.
-            still: how many selected executions are still in the inbox. This number includes the refused executions.
-        """
-        left = max(still - refused, 0)
-        seen = asked.count if asked.count is not None else done
-        gone = seen - done - refused - left
-        sentences = [text]
+    def _tell(self, request: HttpRequest, asked: Answer, deed: Deed, done: Done) -> None:
+        """Tell the operator how many executions left the inbox, and what happened to the other executions."""
+        left = max(done.still - done.refused, 0)
+        seen = asked.count if asked.count is not None else done.moved
+        gone = seen - done.moved - done.refused - left
+        sentences = [done.text]
         if gone > 0:
             sentences.append(_("Already handled: %(count)d.") % {"count": gone})
-        if unreadable:
+        if done.unreadable:
             said = _("Not possible: %(count)d with an unreadable message. Discard them.")
-            sentences.append(said % {"count": unreadable})
-        if refused > unreadable:
+            sentences.append(said % {"count": done.unreadable})
+        if done.refused > done.unreadable:
             said = _("Not now: %(count)d, because another run of the same schedule is not over.")
-            sentences.append(said % {"count": refused - unreadable})
+            sentences.append(said % {"count": done.refused - done.unreadable})
         if left:
             # The next request is about the same executions as this one, so it needs no new confirmation.
             at = (asked.at or clock.now()).isoformat()
-            seen_again = {"asked_at": at, "count": still, "typed": still, "query": request.GET.urlencode()}
-            sentences.append(remaining(request, left, deed.action, seen_again | deed.rest(still)))
-        whole = done and not left and not refused
+            seen_again = {"asked_at": at, "count": done.still, "typed": done.still, "query": request.GET.urlencode()}
+            sentences.append(remaining(request, left, deed.action, seen_again | deed.rest(done.still)))
+        whole = done.moved and not left and not done.refused
         message = format_html_join(" ", "{}", ((sentence,) for sentence in sentences))
         self.message_user(request, message, messages.SUCCESS if whole else messages.WARNING)
-
-
-def _in_words(request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer) -> str:
-    """The selection in words, for the audit entry. Fields have their database names, as in all audit entries."""
-    if not asked.across:
-        return "chosen one by one"
-    chosen = {name: str(value) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value}
-    if not chosen:
-        return "all failures of the inbox"
-    said = ", ".join(_one_in_words(queryset, name, value) for name, value in chosen.items())
-    return visible_text(f"all failures with {said}", 400)
-
-
-def _one_in_words(queryset: QuerySet[FailedExecution], name: str, value: str) -> str:
-    if name != "fingerprint":
-        return f"{name}={value}"
-    row = queryset.prefetch_related(None).filter(fingerprint=value).only("error_class").first()
-    group = f"error group {value[:12]}"
-    return f"{row.error_class} ({group})" if row is not None and row.error_class else group
