@@ -7,8 +7,6 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 from django.db import models
-from django.db.models import Min
-from django.db.models.functions import Coalesce
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.lifecycle import State, check_move
@@ -169,24 +167,8 @@ def message_of(row: SchedulerExecution | Any) -> TaskMessage:
     )
 
 
-class FailedQuerySet(models.QuerySet["FailedExecution"]):
-    """Queries of the failed inbox."""
-
-    scan_limit: ClassVar[int] = 1_000
-    """The maximum number of failed executions that `oldest` reads, in the order of their ids. No index contains the
-    time of the failure, so sorting all failed executions by this time would be slow."""
-
-    def oldest(self) -> datetime | None:
-        """The time of the oldest failure; None for an empty inbox. Only `scan_limit` executions are read."""
-        first = self.filter(state=State.FAILED.value).order_by("pk")[: self.scan_limit]
-        found: datetime | None = first.aggregate(oldest=Min(Coalesce("finished_at", "executed_at")))["oldest"]
-        return found
-
-
 class FailedExecution(SchedulerExecution):
     """The failed inbox: failed executions, with a page and permissions of their own."""
-
-    objects: ClassVar[models.Manager[FailedExecution]] = FailedQuerySet.as_manager()  # type: ignore[assignment]
 
     class Meta:
         proxy = True

@@ -26,8 +26,7 @@ from scheduling.admin.inbox import admin as page_module
 from scheduling.admin.inbox import filters as inbox_filters
 from scheduling.broker import BrokerUnavailable, Counts
 from scheduling.broker.database import DatabaseBroker
-from scheduling.models import SchedulerExecution
-from scheduling.models.execution import FailedQuerySet
+from scheduling.models import SchedulerExecution, newest
 from tests.admin.conftest import logged_in, said
 from tests.admin.inbox import LIST, ask, confirm, fill, shown_rows, states
 from tests.factories import (
@@ -76,7 +75,7 @@ def test_a_search_reads_the_newest_rows_that_match_the_filters(
 def test_oldest_failure_of_a_large_inbox_is_an_estimate(
     viewer: Client, editor: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(FailedQuerySet, "scan_limit", 2)
+    monkeypatch.setattr(newest, "SCANNED_FAILURES", 2)
     for days in (3, 5):
         FailedExecutionFactory(finished_at=clock.now() - timedelta(days=days))
     assert "The oldest failed 5 d ago." in viewer.get(LIST).content.decode()

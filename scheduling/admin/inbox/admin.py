@@ -40,8 +40,7 @@ from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
 from scheduling.core.lifecycle import State
 from scheduling.inbox import sync
-from scheduling.models import FailedExecution
-from scheduling.models.execution import FailedQuerySet
+from scheduling.models import FailedExecution, newest
 from scheduling.models.newest import in_parts, newest_keys, oldest_failure
 from scheduling.models.visibility import Visibility, visibility_of
 
@@ -175,7 +174,7 @@ class FailedAdmin(InboxColumns, EditRepublish, SingleFailure, InboxActions, RunS
         )
         sentences = [text % {"count": count}]
         if since := oldest_failure(visible):
-            exact = count <= FailedQuerySet.scan_limit
+            exact = count <= newest.SCANNED_FAILURES
             said = _("The oldest failed %(age)s.") if exact else _("The oldest failed %(age)s or earlier.")
             sentences.append(said % {"age": relative_time(since, clock.now())})
         return sentences
