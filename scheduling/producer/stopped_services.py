@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from datetime import datetime
+from functools import cache
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from scheduling.core.lifecycle import OPEN_STATES, Trigger
 from scheduling.execution.cancel import cancel
@@ -24,20 +25,22 @@ DELETED = Q(scheduler=None) & ~Q(trigger=Trigger.MESSAGE.value)
 """The runs of services that are deleted. Messages of other clients may have no schedule."""
 
 
+@cache
+def _stopped() -> QuerySet:
+    """The query. It is built once, because each producer asks it every two seconds."""
+    rows = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(
+        PAUSED | DELETED, queue=SchedulerExecution.Queue.STANDALONE.value, cancel_requested_by=""
+    )
+    return rows.order_by().values_list("pk", "scheduler", "scheduler__paused_by")
+
+
 def end_stopped_services(now: datetime) -> int:
     """Cancel the open runs of services that are paused or deleted. Returns how many were cancelled.
 
     Only the standalone queue has such runs, so the index (state, queue, wake_at) finds them.
     """
-    rows = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(
-        PAUSED | DELETED, queue=SchedulerExecution.Queue.STANDALONE.value, cancel_requested_by=""
-    )
-    found = list(
-        left_out.executions.without(rows)
-        .order_by()
-        .values_list("pk", "scheduler", "scheduler__paused_by")[:ROWS_PER_SWEEP]
-    )
-    facts = {pk: (scheduler, paused_by) for pk, scheduler, paused_by in found}
+    rows = left_out.executions.without(_stopped().all())[:ROWS_PER_SWEEP]
+    facts = {pk: (scheduler, paused_by) for pk, scheduler, paused_by in rows}
 
     def end(pk: int) -> None:
         scheduler, paused_by = facts[pk]
