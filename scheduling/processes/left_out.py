@@ -67,11 +67,15 @@ class LeftOut:
 
     def without(self, rows: QuerySet[Rows]) -> QuerySet[Rows]:
         """The queryset without the rows that are left out now."""
-        if not self._until:
-            return rows
-        now = self._monotonic()
-        self._until = {pk: until for pk, until in self._until.items() if until > now}
-        return rows.exclude(pk__in=list(self._until)) if self._until else rows
+        keys = self.keys()
+        return rows.exclude(pk__in=keys) if keys else rows
+
+    def keys(self) -> set[int]:
+        """The primary keys of the rows that are left out now."""
+        if self._until:
+            now = self._monotonic()
+            self._until = {pk: until for pk, until in self._until.items() if until > now}
+        return set(self._until)
 
     def learn(self, pk: int, seconds: float) -> None:
         """Leave out a row that another process has tried, for at most this many seconds."""

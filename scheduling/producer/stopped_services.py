@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import cache
+from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db import connection
+from django.db.models import Q
 
 from scheduling.core.lifecycle import OPEN_STATES, Trigger
 from scheduling.execution.cancel import cancel
@@ -26,12 +28,13 @@ DELETED = Q(scheduler=None) & ~Q(trigger=Trigger.MESSAGE.value)
 
 
 @cache
-def _stopped() -> QuerySet:
-    """The query. It is built once, because each producer asks it every two seconds."""
+def _statement(_vendor: str) -> tuple[str, tuple[Any, ...]]:
+    """The statement and its values. They are made once, because each producer asks every two seconds."""
     rows = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(
         PAUSED | DELETED, queue=SchedulerExecution.Queue.STANDALONE.value, cancel_requested_by=""
     )
-    return rows.order_by().values_list("pk", "scheduler", "scheduler__paused_by")
+    sql, values = rows.order_by().values_list("pk", "scheduler", "scheduler__paused_by").query.sql_with_params()
+    return f"{sql} LIMIT %s", values
 
 
 def end_stopped_services(now: datetime) -> int:
@@ -39,8 +42,11 @@ def end_stopped_services(now: datetime) -> int:
 
     Only the standalone queue has such runs, so the index (state, queue, wake_at) finds them.
     """
-    rows = left_out.executions.without(_stopped().all())[:ROWS_PER_SWEEP]
-    facts = {pk: (scheduler, paused_by) for pk, scheduler, paused_by in rows}
+    aside = left_out.executions.keys()
+    sql, values = _statement(connection.vendor)
+    with connection.cursor() as cursor:
+        cursor.execute(sql, [*values, ROWS_PER_SWEEP + len(aside)])
+        facts = {pk: (scheduler, paused_by) for pk, scheduler, paused_by in cursor.fetchall() if pk not in aside}
 
     def end(pk: int) -> None:
         scheduler, paused_by = facts[pk]
