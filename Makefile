@@ -40,11 +40,11 @@ test-fast: $(VENV)/.installed-dev
 
 # TEST_DATABASE_URL reaches the tests through the environment. Drivers: pip install -e '.[mysql,postgres]'
 DATABASE_WORKERS ?= 2
-DATABASE_TESTS ?= tests/contract tests/models tests/producer tests/consumer tests/execution tests/policies tests/processes \
-	tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin tests/reports tests/test_*.py
 test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
-	$(BIN)/pytest -n $(DATABASE_WORKERS) --create-db -m "database and not browser" $(DATABASE_TESTS)
+	$(BIN)/pytest -n $(DATABASE_WORKERS) --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
+		tests/execution tests/policies tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
+		tests/reports tests/test_*.py
 
 # In an environment of its own, with the newest Django, and with fewer random examples than in `make test`.
 # tests/contract/debian-python gets a newer Python on Debian.
