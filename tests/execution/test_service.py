@@ -19,6 +19,8 @@ from scheduling.execution.run_now import run_now
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes import left_out
+from scheduling.producer import stopped_services
 from scheduling.producer.stopped_services import end_stopped_services
 from scheduling.producer.sweeps import recover_leases, sweep
 from tests.execution.services import LEASE, attempt, first_run, service
@@ -169,6 +171,20 @@ def test_plain_sql_that_pauses_or_deletes_a_service_ends_it_too() -> None:
         run.refresh_from_db()
     assert [run.state for run in runs] == ["cancelled", "cancelled", "queued"]
     assert runs[0].reason == "Cancelled by the software: its schedule is paused."
+
+
+def test_a_refused_row_hides_no_other_stopped_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(stopped_services, "ROWS_PER_SWEEP", 1)
+    runs = [first_run(service()) for _ in range(2)]
+    Scheduler.objects.update(status=False)
+    left_out.executions.learn(runs[0].pk, 60)
+    try:
+        assert end_stopped_services(clock.now()) == 1
+    finally:
+        left_out.executions.clear()
+    for run in runs:
+        run.refresh_from_db()
+    assert [run.state for run in runs] == ["queued", "cancelled"]
 
 
 @pytest.mark.parametrize("state", ["queued", "running"])
