@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test test-fast test-database test-django6 test-rabbitmq4 compose-native clocks fuzz lint bench clean
+.PHONY: run test test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults compose-native clocks fuzz lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -20,6 +20,8 @@ help:
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
 	@echo "make test-django6 PYTHON=python3.13  what depends on Django's version, on Django 6 and Python 3.12 or newer"
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
+	@echo "make test-database-faults  database servers that fail over, hang or vanish under a load (TEST_CLUSTER_SECONDS=60)"
+	@echo "make test-cluster TEST_RABBITMQ_4_ROOTS=...  faults of a cluster of three nodes (TEST_CLUSTER_SECONDS=60: the full volume)"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
 	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
 	@echo "make fuzz FUZZ=10  hostile messages, rows, handlers and requests: 10 % of the full volumes (FUZZ_SEED=... repeats a run)"
@@ -63,6 +65,18 @@ test-django6:
 test-rabbitmq4: $(VENV)/.installed-dev
 	@test -n "$$TEST_RABBITMQ_4_URLS" || { echo "Name them: make test-rabbitmq4 TEST_RABBITMQ_4_URLS=amqp://..."; exit 1; }
 	$(BIN)/pytest -m rabbitmq4 tests/contract tests/e2e/test_long_run.py
+	TEST_QUEUE_TYPE=quorum $(BIN)/pytest -m rabbitmq4 tests/contract/test_transport.py
+
+# `tests/contract/rabbitmq-node fetch ROOT trixie` unpacks RabbitMQ 4 into a folder for TEST_RABBITMQ_4_ROOTS. The
+# environment variables of the tests stand at the beginning of tests/cluster/trial.py and test_broker_faults.py.
+# ONLY chooses tests as pytest's -k does.
+test-cluster: $(VENV)/.installed-dev
+	@test -n "$$TEST_RABBITMQ_4_ROOTS" || { echo "Name it: make test-cluster TEST_RABBITMQ_4_ROOTS=..."; exit 1; }
+	$(BIN)/pytest -s --create-db tests/cluster $(if $(ONLY),-k "$(ONLY)")
+
+# Starts its own PostgreSQL and MariaDB. The environment variables stand at the beginning of the tests.
+test-database-faults: $(VENV)/.installed-dev
+	TEST_CLUSTER_SECONDS=$${TEST_CLUSTER_SECONDS:-25} $(BIN)/pytest -s tests/cluster --ignore tests/cluster/test_broker_faults.py
 
 # Needs a database server (TEST_DATABASE_URLS, with its driver) and RabbitMQ (TEST_BROKER_URL).
 compose-native: $(VENV)/.installed-dev

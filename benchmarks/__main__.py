@@ -20,7 +20,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from benchmarks.history import clear
+from benchmarks.idle import statements_a_second
 from benchmarks.inbox import groups_seconds
+from benchmarks.lost_messages import mean_ms, slowest_ms
 from benchmarks.site import ROOT, enter
 from benchmarks.wipe import wipe
 
@@ -28,6 +30,9 @@ Row = tuple[str, str, str]
 
 BROKER_ONLY = "RabbitMQ"
 """A measurement with this word in its title needs RabbitMQ. The database transport sends no messages."""
+
+SERVER_ONLY = "server"
+"""A measurement with this word in its title needs a database server that `--database` names with its port."""
 
 
 def main() -> int:
@@ -43,6 +48,8 @@ def main() -> int:
         print(f"{'measured':58} {'median [least-most]':30} to reach", flush=True)
         for title, goal, measure in MEASURES:
             if BROKER_ONLY in title and options.broker.startswith("database:"):
+                continue
+            if SERVER_ONLY in title and (not options.database or options.database.startswith("sqlite")):
                 continue
             if options.only in title:
                 values = sorted(measure() for _ in range(options.repeat))
@@ -208,6 +215,10 @@ MEASURES: list[tuple[str, str, Callable[[], float]]] = [
     ("MB resident, idle producer", "80", lambda: idle_megabytes("run_scheduler")),
     ("MB resident, idle supervisor", "80", lambda: idle_megabytes("run_worker")),
     ("us of next_after", "60", next_after_us),
+    (f"statements/s of an idle consumer, {SERVER_ONLY}", "0.4 RabbitMQ", lambda: statements_a_second("run_worker")),
+    (f"statements/s of an idle producer, {SERVER_ONLY}", "", lambda: statements_a_second("run_scheduler")),
+    (f"ms of a sweep for lost messages, 500,000 wait, {BROKER_ONLY}", "20", lambda: mean_ms(500_000)),
+    (f"ms of the slowest such sweep, 500,000 wait, {BROKER_ONLY}", "20", lambda: slowest_ms(500_000)),
     ("s to show 5,000 failures of three causes as groups", "1 on SQLite", groups_seconds),
 ]
 

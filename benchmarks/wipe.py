@@ -12,17 +12,20 @@ def wipe() -> int:
     """Delete all queues of this application in RabbitMQ. Returns how many ready messages the queues held."""
     import pika
 
-    from scheduling.broker.rabbitmq.address import Address
-    from scheduling.broker.rabbitmq.topology import LADDER, WORK, Topology
+    from scheduling.broker.rabbitmq.addresses import Addresses
+    from scheduling.broker.rabbitmq.ladder import LADDER
+    from scheduling.broker.rabbitmq.topology import WORK, Topology
     from scheduling.conf import get_conf
 
-    address = Address(get_conf().broker_url)
-    topology = Topology(address.prefix)
+    conf = get_conf()
+    address = Addresses.read(conf.broker_url).all[0]
+    topology = Topology(address.prefix, queue_type=conf.queue_type)
     rungs = [rung for queue in WORK for rung in topology.rungs(queue, LADDER)]
     with pika.BlockingConnection(address.parameters("wipe", 10.0)) as connection:
         channel = connection.channel()
         return sum(
-            int(channel.queue_delete(queue.name).method.message_count or 0) for queue in (*topology.base(), *rungs)
+            int(channel.queue_delete(queue.name).method.message_count or 0)
+            for queue in (*topology.base(), topology.beat, *rungs)
         )
 
 

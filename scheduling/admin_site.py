@@ -29,6 +29,7 @@ ORDER = (
     ("scheduling", "Reminder"),
     ("scheduling", "Channel"),
     ("scheduling", "Process"),
+    ("scheduling", "Deployment"),
     ("scheduling", "Replay"),
     ("scheduling", "Artefact"),
 )

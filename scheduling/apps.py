@@ -23,6 +23,8 @@ class SchedulingConfig(AppConfig):
         from scheduling.handlers.targets import sync_after_migrate
         from scheduling.handlers.validation import check_before_save
         from scheduling.models import Scheduler
+        from scheduling.processes.deployment_row import make_after_migrate
+        from scheduling.processes.lost_hosts import limit_lost_hosts
         from scheduling.processes.sort_buffer import enlarge_sort_buffer
         from scheduling.signals import executions_replayed
 
@@ -31,10 +33,12 @@ class SchedulingConfig(AppConfig):
 
             executions_replayed.connect(log_replayed, dispatch_uid="scheduling.replay_log")
 
+        connection_created.connect(limit_lost_hosts, dispatch_uid="scheduling.lost_hosts")
         connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")
         autodiscover_modules("workers")
         autodiscover_modules("reports")
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
+        post_migrate.connect(make_after_migrate, sender=self, dispatch_uid="scheduling.deployment")
         pre_save.connect(check_before_save, sender=Scheduler, dispatch_uid="scheduling.validation")
         pre_save.connect(record_former, sender=Scheduler, dispatch_uid="scheduling.planning")
         pre_delete.connect(end_with_schedule, sender=Scheduler, dispatch_uid="scheduling.services")

@@ -1,4 +1,4 @@
-"""Django system checks. The errors E001 to E005 stop every command. The warnings W001 to W003 stop no command."""
+"""Django system checks. The errors E001 to E006 stop every command. The warnings W001 to W003 stop no command."""
 
 from __future__ import annotations
 
@@ -14,12 +14,27 @@ from django.db import connections
 from django.db.models import Model
 
 from scheduling import conf, logs
+from scheduling.core.setting_values import ConfError
 
 
 @register("scheduling")
 def check_settings(**_kwargs: Any) -> list[CheckMessage]:
     """E001: a setting is unreadable or out of bounds."""
     return [Error(text, id="scheduling.E001") for text in conf.problems()]
+
+
+@register("scheduling")
+def check_broker_url(**_kwargs: Any) -> list[CheckMessage]:
+    """E006: BROKER_URL, or one address in its list, cannot be read."""
+    if conf.problems():
+        return []
+    from scheduling.broker import address_count
+
+    try:
+        address_count(conf.get_conf().broker_url)
+    except ConfError as error:
+        return [Error(str(error), id="scheduling.E006")]
+    return []
 
 
 @register("scheduling")
@@ -99,6 +114,7 @@ def check_params(databases: Sequence[str] | None = None, **_kwargs: Any) -> list
     """
     from scheduling.handlers import validation
     from scheduling.models import Scheduler
+    from scheduling.models.parts import rows_in_parts
     from scheduling.models.scheduler import TARGETS
 
     found: list[CheckMessage] = []
@@ -106,7 +122,7 @@ def check_params(databases: Sequence[str] | None = None, **_kwargs: Any) -> list
         if not _has_columns(connections[alias], Scheduler, *TARGETS):
             continue
         rows = Scheduler._default_manager.using(alias).filter(status=True)
-        for row in rows.select_related(*TARGETS).iterator(chunk_size=1000):
+        for row in rows_in_parts(rows.select_related(*TARGETS)):
             if error := validation.params_error(row):
                 text = f"Schedule {row.pk} ({row}) would fail before its handler: {error}"
                 found.append(Warning(text, id="scheduling.W002"))

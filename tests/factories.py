@@ -20,6 +20,8 @@ from scheduling.models import (
     Channel,
     DeathRecord,
     FailedExecution,
+    HandlerSet,
+    KnownHandler,
     Notification,
     Output,
     Process,
@@ -347,6 +349,23 @@ class DeathRecordFactory(DjangoModelFactory):
             }
         ]
     )  # fmt: skip
+
+
+class HandlerSetFactory(DjangoModelFactory):
+    """A set of handlers. `HandlerSetFactory(known={"tests.noop": "a"})` maps names of workers to contracts."""
+
+    class Meta:
+        model = HandlerSet
+        skip_postgeneration_save = True
+
+    digest = factory.Sequence(lambda n: f"{n:064x}")
+    created_at = factory.LazyFunction(clock.now)
+
+    @factory.post_generation
+    def known(self, create: bool, extracted: dict[str, str] | None, **_kwargs: Any) -> None:
+        """Make the handlers."""
+        for name, contract in (extracted or {}).items():
+            KnownHandler.objects.create(handler_set=self, type="worker", name=name, contract=contract)
 
 
 class ProcessFactory(DjangoModelFactory):

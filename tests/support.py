@@ -19,6 +19,8 @@ from urllib.parse import quote
 from django.db import connection, connections
 from hypothesis import settings
 
+from scheduling.processes.server_clock import ServerClock
+
 ROOT = Path(__file__).resolve().parent.parent
 T = TypeVar("T")
 
@@ -150,6 +152,13 @@ def lax_sql() -> Iterator[None]:
     finally:
         with connection.cursor() as cursor:
             cursor.execute("SET SESSION sql_mode = DEFAULT")
+
+
+class StoppedClock(ServerClock):
+    """A clock that the test sets. It does not take over the server's time."""
+
+    def learn(self, answer: object) -> None:
+        """Do nothing."""
 
 
 def marks(directory: Path, execution_id: int) -> list[str]:

@@ -8,9 +8,10 @@ import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from scheduling.conf import ConfError, get_conf, problems
+from scheduling.conf import get_conf, problems
 from scheduling.core.retention import RetentionPolicy
 from scheduling.core.retry import RetryPolicy
+from scheduling.core.setting_values import ConfError
 
 
 def test_defaults() -> None:
@@ -43,6 +44,7 @@ def test_original_names_of_settings_are_valid() -> None:
         ("CRON_LEASE_SECONDS", "1"),
         ("CRON_OUTPUT_MAX_BYTES", "1"),
         ("BROKER_URL", "ftp://nowhere"),
+        ("CRON_QUEUE_TYPE", "stream"),
     ],
 )
 def test_the_error_message_for_an_invalid_value_names_the_setting(setting: str, value: Any) -> None:
@@ -65,6 +67,21 @@ def test_schedules_without_a_zone_use_the_projects_time_zone() -> None:
 def test_all_invalid_values_are_named_together() -> None:
     with override_settings(CRON_MAX_RETRIES="x", CRON_TIMEZONE="y"):
         assert len(problems()) == 2
+
+
+@pytest.mark.parametrize("url", ["amqp://ann:hunter2@a,,b/", "amqp://ann:hunter2@a/v,amqp://ann:hunter2@b/w"])
+def test_a_wrong_list_of_brokers_is_a_system_check(url: str) -> None:
+    with override_settings(BROKER_URL=url):
+        (error,) = run_checks(tags=["scheduling"])
+    assert error.id == "scheduling.E006"
+    assert "BROKER_URL" in error.msg
+    assert "hunter2" not in error.msg
+
+
+def test_the_type_of_the_queues() -> None:
+    assert get_conf().queue_type == "classic"
+    with override_settings(CRON_QUEUE_TYPE=" Quorum "):
+        assert get_conf().queue_type == "quorum"
 
 
 def test_a_password_in_the_broker_url_is_never_repeated() -> None:

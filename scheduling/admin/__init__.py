@@ -2,6 +2,7 @@
 
 import scheduling.admin.channels.admin
 import scheduling.admin.dashboard.view
+import scheduling.admin.deployment.admin
 import scheduling.admin.executions.admin
 import scheduling.admin.executions.artefacts
 import scheduling.admin.inbox.admin

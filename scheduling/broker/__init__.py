@@ -5,26 +5,32 @@ from __future__ import annotations
 from scheduling.broker.base import (
     Broker,
     BrokerError,
+    BrokerNode,
     BrokerRefused,
     BrokerUnavailable,
     Counts,
     Delivery,
     FailedQueueBusy,
     Parked,
+    QueueUnavailable,
     TopologyMismatch,
 )
-from scheduling.conf import ConfError, get_conf
+from scheduling.conf import get_conf
+from scheduling.core.setting_values import ConfError
 
 __all__ = [
     "Broker",
     "BrokerError",
+    "BrokerNode",
     "BrokerRefused",
     "BrokerUnavailable",
     "Counts",
     "Delivery",
     "FailedQueueBusy",
     "Parked",
+    "QueueUnavailable",
     "TopologyMismatch",
+    "address_count",
     "get_broker",
 ]
 
@@ -47,5 +53,19 @@ def get_broker(url: str | None = None) -> Broker:
         conf = get_conf()
         # While the consumer waits for a stalled broker, it cannot renew its leases. So it waits a third of a lease
         # at most.
-        return RabbitBroker(url, retry_delay_ms=conf.retry.delay_ms, patience=min(5.0, conf.lease_seconds / 3))
+        patience = min(5.0, conf.lease_seconds / 3)
+        return RabbitBroker(url, retry_delay_ms=conf.retry.delay_ms, patience=patience, queue_type=conf.queue_type)
     raise ConfError(f"No transport serves {scheme}:// addresses.")
+
+
+def address_count(url: str) -> int:
+    """Check a broker URL without connecting; returns how many addresses it names, 0 if the database is the queue.
+
+    Raises:
+        ConfError: the URL cannot be read. The error text never contains a password.
+    """
+    if not url.startswith(("amqp://", "amqps://")):
+        return 0
+    from scheduling.broker.rabbitmq.addresses import Addresses
+
+    return len(Addresses.read(url))

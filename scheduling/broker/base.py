@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -25,6 +25,13 @@ class BrokerUnavailable(BrokerError):
 
 class BrokerRefused(BrokerUnavailable):
     """The broker refuses our user, password, virtual host or permissions. An operator must correct the settings."""
+
+
+class QueueUnavailable(BrokerUnavailable):
+    """A queue cannot be used now, for example because its node is down. The broker answers, and other queues may work.
+
+    The queue is declared again, and what waits is published again, as soon as the queue can be used.
+    """
 
 
 class TopologyMismatch(BrokerError):
@@ -90,9 +97,32 @@ class Counts:
     """How many messages the broker's queues hold."""
 
     ready: dict[str, int]
-    """Maps our own name of a work queue (such as `main`) to the number of messages that wait in it."""
+    """Maps our own name of a work queue (such as `main`) to the number of messages that wait in it.
+
+    A queue that cannot be used now is missing, because the broker cannot count it."""
     failed: int | None = None
     """The number of messages in the failed queue; None if the number is unknown."""
+    consumers: dict[str, int] = field(default_factory=dict)
+    """Maps our own name of a work queue to the number of consumers that the broker knows; empty if it counts none."""
+    problems: dict[str, str] = field(default_factory=dict)
+    """Maps the broker's name of each queue that cannot be used now to the reason."""
+
+
+@dataclass(frozen=True)
+class BrokerNode:
+    """Who answers at one address of BROKER_URL.
+
+    Args:
+        address: the address, without a password.
+        product: name and version, such as `RabbitMQ 4.0.5`.
+        cluster: the name of the cluster to which the node belongs; empty if it gives none.
+        problem: a sentence that says why the address cannot be used; empty if it can.
+    """
+
+    address: str
+    product: str = ""
+    cluster: str = ""
+    problem: str = ""
 
 
 class Broker(Protocol):
@@ -183,12 +213,29 @@ class Broker(Protocol):
             FailedQueueBusy, BrokerUnavailable
         """
 
-    def counts(self) -> Counts:
-        """How many messages wait in the queues.
+    def beat(self, body: bytes) -> None:
+        """Keep the newest beat of the deployment beside the queues, in place of the one before it. Does not wait.
+
+        Nothing is kept by the database transport, whose queue is the database, or while the broker is unreachable.
+        """
+
+    def newest_beat(self) -> bytes | None:
+        """The beat that the broker keeps; None if it keeps none. It is answered, or given up, within a second.
 
         Raises:
-            BrokerUnavailable, TopologyMismatch
+            BrokerUnavailable: the broker cannot be reached now.
         """
+
+    def counts(self) -> Counts:
+        """How many messages wait in the queues. A queue that cannot be used is named in `problems`.
+
+        Raises:
+            BrokerUnavailable, TopologyMismatch: no queue can be counted.
+        """
+
+    @property
+    def receiving(self) -> bool:
+        """Whether messages can arrive now. False while the connection or the subscription is broken."""
 
     def fileno(self) -> int | None:
         """The descriptor that becomes readable when messages arrive; None if the caller must poll."""

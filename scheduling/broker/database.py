@@ -149,12 +149,24 @@ class DatabaseBroker:
         """Raise NotImplementedError: this transport has no failed queue, only the rows of the failed inbox."""
         raise NotImplementedError
 
+    def beat(self, body: bytes) -> None:
+        """Do nothing: the queue is restored together with the rows."""
+
+    def newest_beat(self) -> bytes | None:
+        """Return None: this transport keeps nothing outside of the database."""
+        return None
+
     def counts(self) -> Counts:
         """Count the rows in state queued and in state failed."""
         rows = SchedulerExecution.objects
         queued = rows.filter(state=State.QUEUED.value)
         ready = {queue: queued.filter(queue=queue).count() for queue in SchedulerExecution.Queue.values}
         return Counts(ready=ready, failed=rows.filter(state=State.FAILED.value).count())
+
+    @property
+    def receiving(self) -> bool:
+        """Return True: `take` reads the table."""
+        return True
 
     def fileno(self) -> int | None:
         """Return None: the table cannot announce new rows, so callers must poll."""

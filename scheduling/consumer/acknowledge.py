@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime
@@ -14,6 +14,7 @@ from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage
+from scheduling.core.outcome import Deferred
 from scheduling.core.retry import RetryPolicy, delays
 from scheduling.execution.announce import announce
 from scheduling.execution.foreign import adopt
@@ -28,10 +29,16 @@ log = get_logger(__name__)
 
 
 class Answers:
-    """Answers the broker. If the broker cannot be reached, a later sweep publishes the missing messages."""
+    """Answers the broker. If the broker cannot be reached, a later sweep publishes the missing messages.
 
-    def __init__(self, broker: Broker, queue: str) -> None:
-        self.broker, self.queue = broker, queue
+    Args:
+        unconfirmed: called with the time at which a retry is due whose message the broker did not confirm.
+    """
+
+    def __init__(
+        self, broker: Broker, queue: str, unconfirmed: Callable[[datetime], object] = lambda _due: None
+    ) -> None:
+        self.broker, self.queue, self._unconfirmed = broker, queue, unconfirmed
 
     def prepare(self, policy: RetryPolicy) -> None:
         """Declare the wait queues that retries under this policy would use."""
@@ -41,15 +48,15 @@ class Answers:
     def not_started(self, arrival: Arrival, now: datetime) -> None:
         """Answer a message that started no attempt.
 
-        A copy is acknowledged. If the message does not belong to the row that it names, the message is parked in the
-        failed queue.
+        A copy is acknowledged, and so is the message of a run that is put off: a sweep publishes it again. If the
+        message does not belong to the row that it names, the message is parked in the failed queue.
         """
         context = {"execution": arrival.delivery.message.execution_id}
         if arrival.foreign:
             log.warning("A foreign message is parked in the failed queue: %s", arrival.foreign, extra=context)
             self.park_foreign(arrival.delivery, arrival.foreign, now)
         else:
-            log.debug("Message ignored: a copy", extra=context)
+            log.debug("Message ignored: %s", "put off" if arrival.deferred else "a copy", extra=context)
             self.broker.acknowledge(arrival.delivery)
 
     def adopt(self, deliveries: Sequence[Delivery], now: datetime) -> None:
@@ -97,11 +104,13 @@ class Answers:
             following = replace(message, attempt=message.attempt + 1, retry_count=result.retry.number)
             if self.broker.retry(run.delivery, following, result.retry.delay_ms, result.error):
                 self._retry_published(run.execution_id, message.attempt, now)
+            elif result.retry_at is not None:
+                self._unconfirmed(result.retry_at)
         elif result.state is State.FAILED:
             failed = FailedMessage(message, now, result.error, result.retries)
             if self.broker.dead_letter(run.delivery, failed, result.error) and not self.broker.embedded:
                 mark_parked(run.execution_id, message.attempt, now)
-        elif result.state is State.CLAIMED:
+        elif result.state is State.CLAIMED and not isinstance(result.outcome, Deferred):
             # The execution waits again. Its next attempt has a new number and so needs a new message.
             again = replace(message, attempt=message.attempt + 1)
             try:

@@ -1,7 +1,7 @@
 """The code that runs inside a child: take a task from the channel, call the handler, report the outcome.
 
 A child never writes the execution's row. The supervisor (the main process of the consumer) settles the attempt. A child
-has a database connection only if a handler has opened one.
+has a database connection only if a handler has opened one, and closes it when no next run follows within a second.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from django.db import connections
 from django.utils import translation
 
 from scheduling.consumer import framing
-from scheduling.consumer.child_state import ChildState, memory_bytes, open_streams
+from scheduling.consumer.child_state import ChildState, close_idle_connections, memory_bytes, open_streams
 from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
@@ -40,6 +40,10 @@ LEVEL_MARK = "\x1e"
 TRACEBACK_LIMIT = 64_000
 """The maximum length of a traceback in characters. A longer traceback loses its middle part."""
 RESULT_LIMIT = 10_000
+
+LINGER_SECONDS = 1.0
+"""How long a child that waits for its next run keeps the database connections of its last run. To connect for each run
+of a backlog would take longer than many of these runs."""
 
 
 class Terminated(BaseException):
@@ -71,10 +75,7 @@ def main(channel: socket.socket) -> int:
     pending: list[dict[str, Any]] = []
     left, status = "", 0
     while True:
-        try:
-            task = framing.receive(channel, reader, pending)
-        except OSError:
-            return 0
+        task = _next_task(channel, reader, pending)
         if task is None:
             return 0
         answer = _perform(task, channel)
@@ -96,6 +97,18 @@ def main(channel: socket.socket) -> int:
     if left:
         become_keeper()
     return status
+
+
+def _next_task(
+    channel: socket.socket, reader: framing.FrameReader, pending: list[dict[str, Any]]
+) -> dict[str, Any] | None:
+    """Wait for the next task; returns None if the supervisor has closed the channel or has died."""
+    try:
+        if not pending:
+            close_idle_connections(channel, LINGER_SECONDS)
+        return framing.receive(channel, reader, pending)
+    except OSError:
+        return None
 
 
 def _configure_logging() -> None:
@@ -124,14 +137,16 @@ def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
 
 
 def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
+    called = False
     try:
         handler = find(task["type"], task["handler"])
         params = validate(handler, merge(task["target_params"], task["params"]))
+        called = True
         result = _run(handler, params, task, progress)
     except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
         # If the handler is unknown, a retry can help, because a rolling deploy may still add the handler. A retry does
         # not help against the other two errors.
-        return _failed(error, retryable=isinstance(error, UnknownHandler))
+        return _failed(error, retryable=isinstance(error, UnknownHandler), called=called)
     except RetryableError as error:
         return _failed(error, retry_after=error.retry_after)
     except SystemExit as error:

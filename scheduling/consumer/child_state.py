@@ -12,6 +12,7 @@ import decimal
 import logging
 import os
 import resource
+import select
 import signal
 import socket
 import sys
@@ -202,6 +203,20 @@ def _restore_connection(connection: BaseDatabaseWrapper) -> None:
             connection.connection.rollback()
     except Exception:
         connection.close()
+
+
+def close_idle_connections(channel: socket.socket, seconds: float) -> None:
+    """Close all database connections, unless the next task arrives within this time.
+
+    A database server allows few connections, and a child may wait for hours.
+    """
+    if not any(connection.connection is not None for connection in connections.all(initialized_only=True)):
+        return
+    poll = select.poll()
+    poll.register(channel, select.POLLIN)
+    if not poll.poll(seconds * 1000):
+        with suppress(Exception):  # the server has closed it, or cannot be reached
+            connections.close_all()
 
 
 def memory_bytes() -> int:

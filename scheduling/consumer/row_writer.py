@@ -16,6 +16,7 @@ from django.db import transaction
 
 from scheduling.broker import Broker, Delivery
 from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.deferral import Deferral
 from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.output_store import store_output
 from scheduling.consumer.running import Running
@@ -26,6 +27,7 @@ from scheduling.execution.transitions import AttemptValues, record_attempts
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
 from scheduling.processes.database import is_away
+from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
 from scheduling.processes.set_aside import fail_row
 
@@ -47,18 +49,24 @@ class RowWriter:
     ) -> None:
         self._broker, self._queue, self._lease = broker, queue, timedelta(seconds=lease_seconds)
         self._configs, self._answers, self._rescue = configs, answers, rescue
+        self._deferral = Deferral(queue, configs, embedded=broker.embedded)
 
     def write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
         """Settle the runs that are over and start up to `limit` new runs.
 
         Raises:
             django.db.DatabaseError: the database cannot be reached. The deliveries that were taken are given back.
+            Held: nothing may be settled or started (`processes.guard`). The deliveries are given back, too.
         """
         deliveries: list[Delivery] = []
         try:
             with self._transaction(over, limit):
+                if over:
+                    guard.check(self._broker)
                 settled = self._settle(over, now)
                 deliveries = self._take(limit, now)
+                if deliveries and not over:
+                    guard.check(self._broker)
                 arrivals = self._begin(deliveries, now)
             return settled, deliveries, arrivals
         except BaseException as error:
@@ -98,6 +106,7 @@ class RowWriter:
                 run.give_up_output()
             try:
                 with transaction.atomic():
+                    guard.check(self._broker)
                     ((_run, result),) = self._settle([run], now)
                     return result
             except Exception as error:
@@ -114,6 +123,8 @@ class RowWriter:
         try:
             with transaction.atomic():
                 deliveries = self._take(1, now)
+                if deliveries:
+                    guard.check(self._broker)
                 return deliveries, self._begin(deliveries, now)
         except Exception as error:
             if is_away(error) or not deliveries:
@@ -130,7 +141,14 @@ class RowWriter:
 
     def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
         own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
-        return begin(own, container_id(), now, now + self._lease, prepare=self._configs.prepare)
+        return begin(
+            own,
+            container_id(),
+            now,
+            now + self._lease,
+            self._configs.prepare,
+            lambda message: self._deferral.defer(message, now),
+        )
 
     def _settle(self, over: Sequence[Running], now: datetime) -> list[tuple[Running, Settled]]:
         """Write the outcomes. One statement writes the output of all runs, and one the rows of all attempts."""
@@ -150,8 +168,9 @@ class RowWriter:
 
         # A service may run for months. Meanwhile, its schedule may have become an ordinary one.
         service = run.config.service and self._configs.get(run.delivery.message).service
+        outcome = self._deferral.outcome_of(run, now)
         return settle_attempt(
-            run.ended, run.outcome, run.config.policy, now,
+            run.ended, outcome, run.config.policy, now,
             embedded=self._broker.embedded, delay=delay, attempts=attempts,
             service=service,
         )  # fmt: skip

@@ -168,6 +168,7 @@ def from_answer(answer: dict[str, Any], masked: Callable[[str], str] = str) -> O
         retryable=bool(answer.get("retryable", True)),
         retry_after_ms=round(after * 1000) if valid and after is not None else None,
         exit_code=_exit_code(answer, 1),
+        called=answer.get("called") is not False,
     )
 
 

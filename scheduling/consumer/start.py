@@ -24,11 +24,13 @@ class Arrival:
         delivery: the delivery. If `started` is true, the message in the delivery was made from the row.
         started: whether the attempt has started. If so, this process owns the attempt.
         foreign: a sentence that says why the message does not belong to the row; empty if the message belongs to it.
+        deferred: whether the attempt was put off, because this consumer does not have the code for it.
     """
 
     delivery: Delivery
     started: bool
     foreign: str = ""
+    deferred: bool = False
 
 
 def begin(
@@ -37,8 +39,12 @@ def begin(
     now: datetime,
     lease_until: datetime,
     prepare: Callable[[list[TaskMessage]], None] = lambda messages: None,
+    defer: Callable[[TaskMessage], bool] = lambda message: False,
 ) -> list[Arrival]:
     """Start the attempts that messages ask for; returns what happened to each message, in the same order.
+
+    The rows are locked in the order of the primary key, as every process does. Otherwise two processes could wait for
+    each other.
 
     The type, the target and the params of the run always come from the row.
 
@@ -48,54 +54,66 @@ def begin(
 
     Args:
         prepare: gets the messages of the attempts that will start. If it raises an error, no attempt starts.
+        defer: gets the message of each attempt before its start. If it returns True, it has put the attempt off.
     """
-    direct = _start_directly(deliveries, consumer, now, lease_until, prepare)
-    others = [delivery for delivery in deliveries if id(delivery) not in direct]
-    arrivals = direct | _start_checked(others, consumer, now, lease_until, prepare)
+    ordered = sorted(deliveries, key=lambda delivery: delivery.message.execution_id or 0)
+    starter = _Starter(consumer, now, lease_until, prepare, defer)
+    direct = starter.start_directly(ordered)
+    others = [delivery for delivery in ordered if id(delivery) not in direct]
+    arrivals = direct | starter.start_checked(others)
     return [arrivals[id(delivery)] for delivery in deliveries]
 
 
-Prepare = Callable[[list[TaskMessage]], None]
+@dataclass(frozen=True)
+class _Starter:
+    """Starts attempts. The fields are the arguments of `begin`."""
 
+    consumer: str
+    now: datetime
+    lease_until: datetime
+    prepare: Callable[[list[TaskMessage]], None]
+    defer: Callable[[TaskMessage], bool]
 
-def _start_directly(
-    deliveries: Sequence[Delivery], consumer: str, now: datetime, lease_until: datetime, prepare: Prepare
-) -> dict[int, Arrival]:
-    """Start the attempts whose messages say exactly what their rows say; returns these arrivals by delivery."""
-    found = [delivery for delivery in deliveries if not delivery.from_row]
-    if not found or not is_supported():
-        return {}
-    try:
-        prepare([delivery.message for delivery in found])
-    except Exception as error:
-        if is_away(error):
-            raise
-        return {}  # a message may name another target than its row, so its row is read first
-    arrivals = {}
-    for delivery in found:
-        if (own := start_directly(delivery.message, consumer, now, lease_until)) is not None:
-            arrivals[id(delivery)] = Arrival(replace(delivery, message=own), started=True)
-    return arrivals
+    def start_directly(self, deliveries: Sequence[Delivery]) -> dict[int, Arrival]:
+        """Start the attempts whose messages say exactly what their rows say; returns these arrivals by delivery."""
+        found = [delivery for delivery in deliveries if not delivery.from_row]
+        if not found or not is_supported():
+            return {}
+        try:
+            self.prepare([delivery.message for delivery in found])
+        except Exception as error:
+            if is_away(error):
+                raise
+            return {}  # a message may name another target than its row, so its row is read first
+        arrivals = {}
+        for delivery in found:
+            message = delivery.message
+            if self.defer(message):
+                arrivals[id(delivery)] = Arrival(delivery, started=False, deferred=True)
+            elif (own := start_directly(message, self.consumer, self.now, self.lease_until)) is not None:
+                arrivals[id(delivery)] = Arrival(replace(delivery, message=own), started=True)
+        return arrivals
 
+    def start_checked(self, deliveries: Sequence[Delivery]) -> dict[int, Arrival]:
+        """Read the rows, check the messages, and start the attempts; returns the arrivals by delivery."""
+        ids = [delivery.message.execution_id for delivery in deliveries if not delivery.from_row]
+        rows = message_rows([pk for pk in ids if pk is not None]) if ids else {}
+        checked = [_check(delivery, rows, self.now) for delivery in deliveries]
+        self.prepare([found.message for found in checked if isinstance(found, Delivery)])
+        arrivals = {}
+        for delivery, found in zip(deliveries, checked, strict=True):
+            arrivals[id(delivery)] = found if isinstance(found, Arrival) else self._start(delivery, found)
+        return arrivals
 
-def _start_checked(
-    deliveries: Sequence[Delivery], consumer: str, now: datetime, lease_until: datetime, prepare: Prepare
-) -> dict[int, Arrival]:
-    """Read the rows, check the messages, and start the attempts; returns the arrivals by delivery."""
-    ids = [delivery.message.execution_id for delivery in deliveries if not delivery.from_row]
-    rows = message_rows([pk for pk in ids if pk is not None]) if ids else {}
-    checked = [_check(delivery, rows, now) for delivery in deliveries]
-    prepare([found.message for found in checked if isinstance(found, Delivery)])
-    arrivals = {}
-    for delivery, found in zip(deliveries, checked, strict=True):
-        if isinstance(found, Arrival):
-            arrivals[id(delivery)] = found
-            continue
+    def _start(self, delivery: Delivery, found: Delivery) -> Arrival:
         own = found.message
+        if self.defer(own):
+            return Arrival(delivery, started=False, deferred=True)
         assert own.execution_id is not None  # noqa: S101 - it comes from the row
-        started = transitions.start(own.execution_id, own.attempt, own.execution_key, consumer, now, lease_until)
-        arrivals[id(delivery)] = Arrival(found if started else delivery, started)
-    return arrivals
+        started = transitions.start(
+            own.execution_id, own.attempt, own.execution_key, self.consumer, self.now, self.lease_until
+        )
+        return Arrival(found if started else delivery, started)
 
 
 def _check(delivery: Delivery, rows: dict[int, MessageRow], now: datetime) -> Delivery | Arrival:

@@ -12,7 +12,7 @@ import time
 from contextlib import suppress
 from datetime import datetime
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
@@ -26,13 +26,14 @@ from scheduling.consumer.run_log import log_start
 from scheduling.consumer.running import Running
 from scheduling.consumer.shutdown import Drain
 from scheduling.consumer.slots import Slots
+from scheduling.core.deployment import Held
 from scheduling.core.outcome import Cancelled
 from scheduling.execution.foreign import is_foreign
 from scheduling.handlers.registry import handler_modules
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
 from scheduling.processes import heartbeat
-from scheduling.processes.database import is_away
+from scheduling.processes.database_access import DatabaseAccess
 from scheduling.processes.identity import container_id
 from scheduling.processes.loaded_code import LoadedCode
 from scheduling.processes.renewal import Renewal
@@ -86,31 +87,27 @@ class Supervisor:
         self.queue, self.max_runs, self._clock = queue, max_runs, clock or ServerClock()
         self.now = self._clock.now
         self.started_total = 0
+        self._last_start: datetime | None = None
         self._configs = RunConfigs(queue=queue)
-        self._answers, self._rescue = Answers(broker, queue), Rescue(broker, queue)
+        self._rescue = Rescue(broker, queue)
+        self._answers = Answers(broker, queue, self._rescue.expect)
         self._writer = RowWriter(broker, queue, conf.lease_seconds, self._configs, self._answers, self._rescue)
         self._selector = selectors.DefaultSelector()
-        self._slots = Slots(concurrency, self._selector, conf.output_max_bytes)
+        self._slots = slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._look_at = self._store_at = self._poll_at = self._back_off_until = 0.0
-        self._failures = 0
+        self._access = DatabaseAccess(conf.lease_seconds)
         self._prefetch = 0
         self._poll_seconds = POLL_SECONDS
         # Made before the forkserver starts. So a file that changes while the forkserver loads it counts as changed.
         self._code = LoadedCode(handler_modules())
         self.renewal = Renewal(self._code, stop) if follow_code else None
-        self._keepalive = KeepAlive(self._slots, conf.lease_seconds, queue, self._clock, self._code)
+        self._keepalive = KeepAlive(broker, slots, conf.lease_seconds, queue, self._clock, self._code, self._rescue)
         self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
         """Work until this process is asked to stop or `max_runs` is reached. Return when every run is settled."""
         self._slots.pool.start()
         self._selector.register(self.stop, selectors.EVENT_READ, self.stop.clear)
-        self._subscribe()
-        if (descriptor := self.broker.fileno()) is not None:
-            self._selector.register(descriptor, selectors.EVENT_READ, self._on_broker_ready)
-            self._poll_seconds = ANNOUNCED_POLL_SECONDS
-        context = {"concurrency": self._slots.count, "queue": self.queue, "consumer": container_id()}
-        log.info("Consumer ready", extra=context)
         try:
             while self._turn():
                 pass
@@ -131,7 +128,7 @@ class Supervisor:
 
     @property
     def _may_start(self) -> bool:
-        return not self.draining and self._clock.trusted
+        return not self.draining and self._clock.trusted and not self._keepalive.holds
 
     def _subscribe(self) -> None:
         """Take at most one message for each slot. More messages would wait here while another consumer is idle."""
@@ -139,6 +136,13 @@ class Supervisor:
         if prefetch != self._prefetch:
             self._prefetch = prefetch
             self.broker.consume(self.queue, prefetch)
+            self._listen()
+
+    def _listen(self) -> None:
+        """Wake up when messages arrive. The descriptor exists as soon as the queue is consumed."""
+        if self._poll_seconds == POLL_SECONDS and (descriptor := self.broker.fileno()) is not None:
+            self._selector.register(descriptor, selectors.EVENT_READ, self._on_broker_ready)
+            self._poll_seconds = ANNOUNCED_POLL_SECONDS
 
     def _on_broker_ready(self) -> None:
         if self.broker.ready(self.queue, self.now()):  # `ready` also resets the descriptor
@@ -155,21 +159,26 @@ class Supervisor:
         self._slots.maintain(monotonic, self.draining)
         if monotonic >= self._back_off_until:
             try:
-                self._keepalive.keep(monotonic, self.started_total)
-                self._follow_runs(monotonic)
-                self._settle_and_start(monotonic)
-                self._failures = 0
+                self._keepalive.keep(monotonic, self.started_total, self._last_start, draining=self.draining)
+                if not self._keepalive.holds:
+                    self._follow_runs(monotonic)
+                    self._settle_and_start(monotonic)
+                self._access.succeeded()
+            except Held:
+                self._keepalive.look_again()
+                self._back_off_until = monotonic + ANNOUNCED_POLL_SECONDS
             except Exception as error:  # an error must not end the consumer
-                self._back_off(error, monotonic)
-        return not (self.draining and not self._slots.running and not self._slots.over)
+                self._back_off(error)
+        recorded = self._keepalive.holds or not self._slots.over  # while it holds, nothing can be recorded
+        return not (self.draining and not self._slots.running and recorded)
 
     def _select_timeout(self, monotonic: float) -> float:
         """How many seconds the next turn may wait for events."""
         slots = self._slots
         times = [self._keepalive.next_clock, monotonic + 1.0]
-        if slots.over:
+        if slots.over and not self._keepalive.holds:
             times.append(monotonic)
-        if slots.running:
+        if slots.running and not self._keepalive.holds:
             times += [self._store_at, self._look_at]
         if slots.free and self._may_start and slots.pool.ready:
             times.append(self._poll_at)
@@ -221,7 +230,7 @@ class Supervisor:
         if not self._may_start or not slots.pool.ready or not (slots.over or monotonic >= self._poll_at):
             return 0
         limit = slots.free if self.max_runs is None else min(slots.free, self.max_runs - self.started_total)
-        if limit and not slots.over and not self.broker.ready(self.queue, now) and not self._rescue.due():
+        if limit and not slots.over and not self.broker.ready(self.queue, now) and not self._rescue.due(now):
             self._poll_at = monotonic + self._poll_seconds
             return 0
         return limit
@@ -233,15 +242,9 @@ class Supervisor:
         self._slots.launch(Running(delivery, config, output, now, container_id()))
         self._answers.prepare(config.policy)
         self.started_total += 1
+        self._last_start = now
 
-    def _back_off(self, error: Exception, monotonic: float) -> None:
+    def _back_off(self, error: Exception) -> None:
         """Delay the next query. Meanwhile, children continue, and their results wait until the database answers."""
-        self._failures += 1
-        delay = min(0.25 * 2 ** min(self._failures, 5), 5.0)
-        self._back_off_until = monotonic + delay
-        if is_away(error):
-            log.warning("The database did not answer; trying again in %.1f s: %s", delay, str(error).strip())
-        else:
-            log.error("A turn failed; trying again in %.1f s", delay, exc_info=error)
-        with suppress(Exception):
-            connection.close()
+        self._back_off_until = time.monotonic() + self._access.failed(error)
+        self._keepalive.next_clock = 0.0  # first of all, the leases are renewed

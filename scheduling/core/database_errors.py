@@ -3,7 +3,9 @@
 The module knows the error codes of SQLite, PostgreSQL, MySQL and MariaDB.
 
 "Away" means that the same statement may succeed later. For example, the database cannot be reached, is read-only, full,
-failing over or shutting down, or has no free connection. A deadlock also counts as "away".
+failing over or shutting down, or has no free connection.
+
+A conflict, such as a deadlock, also passes, but the database has answered.
 
 Any other error, except a missing table or column, concerns the values of one item, such as a row or a message. The
 caller sets this item aside and continues with the next item.
@@ -23,6 +25,8 @@ class Verdict(StrEnum):
 
     AWAY = "away"
     """Wait, and then try the same statement again."""
+    CONFLICT = "conflict"
+    """Another transaction held the same rows. Wait for a moment, and then try again."""
     ITEM = "item"
     """Set aside the item whose statement failed."""
     NOT_MIGRATED = "not migrated"
@@ -34,14 +38,14 @@ _POSTGRESQL_AWAY_CLASSES = frozenset(
     {
         "08",  # connection
         "25",  # transaction state; 25006 is a read-only server after a failover
-        "40",  # rolled back: deadlock, serialization
         "53",  # resources: disk full, out of memory, too many connections
-        "55",  # object not in the required state, such as a lock that is not available
+        "55",  # object not in the required state
         "57",  # operator intervention: shutdown, crash, cancelled statement
         "58",  # system: I/O
         "XX",  # internal, corrupted
     }
 )
+_POSTGRESQL_CONFLICTS = ("40", "55P03")  # rolled back: deadlock, serialization; a lock that is not available
 _POSTGRESQL_MISSING = frozenset({"42P01", "42703", "3F000"})
 
 # https://mariadb.com/kb/en/mariadb-error-code-reference/ and MySQL's reference. Both use the same numbers.
@@ -51,11 +55,12 @@ _MYSQL_AWAY = frozenset(
         1037, 1040, 1041, 1203, 1226,  # memory, connections, limits of a user
         1044, 1045, 1049, 1130, 1142, 1143,  # access denied, database does not exist
         1053, 1077, 1079, 1152, 1158, 1159, 1160, 1161, 1184, 1927, 1969, 3024, 4031,  # shutdown, network, killed
-        1205, 1213, 1317,  # lock wait, deadlock, interrupted
+        1317,  # interrupted
         1223, 1290, 1792, 1836, 3101,  # read lock, read-only server or transaction, group replication
         2000, 2001, 2002, 2003, 2005, 2006, 2012, 2013, 2026, 2027, 2055,  # client: connection
     }
 )  # fmt: skip
+_MYSQL_CONFLICTS = frozenset({1205, 1213})  # lock wait, deadlock
 _MYSQL_MISSING = frozenset({1054, 1146})
 
 # https://www.sqlite.org/rescode.html, primary codes
@@ -85,6 +90,8 @@ def postgresql_verdict(sqlstate: str | None) -> Verdict:
         return Verdict.AWAY
     if sqlstate in _POSTGRESQL_MISSING:
         return Verdict.NOT_MIGRATED
+    if sqlstate.startswith(_POSTGRESQL_CONFLICTS):
+        return Verdict.CONFLICT
     return Verdict.AWAY if sqlstate[:2] in _POSTGRESQL_AWAY_CLASSES else Verdict.ITEM
 
 
@@ -98,4 +105,6 @@ def mysql_verdict(code: int | None) -> Verdict:
         return Verdict.AWAY
     if code in _MYSQL_MISSING:
         return Verdict.NOT_MIGRATED
+    if code in _MYSQL_CONFLICTS:
+        return Verdict.CONFLICT
     return Verdict.AWAY if code in _MYSQL_AWAY else Verdict.ITEM

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 PROGRESS_LENGTH = 64
@@ -53,6 +53,8 @@ class Failed:
 
     Args:
         exit_code: 1, as for a program that an exception has ended; the code of `sys.exit`, if the handler called it.
+        called: whether the handler was called. If not, the code of the consumer does not know the handler, or its
+            params model refuses the params.
     """
 
     name: ClassVar[str] = "failed"
@@ -63,6 +65,7 @@ class Failed:
     retryable: bool = True
     retry_after_ms: int | None = None
     exit_code: int | None = 1
+    called: bool = True
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,5 +153,29 @@ class Interrupted(ProcessEnded):
     message: ClassVar[str] = "The consumer was shut down; the run is given back and this attempt does not count."
 
 
-Outcome = Succeeded | Failed | TimedOut | Crashed | Cancelled | Interrupted
+@dataclass(frozen=True)
+class Deferred(ProcessEnded):
+    """The code of the consumer cannot run the attempt, but that of another consumer may (`core.deferral`).
+
+    The handler was not called. The execution waits again, and the attempt does not use up a retry.
+
+    Args:
+        reason: one sentence for operators that says for whom the execution waits.
+        asked_at: when the execution was first put off.
+        wait: how long the execution waits until it is offered again.
+    """
+
+    name: ClassVar[str] = "interrupted"
+    error_class: ClassVar[str] = "Deferred"
+    reason: str
+    asked_at: datetime
+    wait: timedelta
+
+    @property
+    def message(self) -> str:
+        """One sentence for operators."""
+        return self.reason
+
+
+Outcome = Succeeded | Failed | TimedOut | Crashed | Cancelled | Interrupted | Deferred
 """An outcome of any kind."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from scheduling.core.outcome import Cancelled, Crashed, Failed, Interrupted, Outcome, Succeeded
+from scheduling.core.outcome import Cancelled, Crashed, Deferred, Failed, Interrupted, Outcome, Succeeded
 from scheduling.core.time_spans import spell_time_span
 
 INVALID = "SCHEDULE_RETRY_POLICY_INVALID"
@@ -131,7 +131,7 @@ def decide(
         ValueError: the outcome is not a failure.
     """
     match outcome:
-        case Succeeded() | Cancelled() | Interrupted():
+        case Succeeded() | Cancelled() | Interrupted() | Deferred():
             raise ValueError(f"{type(outcome).__name__} is not a failure")
         case Failed(retryable=False):
             return GiveUp("The error says that a retry would not help.")

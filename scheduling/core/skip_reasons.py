@@ -10,6 +10,13 @@ NO_PRODUCER = "no producer was running"
 """The argument `why` of `missed` if the latest occurrence runs and the earlier occurrences do not run."""
 
 
+RAN_BEFORE_RESTORE = "it ran before the database was restored, as far as is known"
+"""The argument `why` of `missed` for occurrences that a restored database does not know any more."""
+
+CONFIRMED = "the database was confirmed, and what had fallen due by then was left out"
+"""The argument `why` of `missed` for occurrences that an operator left out when a copy was confirmed."""
+
+
 PAUSED = "Paused"
 """The first word of `paused`. Occurrences that a pause has left out were meant to be left out."""
 

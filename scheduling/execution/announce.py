@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
-from scheduling.core.outcome import signal_name
+from scheduling.core.outcome import Deferred, signal_name
 from scheduling.core.text import clean
 from scheduling.execution.settle import Settled
 from scheduling.handlers.secret_params import masked
@@ -40,6 +40,8 @@ def announce(settled: Settled, message: TaskMessage, name: str) -> None:
         log.success("Task completed", extra=context | lasted | _exit(settled) | attempt)
     elif settled.state is State.CANCELLED:
         log.warning("Task cancelled", extra=context | lasted | attempt)
+    elif isinstance(settled.outcome, Deferred):
+        log.warning("Task put off: %s", settled.outcome.reason, extra=context | lasted | attempt)
     elif settled.state in (State.QUEUED, State.CLAIMED):
         log.warning("Task given back: the consumer is shutting down", extra=context | lasted | attempt)
     elif settled.retry is not None and settled.max_retries is None:

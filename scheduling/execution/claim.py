@@ -32,6 +32,7 @@ from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.policies import overlap
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
+from scheduling.processes.guard import guard
 
 log = get_logger(__name__)
 
@@ -86,6 +87,7 @@ def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH
 
     Raises:
         django.db.DatabaseError: the database cannot be reached or is not migrated.
+        Held: something is due, but nothing may be claimed.
     """
     try:
         done = _claim_batch(now, embedded, limit)
@@ -133,6 +135,7 @@ def _claim_one_by_one(now: datetime, embedded: bool, limit: int) -> Dispatched:
 
 
 def _claim(rows: Sequence[DueRow], now: datetime, embedded: bool, done: Dispatched) -> None:
+    guard.check()
     planned = _planned(rows, now, done)
     names = target_names({(row.target_type, row.target_id) for row, _ in planned})
     due = [row for row, plan in planned if plan.run is not None]
@@ -146,7 +149,7 @@ def _claim(rows: Sequence[DueRow], now: datetime, embedded: bool, done: Dispatch
         else:
             done.claimed.append(execution)
     overlap.note(due, inserted)
-    _move_on(planned)
+    move_on(planned)
 
 
 def _planned(rows: Sequence[DueRow], now: datetime, done: Dispatched) -> list[tuple[DueRow, Plan]]:
@@ -166,7 +169,7 @@ def _planned(rows: Sequence[DueRow], now: datetime, done: Dispatched) -> list[tu
     return planned
 
 
-def _move_on(planned: Sequence[tuple[DueRow, Plan]]) -> None:
+def move_on(planned: Sequence[tuple[DueRow, Plan]]) -> None:
     """Set `next_run_at` of schedules whose due occurrences have been inserted."""
     moved: dict[datetime | None, list[int]] = defaultdict(list)
     finished: list[int] = []

@@ -33,6 +33,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.policies import overlap
 from scheduling.processes.database import locking
+from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)
@@ -67,7 +68,9 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
 
     Raises:
         django.db.DatabaseError: the database failed, and the message is not acknowledged.
+        Held: nothing may be started now (`processes.guard`), and the message is not acknowledged.
     """
+    guard.check(broker)
     message = delivery.message
     with transaction.atomic():
         # Two consumers may receive copies of one message. If the message names no schedule, the unique key does not

@@ -7,14 +7,16 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
+from django.db import transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError, BrokerUnavailable
-from scheduling.core.lifecycle import CLAIM_GRACE, State
+from scheduling.core.lifecycle import CLAIM_GRACE, State, check_move
 from scheduling.core.messages import FailedMessage
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes.guard import guard
 
 log = get_logger(__name__)
 
@@ -35,9 +37,23 @@ def publish(executions: Sequence[SchedulerExecution], broker: Broker) -> int:
 
     If the broker confirms the message of a row, the row becomes queued. Without a confirm the row stays claimed, and a
     sweep publishes it again. If the executions table is the queue, all rows already count as published.
+
+    While this process must hold (`processes.guard`), nothing is published.
     """
     if broker.embedded or not executions:
         return len(executions)
+    confirmed = send(executions, broker)
+    mark_published(confirmed, clock.now())
+    return len(confirmed)
+
+
+def send(executions: Sequence[SchedulerExecution], broker: Broker) -> set[int]:
+    """Publish the messages of the rows' next attempts. Returns the ids of the rows whose message is confirmed.
+
+    While this process must hold (`processes.guard`), nothing is published.
+    """
+    if guard.must_wait(broker, "Publishing waits"):
+        return set()
     confirmed: set[int] = set()
     for queue in {execution.queue for execution in executions}:
         messages = [message_of(execution) for execution in executions if execution.queue == queue]
@@ -49,19 +65,27 @@ def publish(executions: Sequence[SchedulerExecution], broker: Broker) -> int:
             log.debug("Publishing failed and will be tried again: %s", error, extra={"count": len(messages)})
         except BrokerError as error:
             log.warning("Publishing failed and will be tried again: %s", error, extra={"count": len(messages)})
-    now = clock.now()
-    mark_published(confirmed, now)
-    return len(confirmed)
+    return confirmed
 
 
 def mark_published(ids: Iterable[int], now: datetime) -> int:
     """Set the state of confirmed rows from claimed to queued. A row that is no longer claimed does not change.
 
+    Consumers start some of these rows meanwhile, several in one transaction. All processes lock the rows in the order
+    of the primary key, so that no two of them wait for each other.
+    A row that is put off is claimed with `published_at`: a consumer has answered its message before the confirm came.
+
     Returns:
         How many rows changed.
     """
-    rows = SchedulerExecution.objects.filter(pk__in=list(ids))
-    return rows.move([State.CLAIMED], State.QUEUED, published_at=now, wake_at=now)
+    check_move([State.CLAIMED], State.QUEUED)
+    rows = SchedulerExecution.objects.filter(pk__in=list(ids)).order_by("pk")
+    with transaction.atomic():
+        # Without a condition on the state: with it, MariaDB could lock the rows in the order of the index of states.
+        locked = rows.select_for_update().values_list("pk", "state", "published_at")
+        keys = [pk for pk, state, published_at in locked if state == State.CLAIMED and published_at is None]
+        claimed = SchedulerExecution.objects.filter(pk__in=keys)
+        return claimed.update(state=State.QUEUED.value, published_at=now, wake_at=now)
 
 
 def park(execution: SchedulerExecution, broker: Broker, now: datetime, reason: str, retries: int) -> bool:

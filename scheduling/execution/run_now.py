@@ -19,6 +19,7 @@ from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.publish import initial_columns, publish
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.policies import overlap
+from scheduling.processes.guard import guard
 
 
 def requeue_failed(
@@ -53,6 +54,7 @@ def requeue_failed(
     if params is not None:
         columns["params"] = dict(params)
     columns |= {"retry_base": F("attempt"), "reason": reason, "finished_at": None, "cancel_requested_by": ""}
+    columns["deferred_at"] = None
     to = State(columns.pop("state"))
     with transaction.atomic():
         scheduler = overlap.locked(schedule)
@@ -103,9 +105,11 @@ def run_now(
 
     Raises:
         ValueError: the schedule has no target.
+        Held: nothing may be started now (`processes.guard`).
     """
     if not scheduler.target_type:
         raise ValueError(f"The schedule has no target: choose {A_TARGET}.")
+    guard.check(broker, may_claim=True)
     now = clock.now()
     own = scheduler.params if instead is None else instead
     source, group_id = (None, None) if again is None else (again.pk, again.group_id)

@@ -15,6 +15,7 @@ from scheduling.core.occurrences import manual_key
 from scheduling.execution.insert import execution_of
 from scheduling.execution.publish import initial_columns, publish
 from scheduling.models import SchedulerExecution
+from scheduling.processes.guard import guard
 
 
 class _NoSchedule(NamedTuple):
@@ -40,7 +41,11 @@ def run_once(
 
     Returns:
         The execution, and whether this call has made it.
+
+    Raises:
+        Held: nothing may be started now (`processes.guard`).
     """
+    guard.check(broker, may_claim=True)
     now, name = clock.now(), manual_key(key)
     source = _NoSchedule(str(target._meta.model_name), target.pk, dict(params))
     execution = execution_of(

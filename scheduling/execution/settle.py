@@ -11,7 +11,7 @@ from django.db import transaction
 
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
-from scheduling.core.outcome import Cancelled, Failed, Interrupted, Outcome, Succeeded
+from scheduling.core.outcome import Cancelled, Deferred, Failed, Interrupted, Outcome, Succeeded
 from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
 from scheduling.core.service import KEPT_ATTEMPTS, STEADY, restart
 from scheduling.core.text import clean
@@ -94,7 +94,7 @@ def settle_attempt(
             retry, retries = None, 0
         else:
             retries = max(0, ended.attempt - retry_base - 1)
-            if service and not isinstance(outcome, Cancelled | Interrupted):
+            if service and not isinstance(outcome, Cancelled | Interrupted | Deferred):
                 following, retry = _restart(policy, retries, _lasted(ended, now), now, embedded, delay)
             else:
                 following, retry = _following(outcome, policy, retries, now, embedded, delay)
@@ -167,6 +167,16 @@ def _following(
         if embedded:
             return Next(State.QUEUED, wake_at=now, uncounted=1, published_at=now), None
         return Next(State.CLAIMED, wake_at=now, uncounted=1), None
+    if isinstance(outcome, Deferred):
+        # `published_at` is set since the start. It says that the message has arrived: no late confirm may move the row.
+        return Next(
+            State.QUEUED if embedded else State.CLAIMED,
+            wake_at=now + outcome.wait,
+            reason=outcome.reason,
+            deferred_at=outcome.asked_at,
+            uncounted=1,
+            keeps_published=True,
+        ), None
     match decide(policy, retries, outcome, random.random):
         case Retry() as wanted:
             named = isinstance(outcome, Failed) and outcome.retry_after_ms is not None

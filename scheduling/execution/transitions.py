@@ -20,6 +20,7 @@ DISTANT_FUTURE = datetime(9999, 12, 31, tzinfo=UTC)
 
 SETTLED = (
     "state", "wake_at", "finished_at", "pid", "progress", "error_class", "error_message", "fingerprint", "reason",
+    "deferred_at",
 )  # fmt: skip
 """The first columns that the SQL statement of `settle` sets. `settle` passes their values in the same order."""
 
@@ -46,6 +47,7 @@ class Next:
     error_message: str = ""
     fingerprint: str = ""
     reason: str = ""
+    deferred_at: datetime | None = None
     uncounted: int = 0
     """1 if the retry policy does not count the attempt, otherwise 0."""
     published_at: datetime | None = None
@@ -183,6 +185,7 @@ def settle(
     finished_at = at(now) if following.state not in WAITING else None
     state = [following.state.value, at(following.wake_at), finished_at, ended.pid, ended.progress]
     error = [following.error_class, following.error_message, following.fingerprint, following.reason]
+    error.append(at(following.deferred_at))
     counted = [following.uncounted, 1 if following.keeps_published else 0, at(following.published_at)]
     condition = [ended.execution_id, ended.attempt, at(lease_before)]
     with connection.cursor() as cursor:

@@ -59,6 +59,8 @@ class RunConfig:
     user_id: int | None = None
     group: str | None = None
     language: str = ""
+    unknown: bool = False
+    """Whether this process does not know the handler that the target names."""
     service: bool = False
     """Whether the run is started again however it ends."""
 
@@ -118,6 +120,7 @@ class RunConfigs:
             user_id=scheduler.user_id if scheduler is not None else None,
             group=group.name if group is not None else None,
             language=scheduler.language if scheduler is not None else "",
+            unknown=bool(name) and handler is None,
             service=service,
         )
 

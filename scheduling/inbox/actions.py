@@ -22,6 +22,7 @@ from scheduling.inbox.sync import remove_messages
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.policies import overlap
+from scheduling.processes.guard import guard
 
 log = get_logger(__name__)
 
@@ -53,7 +54,9 @@ def republish(
 
     Raises:
         ValueError: `params` or `attempt` is given, and the number of ids is not one.
+        Held: nothing may be started now (`processes.guard`).
     """
+    guard.check(broker, may_claim=True)
     ids = list(ids)
     if len(ids) != 1 and not (params is None and attempt is None):
         raise ValueError("Parameters and an attempt are those of one execution: give one id.")
@@ -95,7 +98,11 @@ def requeue_in_transaction(
     Args:
         attempts: maps the id of each execution to its expected last attempt. An execution with a later attempt is left
             out.
+
+    Raises:
+        Held: nothing may be started now (`processes.guard`).
     """
+    guard.check(broker, may_claim=True)
     rows = _rows(attempts)
     concerned = overlap.concerned(row.scheduler_id for row in rows)
     return [

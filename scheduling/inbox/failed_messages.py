@@ -68,7 +68,8 @@ class FailedMessages:
                         held.add((task.execution_id, task.execution_key))
                     if message.message_id:
                         held.add((None, message_key(message.message_id)))
-            if (broker.counts().failed or 0) <= number:
+            left = broker.counts().failed
+            if left is not None and left <= number:
                 return held
         self.problem = "The failed queue is in use, or it has more messages than can be read at once."
         return None

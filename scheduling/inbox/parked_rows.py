@@ -19,6 +19,7 @@ from scheduling.execution.death_records import record_deaths_by_key
 from scheduling.execution.foreign import columns_of, message_key
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.models.parts import rows_in_parts
 from scheduling.processes.database import each_or_all
 from scheduling.processes.identity import container_id
 
@@ -40,7 +41,7 @@ def make_rows(messages: Sequence[Parked], now: datetime) -> int:
         each_or_all(chunk, lambda part: _make(part, now), lambda message, error: _make_refused(message, error, now))
     # MySQL does not return the keys of inserted rows, and rows that exist already were not inserted.
     made = SchedulerExecution.objects.filter(pk__gt=newest, trigger=Trigger.MESSAGE.value, executed_at=now)
-    for row in made.filter(state=State.FAILED.value, container_id=container_id()).order_by("pk").iterator():
+    for row in rows_in_parts(made.filter(state=State.FAILED.value, container_id=container_id())):
         report_row(row)
     return len(messages)
 

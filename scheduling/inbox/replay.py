@@ -21,7 +21,9 @@ from scheduling.execution.run_now import overlap_now
 from scheduling.inbox import actions as inbox_actions
 from scheduling.logs import get_logger
 from scheduling.models import Replay, ReplayChunk, ReplayGroup, SchedulerExecution
+from scheduling.models.parts import rows_in_parts
 from scheduling.models.replay import OPEN
+from scheduling.processes.guard import guard
 from scheduling.signals import executions_replayed
 
 log = get_logger(__name__)
@@ -49,7 +51,11 @@ def start(
 
     Returns:
         The replay; None if `key` was used before. If no selected execution could be run, the replay is already stopped.
+
+    Raises:
+        Held: nothing may be started now (`processes.guard`).
     """
+    guard.check(broker, may_claim=True)
     now = now or clock.now()
     replay = Replay(
         key=key, user=user if user.pk else None, requested_by=user.get_username()[:150], created_at=now,
@@ -97,7 +103,8 @@ def _send_canary(replay: Replay, broker: Broker, now: datetime, held: set[int]) 
             because there may be many of them.
     """
     reason = f"Republished by {replay.requested_by} as the canary of replay {replay.pk}."
-    for chunk in replay.chunks.order_by("first").iterator(chunk_size=1):
+    # The chunks are stored in the order of `first`.
+    for chunk in rows_in_parts(replay.chunks.all(), size=1):
         attempts = dict(chunk.items)
         rows = SchedulerExecution.objects.filter(pk__in=attempts, state=State.FAILED.value).exclude(type="")
         for pk, schedule in rows.order_by("pk").values_list("pk", "scheduler"):

@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
-from scheduling.broker import Broker, BrokerError, FailedQueueBusy, Parked
+from scheduling.broker import Broker, BrokerError, FailedQueueBusy, Parked, QueueUnavailable
 from scheduling.core.lifecycle import WAITING, State, Trigger
 from scheduling.core.messages import DecodeError, TaskMessage, decode
 from scheduling.execution.foreign import message_key
@@ -27,6 +27,7 @@ from scheduling.inbox.delivery_limit import GivenUp, give_up
 from scheduling.inbox.parked_rows import in_chunks, limit_reached, make_rows
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.processes.guard import guard
 
 log = get_logger(__name__)
 
@@ -37,6 +38,7 @@ again."""
 
 BUSY_TRIES, BUSY_SECONDS = 5, 0.3
 
+LEFT = "The failed queue may be another deployment's and is left as it is"
 
 QueueAndRows = tuple[int, int]
 """The number of messages in the failed queue, and the number of failed rows with a parked message. If messages were
@@ -93,17 +95,17 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: 
         BrokerError: the broker cannot be reached.
     """
     done = Synced()
-    if not broker.has_failed_queue:
+    if not broker.has_failed_queue or guard.must_wait(broker, LEFT):
         return done
     failed = SchedulerExecution.objects.filter(state=State.FAILED.value)
     unparked = failed.filter(published_at=None, finished_at__lt=now - PARK_GRACE).exclude(type="")
-    count = broker.counts().failed
+    count = _counted(broker)
     if not unparked.exists():
         if count == 0:
             return done
         if only_if_changed:
             rows = failed.filter(published_at__isnull=False).count()
-            done.standing = (count or 0, rows)
+            done.standing = (count, rows)
             if count == rows or done.standing == seen:
                 return done
     try:
@@ -121,6 +123,13 @@ def sync(broker: Broker, now: datetime, *, only_if_changed: bool = False, seen: 
         text = "Failed queue and inbox agree again: %s rows made, %s messages parked, %s taken out"
         log.info(text, done.rows, done.parked, done.removed)
     return done
+
+
+def _counted(broker: Broker) -> int:
+    count = broker.counts().failed
+    if count is None:
+        raise QueueUnavailable("The failed queue cannot be used now.")
+    return count
 
 
 def _park_missing(
@@ -150,7 +159,7 @@ def remove_messages(broker: Broker, attempts: dict[int, int], keys: Iterable[str
             removed.
         keys: the execution keys of executions that were made for foreign messages.
     """
-    if not broker.has_failed_queue or not attempts:
+    if not broker.has_failed_queue or not attempts or guard.must_wait(broker, LEFT):
         return
     foreign = set(keys)
     for _ in range(BUSY_TRIES):

@@ -11,7 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from scheduling import logs
 from scheduling.broker import Broker, BrokerError, BrokerRefused, TopologyMismatch, get_broker
-from scheduling.conf import Conf, ConfError, get_conf
+from scheduling.conf import Conf, get_conf
+from scheduling.core.setting_values import ConfError
 from scheduling.handlers.retry_delays import known_delays
 
 OK = 0

@@ -55,6 +55,59 @@ class Migration(migrations.Migration):
             },
         ),
         migrations.CreateModel(
+            name='Deployment',
+            fields=[
+                ('id', models.PositiveSmallIntegerField(default=1, editable=False, primary_key=True, serialize=False)),
+                ('timeline', models.CharField(max_length=32, verbose_name='timeline')),
+                ('former', models.TextField(blank=True, default='', verbose_name='earlier timelines')),
+                ('name', models.CharField(blank=True, default='', max_length=100, verbose_name='name')),
+                ('fingerprints', models.TextField(blank=True, default='', verbose_name='fingerprints')),
+                ('worked', models.PositiveBigIntegerField(default=0, verbose_name='worked seconds')),
+                ('beat_at', models.DateTimeField(blank=True, null=True, verbose_name='newest beat')),
+                ('held_at', models.DateTimeField(blank=True, null=True, verbose_name='held since')),
+                ('held_reason', models.TextField(blank=True, default='', verbose_name='reason')),
+                ('known_until', models.DateTimeField(blank=True, null=True, verbose_name='newest known beat')),
+                ('confirmed_at', models.DateTimeField(blank=True, null=True, verbose_name='confirmed')),
+                ('confirmed_by', models.CharField(blank=True, default='', max_length=150, verbose_name='confirmed by')),
+            ],
+            options={
+                'verbose_name': 'deployment',
+                'verbose_name_plural': 'deployment',
+                'permissions': [('confirm_deployment', 'Can confirm a database that was copied or restored')],
+                'default_permissions': ('view',),
+            },
+        ),
+        migrations.CreateModel(
+            name='HandlerSet',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('digest', models.CharField(max_length=64, unique=True)),
+                ('created_at', models.DateTimeField()),
+            ],
+            options={
+                'verbose_name': 'set of handlers',
+                'verbose_name_plural': 'sets of handlers',
+                'default_permissions': (),
+            },
+        ),
+        migrations.CreateModel(
+            name='KnownHandler',
+            fields=[
+                ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                ('type', models.CharField(max_length=8)),
+                ('name', models.CharField(max_length=100)),
+                ('contract', models.CharField(max_length=32)),
+                ('handler_set', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='known', to='scheduling.handlerset')),
+            ],
+            options={
+                'verbose_name': 'known handler',
+                'verbose_name_plural': 'known handlers',
+                'default_permissions': (),
+                'indexes': [models.Index(fields=['type', 'name'], name='scheduling_known_handler')],
+                'constraints': [models.UniqueConstraint(fields=('handler_set', 'type', 'name'), name='scheduling_known_handler_once')],
+            },
+        ),
+        migrations.CreateModel(
             name='Process',
             fields=[
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
@@ -69,6 +122,7 @@ class Migration(migrations.Migration):
                 ('info', models.JSONField(blank=True, default=dict, verbose_name='state')),
                 ('code_at', models.DateTimeField(blank=True, null=True, verbose_name='code loaded')),
                 ('code_changed_at', models.DateTimeField(blank=True, null=True, verbose_name='code changed')),
+                ('handler_set', models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='processes', to='scheduling.handlerset')),
             ],
             options={
                 'verbose_name': 'process',
@@ -239,6 +293,7 @@ class Migration(migrations.Migration):
                 ('fingerprint', models.CharField(blank=True, default='', max_length=40, verbose_name='error group')),
                 ('reason', models.TextField(blank=True, default='', verbose_name='reason')),
                 ('missed', models.PositiveIntegerField(default=0, verbose_name='missed occurrences')),
+                ('deferred_at', models.DateTimeField(blank=True, null=True)),
                 ('cancel_requested_by', models.CharField(blank=True, default='', max_length=150, verbose_name='cancel requested by')),
                 ('group', models.ForeignKey(blank=True, db_index=False, null=True, on_delete=scheduling.models.used_group.refuse_used_group, related_name='+', to='auth.group', verbose_name='user group')),
                 ('scheduler', models.ForeignKey(db_index=False, null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='executions', to='scheduling.scheduler', verbose_name='schedule')),

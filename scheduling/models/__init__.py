@@ -5,7 +5,9 @@ from scheduling.models.attempt import Attempt
 from scheduling.models.channel import Channel
 from scheduling.models.dashboard import Dashboard
 from scheduling.models.death_record import DeathRecord
+from scheduling.models.deployment import Deployment
 from scheduling.models.execution import FailedExecution, SchedulerExecution
+from scheduling.models.handler_set import HandlerSet, KnownHandler
 from scheduling.models.notification import Notification
 from scheduling.models.output import Output
 from scheduling.models.process import Process
@@ -21,7 +23,10 @@ __all__ = [
     "Channel",
     "Dashboard",
     "DeathRecord",
+    "Deployment",
     "FailedExecution",
+    "HandlerSet",
+    "KnownHandler",
     "Notification",
     "Output",
     "Process",

@@ -102,6 +102,8 @@ class SchedulerExecution(models.Model):
     """Why the execution was skipped, given up, cancelled or discarded: a sentence for operators."""
     missed = models.PositiveIntegerField(_("missed occurrences"), default=0)
     """How many missed occurrences a skipped row represents."""
+    deferred_at = models.DateTimeField(null=True, blank=True)
+    """When the next attempt was first put off, because a consumer does not have the code for it; otherwise NULL."""
     cancel_requested_by = models.CharField(_("cancel requested by"), max_length=150, blank=True, default="")
 
     objects: ClassVar[models.Manager[SchedulerExecution]] = ExecutionQuerySet.as_manager()

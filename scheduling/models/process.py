@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from django.db import models
@@ -15,8 +15,26 @@ from scheduling.core.text import visible_text
 CLOCK_AHEAD = "clock_ahead"
 """The key of `Process.info` with the seconds by which the host's clock is ahead of the database's; negative: behind."""
 
+LAST_START = "last_start"
+"""The key of `Process.info` with the time at which the consumer last started a run; NULL if it has started none."""
+
+DRAINING = "draining"
+"""The key of `Process.info` that says whether the consumer has stopped taking runs."""
+
+HELD = "held"
+"""The key of `Process.info` with the sentence that says why the process holds (`core.deployment`)."""
+
 MOST_SECONDS = 1e12
 """A greater number, an infinite one, or one that is no number was not written by this software."""
+
+
+def recorded_instant(value: object) -> datetime | None:
+    """A time in `Process.info`; None if there is none, or if plain SQL has written something else."""
+    try:
+        found = datetime.fromisoformat(str(value))
+        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
+    except (ValueError, OverflowError):
+        return None
 
 
 def oldest_beat(now: datetime) -> datetime:
@@ -66,6 +84,10 @@ class Process(models.Model):
     info = models.JSONField(_("state"), default=dict, blank=True)
     code_at = models.DateTimeField(_("code loaded"), null=True, blank=True)
     code_changed_at = models.DateTimeField(_("code changed"), null=True, blank=True)
+    handler_set = models.ForeignKey(
+        "scheduling.HandlerSet", null=True, blank=True, on_delete=models.SET_NULL, related_name="processes"
+    )
+    """The handlers that the process knows; NULL if it did not record them."""
 
     objects: ClassVar[models.Manager[Process]] = ProcessQuerySet.as_manager()
 
@@ -87,11 +109,34 @@ class Process(models.Model):
         return self.queue in {queue, ""}
 
     @property
+    def idle_since(self) -> datetime | None:
+        """Since when the consumer has started nothing, although it has a free slot; None if it takes no runs now.
+
+        Also None if its version does not record its last start.
+        """
+        info = self.info if isinstance(self.info, dict) else {}
+        running = info.get("running")
+        busy = not isinstance(running, int) or running >= self.concurrency
+        if self.kind != Process.Kind.CONSUMER or LAST_START not in info or info.get(DRAINING) or busy:
+            return None
+        return recorded_instant(info[LAST_START]) or self.started_at
+
+    @property
+    def known_set(self) -> int | None:
+        """The primary key of the set of handlers that the process knows; None if it recorded none that can be used."""
+        return self.handler_set_id if type(self.handler_set_id) is int else None  # SQLite stores any type
+
+    @property
     def clock_ahead(self) -> float:
         """Seconds by which the host's clock was ahead of the database's at the last heartbeat; negative if behind."""
         ahead = self.info.get(CLOCK_AHEAD, 0.0) if isinstance(self.info, dict) else 0.0
         usable = isinstance(ahead, int | float) and abs(ahead) < MOST_SECONDS  # plain SQL can write any JSON
         return float(ahead) if usable else 0.0
+
+    @property
+    def held(self) -> str:
+        """Why the process claimed, started and published nothing at its last heartbeat; empty if it worked."""
+        return visible_text(self.info.get(HELD) or "", 500) if isinstance(self.info, dict) else ""
 
     def is_alive(self, now: datetime) -> bool:
         """Whether the process has not stopped and its heartbeat is recent."""

@@ -12,12 +12,13 @@ from django.db import DatabaseError, InterfaceError, connection, transaction
 from django.db.models import QuerySet
 
 from scheduling.core.database_errors import Verdict, mysql_verdict, postgresql_verdict, sqlite_verdict
+from scheduling.core.deployment import Held
 
 Item = TypeVar("Item")
 
 
 def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
-    """Decide whether the database cannot be reached, is not migrated yet, or has refused an item.
+    """Decide whether the database cannot be reached, is not migrated yet, met a conflict, or has refused an item.
 
     The result is `Verdict.ITEM` for every exception that is not a database error. Such an exception means that Python
     or the driver could not convert one of the item's values.
@@ -47,8 +48,12 @@ def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
 
 
 def is_away(error: BaseException) -> bool:
-    """Whether waiting may help, because the database cannot be reached or is not migrated yet."""
-    return verdict_of(error) is not Verdict.ITEM
+    """Whether waiting may help, and no item is to blame.
+
+    The database cannot be reached, is not migrated yet, met a conflict, or must be confirmed by a person
+    (`core.deployment.Held`).
+    """
+    return isinstance(error, Held) or verdict_of(error) is not Verdict.ITEM
 
 
 def locking(rows: QuerySet) -> QuerySet:

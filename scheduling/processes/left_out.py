@@ -106,6 +106,11 @@ executions = LeftOut(RefusedRow.Kind.EXECUTION)
 schedules = LeftOut(RefusedRow.Kind.SCHEDULER)
 
 
+def tried_lately(now: datetime) -> QuerySet[RefusedRow]:
+    """The records of the rows that a process has tried within the last `LEFT_OUT_SECONDS`."""
+    return RefusedRow.objects.filter(tried_at__gt=now - timedelta(seconds=LEFT_OUT_SECONDS))
+
+
 def refresh(now: datetime) -> None:
     """Learn from the table which rows other processes have tried within the last `LEFT_OUT_SECONDS`.
 
@@ -115,8 +120,7 @@ def refresh(now: datetime) -> None:
         django.db.DatabaseError: the database cannot be reached.
     """
     since = now - timedelta(seconds=LEFT_OUT_SECONDS)
-    tried = RefusedRow.objects.filter(tried_at__gt=since).order_by("tried_at")
-    found, error = read(tried[:MOST_ROWS], ["kind", "row_id", "tried_at"])
+    found, error = read(tried_lately(now).order_by("tried_at")[:MOST_ROWS], ["kind", "row_id", "tried_at"])
     if error is not None:
         log.warning("A record of a refused row cannot be read: %s", error)
     for kind, pk, tried_at in found:

@@ -29,17 +29,23 @@ def elapsed_seconds() -> float:
     return time.monotonic() if boot_time is None else time.clock_gettime(boot_time)
 
 
+TIME = {"postgresql": "clock_timestamp()", "mysql": "UTC_TIMESTAMP(6)"}
+"""The SQL expression of the server's time."""
+
+
 def server_time(database: BaseDatabaseWrapper) -> datetime:
     """The time of the database server, in UTC.
 
     Raises:
         django.db.DatabaseError: the database cannot be reached.
     """
-    query = "SELECT clock_timestamp()" if database.vendor == "postgresql" else "SELECT UTC_TIMESTAMP(6)"
     with database.cursor() as cursor:
-        cursor.execute(query)
-        theirs: datetime = cursor.fetchone()[0]
-    # PostgreSQL's time has a time zone. MySQL's time has none and is in UTC.
+        cursor.execute(f"SELECT {TIME[database.vendor]}")
+        return in_utc(cursor.fetchone()[0])
+
+
+def in_utc(theirs: datetime) -> datetime:
+    """The server's time with its time zone. PostgreSQL's time has one. MySQL's time has none and is in UTC."""
     return theirs if theirs.tzinfo else theirs.replace(tzinfo=UTC)
 
 
@@ -97,7 +103,11 @@ class ServerClock:
         Raises:
             django.db.DatabaseError: the database cannot be reached.
         """
-        if (answer := self._ask()) is None:
+        self.learn(self._ask())
+
+    def learn(self, answer: tuple[datetime, Skew] | None) -> None:
+        """Take over the server's time and the skew, just measured; None changes nothing."""
+        if answer is None:
             return
         theirs, self.skew = answer
         at = self._elapsed()

@@ -6,27 +6,30 @@ import time
 from contextlib import suppress
 from datetime import datetime, timedelta
 
-from django.db import DatabaseError, connection
+from django.db import DatabaseError
 
 from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
+from scheduling.core.deployment import Held, Hold
 from scheduling.execution.claim import claim_due, next_due
 from scheduling.execution.mending import Mending
 from scheduling.execution.publish import publish
+from scheduling.handlers.known import make_known
 from scheduling.handlers.registry import handler_modules
 from scheduling.handlers.run_config import RunConfigs
-from scheduling.handlers.targets import sync_targets
 from scheduling.inbox.sync import sync
 from scheduling.logs import get_logger
 from scheduling.models import Process
 from scheduling.processes import heartbeat
-from scheduling.processes.database import is_away
+from scheduling.processes.database_access import DatabaseAccess
+from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
 from scheduling.processes.loaded_code import LoadedCode
 from scheduling.processes.renewal import Renewal
 from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
-from scheduling.processes.upkeep import Upkeep
+from scheduling.processes.upkeep import Upkeep, on_open_connection
+from scheduling.producer.first_producer import NO_BROKER, searches_here
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.sweeps import sweep
 
@@ -61,8 +64,12 @@ class Producer:
         self.now = self._clock.now
         self._configs, self._upkeep = RunConfigs(), Upkeep(self._clock)
         self._lost, self._mending = LostMessages(), Mending()
+        self._searches = False
+        """Whether this producer searches for lost messages; decided with each heartbeat."""
         self._mend_at = self._sweep_at = self._beat_at = self._sync_at = 0.0
-        self._failures = 0
+        self._access = DatabaseAccess(get_conf().lease_seconds)
+        self._hold: Hold | None = None
+        self._is_known = False
         self._claimed = 0
         self._last_dispatch: datetime | None = None
 
@@ -75,13 +82,13 @@ class Producer:
             try:
                 if not arrived:
                     self._clock.compare()  # before the first turn, because a wrong clock must claim nothing
-                    sync_targets()  # new code may be deployed without a migration
                     heartbeat.arrive(Process.Kind.PRODUCER, self.now())
                     arrived = True
                 delay = self.turn()
-                self._failures = 0
+                self._access.succeeded()
             except Exception as error:  # an error in one execution or schedule must not end the producer
-                delay = self._back_off(error)
+                delay = self._access.failed(error)
+                self._beat_at = 0.0  # the heartbeat shows first whether the database can be written again
             if self.renewal:
                 self.renewal.apply(time.monotonic())
             if self.stop.wait(delay):
@@ -96,9 +103,18 @@ class Producer:
         """Do everything that is due. Returns the seconds to wait before the next turn."""
         monotonic = time.monotonic()
         self._beat_if_due(monotonic)
-        return self._work(monotonic) if self._clock.trusted else PLAN_POLL_SECONDS
+        if self._hold is not None or not self._clock.trusted:
+            return PLAN_POLL_SECONDS
+        try:
+            return self._work(monotonic)
+        except Held:
+            self._beat_at = 0.0  # the next turn looks why, and records it
+            return PLAN_POLL_SECONDS
 
     def _work(self, monotonic: float) -> float:
+        if not self._is_known:
+            make_known(self.now())
+            self._is_known = True
         due = next_due()
         now = self.now()
         if due is not None and due <= now:
@@ -106,7 +122,10 @@ class Producer:
                 self._beat_if_due(time.monotonic())  # many occurrences at once take longer than two heartbeats
         if monotonic >= self._sweep_at:
             self._sweep_at = monotonic + SWEEP_SECONDS
-            sweep(self.broker, self.now(), self._configs, self._lost)
+            now = self.now()
+            self._access.answered()
+            lost = self._lost if self._searches else None
+            sweep(self.broker, now, self._configs, lost, owners_had_time=self._access.owners_had_time)
             self._mend(monotonic)
         if monotonic >= self._sync_at:
             self._sync_failed_queue(monotonic, quiet=due is None or due - now > QUIET)
@@ -124,11 +143,18 @@ class Producer:
     def _beat_if_due(self, monotonic: float) -> None:
         if monotonic < self._beat_at:
             return
-        self._upkeep.turn()
+        on_open_connection(lambda: self._beat(monotonic))
         self._beat_at = monotonic + heartbeat.heartbeat_seconds(get_conf().lease_seconds)
+
+    def _beat(self, monotonic: float) -> None:
+        self._upkeep.turn()
+        self._hold = guard.beat(self.broker, self.now(), lambda: self._upkeep.deployment)
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
         self._code.look(monotonic)
-        heartbeat.beat(self.now(), self._clock.skew, self._code, claimed=self._claimed, last_dispatch=last)
+        doing = {"claimed": self._claimed, "last_dispatch": last, NO_BROKER: not self._lost.broker_answers}
+        heartbeat.beat(self.now(), self._clock.skew, self._code, self._hold, **doing)
+        self._access.answered()
+        self._searches = not self.broker.embedded and searches_here(self.now())
 
     def _sync_failed_queue(self, monotonic: float, *, quiet: bool) -> None:
         """Sync with the failed queue. If an occurrence is due soon, a later turn syncs, at most SYNC_SECONDS later."""
@@ -151,14 +177,3 @@ class Producer:
             broken = f", set aside {done.broken}" if done.broken else ""
             log.info("Claimed %s, published %s, skipped %s%s", len(done.claimed), published, done.skipped, broken)
         return done.full
-
-    def _back_off(self, error: Exception) -> float:
-        self._failures += 1
-        delay = min(0.25 * 2.0 ** min(self._failures, 5), 5.0)
-        if is_away(error):
-            log.warning("The database did not answer; trying again in %.1f s: %s", delay, str(error).strip())
-        else:
-            log.error("A turn failed; trying again in %.1f s", delay, exc_info=error)
-        with suppress(Exception):
-            connection.close()
-        return delay

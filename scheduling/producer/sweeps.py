@@ -1,7 +1,8 @@
 """The sweeps of the producers. A sweep finds rows whose next step is late, and does this step.
 
 Every sweep has a limit and returns how many rows it handled. Sweeps run in the loop of every producer and are never
-scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set.
+scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set. Only the sweep for
+lost messages runs in one producer, because it counts rows.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE,
 from scheduling.core.outcome import Crashed
 from scheduling.execution.announce import announce
 from scheduling.execution.planning import plan_anew
-from scheduling.execution.publish import park, publish
+from scheduling.execution.publish import park, publish, send
 from scheduling.execution.settle import settle_attempt
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfigs
@@ -30,6 +31,7 @@ from scheduling.models.execution import ExecutionQuerySet, message_of
 from scheduling.models.plan import PlanState
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
+from scheduling.processes.guard import guard
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.stopped_services import end_stopped_services
@@ -56,17 +58,29 @@ class Swept:
 
 
 def sweep(
-    broker: Broker, now: datetime, configs: RunConfigs | None = None, lost_messages: LostMessages | None = None
+    broker: Broker,
+    now: datetime,
+    configs: RunConfigs | None = None,
+    lost_messages: LostMessages | None = None,
+    *,
+    owners_had_time: bool = True,
 ) -> Swept:
     """Run every sweep once.
 
     Args:
         lost_messages: remembers between two calls which rows seem to have no message. With None, the sweep for lost
-            messages is left out.
+            messages is left out, because another producer does it.
+        owners_had_time: whether consumers could renew their leases for the length of a lease before `now`. If not, no
+            lease is taken for lost (`processes.database_access`).
+
+    Raises:
+        Held: nothing may be started or published (`processes.guard`).
     """
+    guard.check(broker, may_claim=True)
+    configs = configs or RunConfigs(time.monotonic)
     return Swept(
         planned=plan_stale(now),
-        leases=recover_leases(broker, now, configs or RunConfigs(time.monotonic)),
+        leases=recover_leases(broker, now, configs) if owners_had_time else 0,
         claims=_while_full(publish_claimed, broker, now),
         retries=_while_full(publish_retries, broker, now),
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
@@ -113,7 +127,22 @@ def recover_leases(broker: Broker, now: datetime, configs: RunConfigs, limit: in
             recovered.append(pk)
 
     handle_each(found, recover, now)
+    _publish_recovered([found[pk] for pk in recovered], broker, now)
     return len(recovered)
+
+
+def _publish_recovered(executions: list[SchedulerExecution], broker: Broker, now: datetime) -> None:
+    """Publish the retries that are due at once, so that an idle consumer starts them at once.
+
+    Their rows stay retrying. So a busy consumer still starts them from their rows, ahead of the messages that wait.
+    """
+    if broker.embedded or not executions:
+        return
+    keys = [execution.pk for execution in executions]
+    due = SchedulerExecution.objects.filter(pk__in=keys, state=State.RETRYING.value, wake_at__lte=now)
+    confirmed = send(read_rows(due, now), broker)
+    if confirmed:
+        due.filter(pk__in=confirmed).update(published_at=now)
 
 
 def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, configs: RunConfigs) -> bool:
@@ -135,8 +164,8 @@ def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, confi
     if result.state is None:
         return False  # the lease was renewed or the attempt was settled meanwhile
     announce(result, message, execution.target_name)
-    # If a retry follows, it is due at once. A consumer starts the retry from its row, without a message. If no consumer
-    # does so within RETRY_GRACE, a sweep publishes the retry.
+    # If a retry follows, it is due at once, except that of a service. A consumer starts the retry from its row or when
+    # its message arrives. If no consumer does so within CONFIRMED_GRACE, a sweep publishes the retry again.
     if result.state is State.FAILED and not broker.embedded:
         park(execution, broker, now, result.error, result.retries)
     return True
@@ -193,7 +222,7 @@ def publish_claimed(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH
         if broker.embedded:  # another transport was configured when these rows were claimed
             rows.move([State.CLAIMED], State.QUEUED, wake_at=now, published_at=now)
         else:
-            rows.update(wake_at=now + CLAIM_GRACE)
+            rows.update(wake_at=now + CLAIM_GRACE, published_at=None)
 
     overdue = _moved(Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now, move)
     return publish(overdue, broker)
@@ -206,7 +235,7 @@ def publish_retries(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH
     late = Q(published_at=None, wake_at__lt=now - RETRY_GRACE) | Q(wake_at__lt=now - CONFIRMED_GRACE)
 
     def move(rows: ExecutionQuerySet) -> None:
-        rows.move([State.RETRYING], State.CLAIMED, wake_at=now + CLAIM_GRACE)
+        rows.move([State.RETRYING], State.CLAIMED, wake_at=now + CLAIM_GRACE, published_at=None)
 
     overdue = _moved(late & Q(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE), limit, now, move)
     return publish(overdue, broker)

@@ -45,9 +45,10 @@ def rows_of(group: Group | None, marker: str) -> Rows:
         SchedulerExecutionFactory(
             scheduler=first, execution_key=f"{marker}-{state.value}", attempt=int(state is not State.CLAIMED),
             started_at=clock.now() - timedelta(hours=1), finished_at=None if state in OPEN_STATES else clock.now(),
-            wake_at=clock.now() - timedelta(minutes=30), state=state.value, **columns,
+            wake_at=clock.now() - timedelta(minutes=30), state=state.value,
+            scheduled_at=clock.now() - timedelta(minutes=number), **columns,
         )
-        for state in State
+        for number, state in enumerate(State)
     ]  # fmt: skip
     states = {row.state: row for row in executions}
     failed, succeeded = states["failed"], states["succeeded"]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from html import unescape
 from typing import Any
 
 from django.urls import reverse
@@ -19,3 +21,10 @@ def address(model: str, page: str = "changelist", *key: Any) -> str:
 def page_of(row: SchedulerExecution, name: str = "change") -> str:
     """Return the address of one of the execution's pages."""
     return reverse(f"admin:scheduling_schedulerexecution_{name}", args=[row.pk])
+
+
+def text_in(response: Any) -> str:
+    """Return the text of an answer without markup."""
+    assert response.status_code == 200
+    body = response.content.decode().split('id="content-main"')[1].split("<footer")[0]
+    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))

@@ -8,13 +8,15 @@ from collections.abc import Sequence
 from django.db.models import Model
 from django.utils import timezone as clock
 
-from scheduling.models import Replay, ReplayChunk
+from scheduling.models import Deployment, Replay, ReplayChunk
+from scheduling.processes.deployment_row import make_row_if_new
 from tests.factories import (
     AttemptFactory,
     ChannelFactory,
     DeathRecordFactory,
     FailedExecutionFactory,
     GroupFactory,
+    HandlerSetFactory,
     NotificationFactory,
     OutputFactory,
     ProcessFactory,
@@ -34,6 +36,7 @@ Rows = dict[str, Sequence[Model]]
 
 def one_of_each() -> Rows:
     """Store and return rows of each Django model. The first schedule is on, and the second schedule is off."""
+    make_row_if_new()
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
     states = ("running", "retrying", "succeeded")
     executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
@@ -49,6 +52,7 @@ def one_of_each() -> Rows:
     NotificationFactory(execution=reminded, kind="chat", recipient=channel.name, message_id="", unsure=1, tries=2)
     ProcessFactory(producer=True)
     ProcessFactory(silent=True)
+    ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "a", "tests.mark": "a"}))
     RefusedRowFactory()
     DeathRecordFactory(execution=failed)
     replay = Replay.objects.create(
@@ -64,9 +68,10 @@ def one_of_each() -> Rows:
         "worker": [WorkerFactory(name="unused")],
         "reminder": [reminder],
         "channel": [channel, ChannelFactory()],
-        "process": [ProcessFactory()],
+        "process": [ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "b"}))],
         "report": [ReportFactory()],
         "artefact": [artefact_of(executions[2])],
+        "deployment": list(Deployment.objects.all()),
         "user": [UserFactory()],
         "group": [GroupFactory()],
     }

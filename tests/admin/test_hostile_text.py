@@ -70,6 +70,8 @@ def _hostile(field: models.Field, pk: Any) -> Any:
         return {f"{HOSTILE}{pk}": HOSTILE + SURROGATE, "long": LONG, "deep": [[[{HOSTILE: HOSTILE}]]]}
     if isinstance(field, models.UUIDField) or not isinstance(field, (models.CharField, models.TextField)):
         return None
+    if field.unique:
+        return f"{pk} {HOSTILE}"[: field.max_length]
     text = f"{HOSTILE}{pk} {LONG}" if field.max_length is None else f"{HOSTILE}{pk}".ljust(field.max_length, "w")
     return text[: field.max_length] if field.max_length else text
 

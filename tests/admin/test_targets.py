@@ -15,7 +15,8 @@ from django.utils import timezone as clock
 from scheduling.models import Process, Reminder, Worker
 from tests.admin.audit import entry_line
 from tests.admin.conftest import said
-from tests.factories import ProcessFactory, SchedulerFactory, WorkerFactory
+from tests.admin.pages import text_in
+from tests.factories import HandlerSetFactory, ProcessFactory, SchedulerFactory, WorkerFactory
 
 WORKERS = reverse("admin:scheduling_worker_changelist")
 PROCESSES = reverse("admin:scheduling_process_changelist")
@@ -170,3 +171,31 @@ def test_a_process_with_old_code_says_so(viewer: Client) -> None:
     Process.objects.update(code_changed_at=None)
     for address in (PROCESSES, reverse("admin:scheduling_process_change", args=[row.pk])):
         assert "restart it" not in viewer.get(address).content.decode()
+
+
+def test_a_process_says_how_its_handlers_differ(viewer: Client) -> None:
+    old = HandlerSetFactory(known={"tests.same": "a", "tests.changed": "a", "tests.removed": "a"})
+    new = HandlerSetFactory(known={"tests.same": "a", "tests.changed": "b", "tests.<added>": "a"})
+    row, peer = ProcessFactory(handler_set=old), ProcessFactory(handler_set=old)
+    ProcessFactory(handler_set=HandlerSetFactory(known={"tests.other": "a"}), silent=True)
+    ProcessFactory(handler_set=HandlerSetFactory(known={"tests.other": "a"}), info={"queue": "standalone"})
+
+    def shown() -> str:
+        return text_in(viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])))
+
+    assert "3 handlers The other alive processes of the same kind know the same." in shown()
+    ProcessFactory(handler_set=new)
+    page = shown()
+    for words in (
+        "does not know worker tests.<added>.", "also knows worker tests.removed.",
+        "has other parameters of worker tests.changed.",
+    ):  # fmt: skip
+        assert f"Beside other alive processes of the same kind, it {words}" in page
+    Process.objects.exclude(pk=row.pk).update(stopped_at=clock.now())
+    assert "Beside other" not in shown()
+    assert peer.pk != row.pk
+
+
+def test_a_process_without_recorded_handlers_is_shown(viewer: Client) -> None:
+    row = ProcessFactory()
+    assert viewer.get(reverse("admin:scheduling_process_change", args=[row.pk])).status_code == 200

@@ -10,7 +10,6 @@ import signal
 import socket
 from collections.abc import Iterator
 from datetime import datetime, timedelta
-from html import unescape
 from typing import Any
 
 import pytest
@@ -25,7 +24,7 @@ from scheduling.execution.claim import claim_due
 from scheduling.execution.run_now import run_now
 from scheduling.models import Process, Scheduler, SchedulerExecution, Worker
 from scheduling.producer.sweeps import sweep
-from tests.admin.pages import page_of
+from tests.admin.pages import page_of, text_in
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
 from tests.support import Commands, wait_for
 
@@ -64,13 +63,6 @@ def later() -> Iterator[Any]:
 def text_of(client: Client, address: str) -> str:
     """Return a page's text without markup."""
     return text_in(client.get(address))
-
-
-def text_in(response: Any) -> str:
-    """Return the text of an answer without markup."""
-    assert response.status_code == 200
-    body = response.content.decode().split('id="content-main"')[1].split("<footer")[0]
-    return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))
 
 
 def explanation(client: Client, row: SchedulerExecution) -> str:
@@ -256,7 +248,13 @@ def test_cancelled_while_it_waited(operator: Client) -> None:
 
 def test_its_handler_is_missing(consumer: Any, operator: Client) -> None:
     Worker.objects.create(name="gone.worker")
-    row = until(waiting_execution("gone.worker", max_retries=0), "failed")
+    row = waiting_execution("gone.worker", max_retries=0)
+    wait_for(lambda: SchedulerExecution.objects.filter(pk=row.pk, deferred_at__isnull=False), "it is put off")
+    said = explanation(operator, until(row, "queued"))
+    assert said.startswith("No consumer that is alive knows the worker 'gone.worker'. It waits until ")
+    assert "offered to the consumers again" in said
+    SchedulerExecution.objects.filter(pk=row.pk).update(deferred_at=row.deferred_at - timedelta(seconds=61))
+    until(row, "failed")
     said = explanation(operator, row)
     assert "gone.worker" in said
     assert "registered" in said

@@ -193,4 +193,4 @@ def test_an_answer_takes_few_queries(viewer: Client, row: Scheduler) -> None:
         execution(row, hours + 2, succeeded=True)
     with CaptureQueriesContext(connection) as captured:
         why(viewer, row, "2026-03-10 11:30")
-    assert len(captured) <= 15
+    assert len(captured) <= 17  # one of them reads whose database it is, as on every page

@@ -3,21 +3,18 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.broker.rabbitmq.topology import (
-    LADDER,
-    Queue,
-    Topology,
-    earlier_retries,
-    mismatch,
-    rung_for,
-    whole_seconds,
-)
+from scheduling.broker.rabbitmq.ladder import LADDER, rung_for, whole_seconds
+from scheduling.broker.rabbitmq.messages import earlier_retries
+from scheduling.broker.rabbitmq.mismatch import mismatch
+from scheduling.broker.rabbitmq.queue import Queue
+from scheduling.broker.rabbitmq.topology import Topology
 from scheduling.core.retry import DELAY_MS, RetryPolicy, delays
 
 ORIGINAL = Topology(retry_delay_ms=30_000)
@@ -70,6 +67,37 @@ def test_a_quorum_work_queue_dead_letters_into_the_failed_queue() -> None:
     assert immediate.arguments["x-queue-type"] == "quorum"
     assert immediate.arguments["x-dead-letter-routing-key"] == "failed"
     assert immediate.arguments["x-delivery-limit"] > 20  # no retry policy needs more than 20 deliveries
+
+
+def test_quorum_queues_have_names_of_their_own() -> None:
+    """The type of an existing queue cannot be changed. With other names, both types can be declared at once."""
+    quorum = replace(ORIGINAL, queue_type="quorum")
+    names = {queue.name for queue in (*quorum.base(), *quorum.rungs("main", LADDER), *quorum.rungs("standalone", [1]))}
+    assert not names & set(declared())
+    assert quorum.exchange != ORIGINAL.exchange
+    assert quorum.former() == ORIGINAL
+    assert {queue.arguments["x-queue-type"] for queue in quorum.base()} == {"quorum"}
+
+
+def test_no_quorum_work_queue_sends_messages_in_a_cycle() -> None:
+    """RabbitMQ drops a message that reaches the delivery limit and then comes back to the same queue."""
+    quorum = Topology(queue_type="quorum")
+    for queue in ("main", "standalone"):
+        arguments = next(one.arguments for one in quorum.base() if one.name == quorum.work(queue))
+        assert arguments["x-dead-letter-routing-key"] == "failed"
+        assert arguments["x-dead-letter-strategy"] == "at-least-once"
+        assert arguments["x-delivery-limit"] >= 50
+    assert not any(quorum.is_nacked(queue.name) for queue in quorum.base())
+    assert [queue.name for queue in quorum.base() if queue.binding == "failed"] == [quorum.failed]
+
+
+@pytest.mark.parametrize(("major", "limit"), [(0, None), (3, None), (4, -1), (5, -1)])
+def test_the_failed_queue_has_no_delivery_limit(major: int, limit: int | None) -> None:
+    """RabbitMQ 3.10 would drop a message with the limit -1 at its first return."""
+    failed = next(queue for queue in Topology(queue_type="quorum").base() if queue.unlimited)
+    assert failed.name == Topology(queue_type="quorum").failed
+    assert failed.arguments_on(major).get("x-delivery-limit") == limit
+    assert not any(queue.unlimited for queue in ORIGINAL.base())
 
 
 @pytest.mark.parametrize("queue", ["main", "standalone"])

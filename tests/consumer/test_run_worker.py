@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import signal
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -283,6 +284,7 @@ def test_a_consumer_goes_on_after_its_forkserver_was_killed(commands: Commands, 
 
 def test_a_handler_that_is_not_registered_fails_with_a_message(commands: Commands) -> None:
     execution = one("tests.noop")
+    SchedulerExecution.objects.update(deferred_at=clock.now() - timedelta(minutes=2))
     commands.run("run_worker", "--max-runs", "1", EXTRA_APPS="")
     attempt = Attempt.objects.get(execution=execution)
     assert attempt.outcome == "failed"

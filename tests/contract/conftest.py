@@ -11,7 +11,7 @@ from scheduling.broker import Broker
 from scheduling.broker.database import DatabaseBroker
 from scheduling.broker.rabbitmq import RabbitBroker
 from tests.contract.proxy import Proxy
-from tests.contract.server import URL, URLS_4, Server, require
+from tests.contract.server import QUEUE_TYPE, URL, URLS_4, Server, require
 
 RUNGS = (1, 3, 5)
 """The delays of the wait queues in most tests, in seconds. A test with few wait queues starts faster."""
@@ -72,7 +72,7 @@ def rabbit(server: Server) -> Iterator[Rabbit]:
     made: list[RabbitBroker] = []
 
     def connect(port: int | None = None, patience: float = 5.0, declare: bool = True) -> RabbitBroker:
-        broker = RabbitBroker(server.url(port), ladder=RUNGS, patience=patience)
+        broker = RabbitBroker(server.url(port), ladder=RUNGS, patience=patience, queue_type=QUEUE_TYPE)
         made.append(broker)
         if declare:
             broker.declare([])

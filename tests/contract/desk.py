@@ -16,6 +16,7 @@ from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival, begin
+from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Failed, Outcome, Succeeded
 from scheduling.core.retry import RetryPolicy
 from scheduling.execution.foreign import is_foreign
@@ -45,6 +46,10 @@ class Desk:
         broker.declare([], queue)
         broker.consume(queue, slots)
 
+    def defer(self, message: TaskMessage) -> bool:
+        """Put the attempt of a message off. Returns whether it was put off: never, for this consumer has all code."""
+        return False
+
     def look(self) -> list[Arrival]:
         """Take at most one message, try to start its attempt, and return the result.
 
@@ -54,7 +59,7 @@ class Desk:
         with transaction.atomic():
             taken = self.rescue.take(1, now) or self.broker.take(self.queue, 1, now)
             own = [delivery for delivery in taken if not is_foreign(delivery.message)]
-            arrivals = begin(own, self.name, now, now + timedelta(seconds=60))
+            arrivals = begin(own, self.name, now, now + timedelta(seconds=60), defer=self.defer)
         for arrival in arrivals:
             if not arrival.started:
                 self.answers.not_started(arrival, now)

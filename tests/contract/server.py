@@ -12,13 +12,17 @@ from urllib.parse import urlsplit, urlunsplit
 import pika
 import pytest
 
-from scheduling.broker.rabbitmq.topology import LADDER, WORK, Topology
+from scheduling.broker.rabbitmq.ladder import LADDER
+from scheduling.broker.rabbitmq.topology import WORK, Topology
 from tests.support import wait_for
 
 URL = os.environ.get("TEST_BROKER_URL", "amqp://guest:guest@127.0.0.1:5672/")
 
 URLS_4 = tuple(os.environ.get("TEST_RABBITMQ_4_URLS", "").split())
 """URLs of servers with RabbitMQ 4. `rabbitmq-node` can start them. Without a URL, RabbitMQ 4 is not tested."""
+
+QUEUE_TYPE = os.environ.get("TEST_QUEUE_TYPE", "classic")
+"""The CRON_QUEUE_TYPE of the tests' transports. `make test-rabbitmq4` runs test_transport.py with `quorum` too."""
 
 PROBES, PROBE_SECONDS = 4, 5.0
 """How often a test tries to connect, and the seconds for one try. A server that starts may refuse the first try."""
@@ -65,7 +69,7 @@ class Server:
     def __init__(self, url: str = URL) -> None:
         self._url = url
         self.prefix = f"t{secrets.token_hex(4)}_"
-        self.topology = Topology(self.prefix)
+        self.topology = Topology(self.prefix, queue_type=QUEUE_TYPE)
         self._connection = pika.BlockingConnection(_parameters(url))
         self.channel = self._connection.channel()
 
@@ -137,8 +141,11 @@ class Server:
 
     def queues(self) -> list[str]:
         """Return the names of all queues that a test may use."""
-        rungs = [rung for queue in WORK for rung in self.topology.rungs(queue, {*LADDER, 4, 7, 45})]
-        return [queue.name for queue in (*self.topology.base(), *rungs)]
+        delays = {*LADDER, 4, 7, 45}
+        types = (self.topology, self.topology.former())
+        rungs = [rung for topology in types for queue in WORK for rung in topology.rungs(queue, delays)]
+        base = [queue for topology in types for queue in (*topology.base(), topology.beat)]
+        return [queue.name for queue in (*base, *rungs)]
 
     def reopen(self) -> None:
         """Open a new channel, because the broker closes a channel after an error."""
@@ -169,7 +176,8 @@ class Server:
         self.channel = self._connection.channel()
         for queue in self.queues():
             self.channel.queue_delete(queue)
-        self.channel.exchange_delete(self.topology.exchange)
+        for topology in (self.topology, self.topology.former()):
+            self.channel.exchange_delete(topology.exchange)
         self._connection.close()
 
 

@@ -12,9 +12,9 @@ from django.utils import timezone as clock
 from scheduling.broker import BrokerRefused, BrokerUnavailable, get_broker
 from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.broker.rabbitmq.watchdog import Watchdog
-from scheduling.conf import ConfError
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Failed
+from scheduling.core.setting_values import ConfError
 from scheduling.execution.publish import publish
 from scheduling.execution.run_now import run_now
 from scheduling.models import Attempt, SchedulerExecution
@@ -366,3 +366,44 @@ def test_a_declaration_on_a_blocked_connection_fails_at_once(rabbit: Rabbit) -> 
     broker._running().publisher.blocked = "low on memory"
     with pytest.raises(BrokerUnavailable, match="low on memory"):
         broker.declare([], "immediate")
+
+
+def test_a_recovered_run_reaches_an_idle_consumer_as_a_message(rabbit: Rabbit, server: Server) -> None:
+    """A busy consumer may start it from its row, ahead of what waits. The message is then a copy."""
+    broker = rabbit()
+    now = clock.now()
+    lost = ManualExecutionFactory(
+        state="running", attempt=1, started_at=now, wake_at=now - timedelta(seconds=1), consumer="dead"
+    )
+    assert sweep(broker, now).leases == 1
+    server.wait_count(server.name("main"), 1)
+    lost.refresh_from_db()
+    assert (lost.state, lost.published_at) == ("retrying", now)
+    assert sweep(broker, now + timedelta(seconds=20)).retries == 0
+    desk = Desk(broker)
+    wait_for(lambda: broker.ready("main", clock.now()), "the message arrives")
+    (delivery,) = broker.take("main", 1, clock.now())
+    assert (delivery.message.execution_id, delivery.message.attempt) == (lost.pk, 2)
+    assert delivery.message.retry_count == 1
+    broker.release([delivery])
+    desk.run()
+    assert state(lost) == "succeeded"
+    assert desk.starts_nothing()
+
+
+def test_the_lost_messages_of_a_long_queue_are_found(rabbit: Rabbit, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduling.producer.lost_messages.SLICE", 10)
+    broker = rabbit()
+    rows = [run_now(SchedulerFactory(rare=True), broker) for _ in range(4)]
+    rows += [run_now(rows[0].scheduler, broker) for _ in range(31)]
+    desk = Desk(broker, slots=7)
+    wait_for(lambda: broker.ready("main", clock.now()), "the first messages arrive")
+    wait_for(lambda: broker.counts().ready["main"] == 28, "seven messages have arrived")
+    for delivery in desk.broker.take("main", 7, clock.now()):
+        broker.acknowledge(delivery)  # a consumer that loses what it took
+    broker.consume("main", 0)
+    lost, later = LostMessages(), clock.now() + timedelta(seconds=60)
+    found = [lost.sweep(broker, later) for _ in range(8)]
+    assert found == [0, 0, 0, 0, 0, 0, 0, 7]
+    assert broker.counts().ready["main"] == 35
+    assert [lost.sweep(broker, later + timedelta(seconds=60)) for _ in range(8)] == [0] * 8

@@ -10,7 +10,9 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError, FailedQueueBusy
+from scheduling.broker.rabbitmq.declaration import Declared
 from scheduling.broker.rabbitmq.failed_queue import RabbitParking
+from scheduling.broker.rabbitmq.queue_declaration import Held
 from scheduling.broker.rabbitmq.topology import DELIVERY_LIMIT
 from scheduling.execution.publish import publish
 from scheduling.execution.run_now import run_now
@@ -145,8 +147,10 @@ def test_a_session_ends_when_its_messages_are_back(
     client = broker._running()
     counts = [0, 1, 2]
     with monkeypatch.context() as patched:
-        patched.setattr(client, "declare", lambda _queues: {broker.topology.failed: counts.pop(0)})
-        with RabbitParking(client, broker.address) as session:
+        patched.setattr(
+            client, "declare", lambda _queues: Declared({broker.topology.failed: Held(counts.pop(0), consumers=0)})
+        )
+        with RabbitParking(client) as session:
             session.remove(session.messages[:1])
     assert counts == []
     for _ in range(20):

@@ -5,19 +5,15 @@ New rows then get the primary keys of rows that the restore removed, and the old
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
-from django.core.management.color import no_style
-from django.db import connection, transaction
-from django.db.models import Model
 from django.utils import timezone as clock
 
 from scheduling.broker.rabbitmq import RabbitBroker
 from scheduling.core.lifecycle import State
 from scheduling.execution.run_now import run_now
 from scheduling.inbox.sync import sync
-from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
+from scheduling.models import SchedulerExecution
+from tests.backup import dump, restore
 from tests.contract.conftest import Rabbit
 from tests.contract.desk import ERROR, NEVER, SOON, Desk
 from tests.contract.server import Server
@@ -25,35 +21,6 @@ from tests.factories import SchedulerFactory
 from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
-
-MODELS: tuple[type[Model], ...] = (Output, Attempt, SchedulerExecution, Scheduler)
-"""The tables whose rows are restored, those that refer to other ones first."""
-
-
-def dump() -> dict[type[Model], list[dict[str, Any]]]:
-    return {model: list(model._default_manager.values()) for model in MODELS}
-
-
-def restore(rows: dict[type[Model], list[dict[str, Any]]]) -> None:
-    """Replace all rows, and set the sequences back to the restored rows, as a dump of the database does."""
-    with transaction.atomic():
-        for model in MODELS:
-            model._default_manager.all()._raw_delete("default")
-        for model in reversed(MODELS):
-            names = {field.attname for field in model._meta.concrete_fields if not field.generated}
-            model._default_manager.bulk_create(
-                model(**{name: value for name, value in row.items() if name in names}) for row in rows[model]
-            )
-    with connection.cursor() as cursor:
-        for model in MODELS:
-            table, last = model._meta.db_table, max((row["id"] for row in rows[model]), default=0)
-            if connection.vendor == "sqlite":
-                cursor.execute("UPDATE sqlite_sequence SET seq = %s WHERE name = %s", [last, table])
-            elif connection.vendor == "mysql":
-                cursor.execute(f"ALTER TABLE {table} AUTO_INCREMENT = {last + 1}")
-            else:
-                for statement in connection.ops.sequence_reset_sql(no_style(), [model]):
-                    cursor.execute(statement)
 
 
 def leave_messages_of_today(broker: RabbitBroker) -> set[int]:

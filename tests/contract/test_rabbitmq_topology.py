@@ -7,7 +7,7 @@ import pytest
 
 from scheduling.broker import TopologyMismatch
 from scheduling.broker.rabbitmq import RabbitBroker
-from scheduling.broker.rabbitmq.topology import LADDER
+from scheduling.broker.rabbitmq.ladder import LADDER
 from tests.contract.conftest import RUNGS, Rabbit
 from tests.contract.server import Server
 from tests.support import wait_for

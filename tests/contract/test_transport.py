@@ -11,6 +11,7 @@ from django.utils import timezone as clock
 from scheduling.broker import Broker
 from scheduling.core.outcome import Failed, Interrupted
 from scheduling.core.retry import RetryPolicy
+from scheduling.execution import transitions
 from scheduling.execution.cancel import cancel
 from scheduling.execution.publish import publish
 from scheduling.execution.run_now import run_now
@@ -249,3 +250,25 @@ def test_the_immediate_queue_retries_without_a_delay(connect: Connect) -> None:
     desk.end(last, ERROR)
     assert row(execution).state == "failed"
     assert broker.counts().failed == 1
+
+
+def test_a_consumer_that_stood_aside_gets_messages_again(connect: Connect) -> None:
+    """A consumer takes nothing while its clock is wrong or its database is held. Then it goes on at once."""
+    broker = connect()
+
+    def taken() -> int | None:
+        with transaction.atomic():
+            found = broker.take("main", 1, clock.now())
+            for delivery in found:
+                transitions.start(
+                    int(delivery.message.execution_id or 0), 1, delivery.message.execution_key, "consumer",
+                    clock.now(), clock.now(),
+                )  # fmt: skip
+                broker.acknowledge(delivery)
+        return found[0].message.execution_id if found else None
+
+    for number in range(2):
+        broker.consume("main", 1)
+        execution = published(broker)
+        assert wait_for(taken, f"message {number} is brought", 8.0) == execution.pk
+        broker.consume("main", 0)

@@ -9,8 +9,6 @@ from __future__ import annotations
 import os
 import random
 import signal
-from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,6 @@ from scheduling.broker.database import DatabaseBroker
 from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.execution.run_now import run_now
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
-from tests.contract.server import Server, require
 from tests.factories import SchedulerFactory, due
 from tests.support import Commands, wait_for
 
@@ -30,17 +27,6 @@ ROUNDS = int(os.environ.get("TEST_SERVICE_ROUNDS", "8"))
 SEED = int(os.environ.get("TEST_SEED", "20261123"))
 LEASE, DELAY = 3, 1
 BACK_WITHIN = LEASE + DELAY + 5.0 if ROUNDS >= 100 else 90.0
-
-
-@pytest.fixture(params=["database", pytest.param("rabbitmq", marks=pytest.mark.rabbitmq)])
-def broker_url(request: pytest.FixtureRequest) -> Iterator[str]:
-    """Provide the URL of a transport."""
-    if request.param == "database":
-        yield "database://"
-        return
-    require()
-    with closing(Server()) as server:
-        yield server.url()
 
 
 class Site:
@@ -142,7 +128,12 @@ def test_a_service_is_there_once_whatever_happens(commands: Commands, tmp_path: 
     assert not SchedulerExecution.objects.filter(state="failed").exists()
     assert Attempt.objects.filter(execution=run).count() <= 100
     for skip in SchedulerExecution.objects.filter(state="skipped"):
-        known = ("Left out, because the service was running already", "Paused", "The schedule was paused")
+        known = (
+            "Left out, because the service was running already",
+            "Paused",
+            "The schedule was paused",
+            "Missed 1 occurrence",  # a deed made an occurrence due just before a full minute
+        )
         assert skip.reason.startswith(known), skip.reason
 
 

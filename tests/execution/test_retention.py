@@ -15,11 +15,11 @@ from scheduling.core.retention import Rule
 from scheduling.execution.retention import Pruned, prune
 from scheduling.execution.retention.removal import remove
 from scheduling.management.commands.cleanup_executions import Command
-from scheduling.models import Attempt, DeathRecord, Output, SchedulerExecution
+from scheduling.models import Attempt, DeathRecord, HandlerSet, KnownHandler, Output, SchedulerExecution
 from scheduling.processes.server_clock import ServerClock
 from scheduling.signals import executions_pruned
 from tests.execution.retention import keys, left, make_executions
-from tests.factories import DeathRecordFactory, SchedulerFactory
+from tests.factories import DeathRecordFactory, HandlerSetFactory, ProcessFactory, SchedulerFactory
 from tests.support import at_once
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +45,20 @@ def test_the_deaths_of_a_message_are_removed_with_its_execution() -> None:
     assert DeathRecord.objects.count() == 2
     prune(clock.now(), 30)
     assert list(DeathRecord.objects.all()) == [kept] != [old]
+
+
+def test_handlers_that_no_process_knows_any_more_are_removed() -> None:
+    long_ago = clock.now() - timedelta(days=31)
+    unused, used, recent = (
+        HandlerSetFactory(created_at=at, known={"tests.noop": "a"}) for at in (long_ago, long_ago, clock.now())
+    )
+    ProcessFactory(handler_set=unused, heartbeat_at=long_ago)
+    ProcessFactory(handler_set=used)
+    assert prune(clock.now(), 30, dry_run=True).handler_sets == 0
+    assert HandlerSet.objects.count() == 3
+    assert prune(clock.now(), 30).handler_sets == 1
+    assert {*HandlerSet.objects.values_list("pk", flat=True)} == {used.pk, recent.pk}
+    assert KnownHandler.objects.count() == 2
 
 
 def test_a_dry_run_counts_and_removes_nothing() -> None:

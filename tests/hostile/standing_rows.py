@@ -9,12 +9,24 @@ from datetime import datetime, timedelta
 
 from django.db import models
 
-from scheduling.models import Reminder, Replay, ReplayChunk, ReplayGroup, Scheduler, SchedulerExecution, Worker
+from scheduling.models import (
+    Deployment,
+    KnownHandler,
+    Reminder,
+    Replay,
+    ReplayChunk,
+    ReplayGroup,
+    Scheduler,
+    SchedulerExecution,
+    Worker,
+)
+from scheduling.processes.deployment_row import make_row_if_new
 from tests.factories import (
     AttemptFactory,
     ChannelFactory,
     DeathRecordFactory,
     GroupFactory,
+    HandlerSetFactory,
     ManualExecutionFactory,
     NotificationFactory,
     OutputFactory,
@@ -40,6 +52,7 @@ Rows = dict[type[models.Model], list[int]]
 
 def stand(now: datetime) -> Rows:
     """Store rows of all tables, and return their primary keys. The schedules and the executions are due."""
+    make_row_if_new()  # before there are executions: later, a missing row is a hold
     past = now - timedelta(minutes=5)
     scheduler = SchedulerFactory(handler="tests.typed", rare=True, params={"since_days": 1})
     schedules = [SchedulerFactory(schedule="* * * * *", handler="tests.noop") for _ in range(4)]
@@ -62,10 +75,13 @@ def stand(now: datetime) -> Rows:
         key=uuid.uuid4(), requested_by="another user", created_at=past, selection="all failures with ValueError",
         state=Replay.State.RELEASED, canary=succeeded.pk, canary_attempt=1, total=2, sent=1, next_at=past,
     )  # fmt: skip
+    handlers = HandlerSetFactory(known={"tests.noop": "a"})
     made = [
         *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
         NotificationFactory(execution=succeeded), channel,
-        artefact_of(succeeded), ProcessFactory(), ProcessFactory(producer=True), RefusedRowFactory(), replay,
+        artefact_of(succeeded), ProcessFactory(handler_set=handlers, started_at=past), ProcessFactory(producer=True),
+        ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "b"})), RefusedRowFactory(), replay,
+        handlers, KnownHandler.objects.earliest("pk"),
         DeathRecordFactory(execution=failed),
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
         ReplayGroup.objects.create(replay=replay, group=GroupFactory()),
@@ -78,9 +94,12 @@ def stand(now: datetime) -> Rows:
 
 
 def all_columns(pick: random.Random) -> Iterator[tuple[type[models.Model], models.Field]]:
-    """Yield all columns of all tables in random order, again and again."""
+    """Yield all columns of all tables in random order, again and again.
+
+    The row of the deployment is left out: a process holds when it has another value (`test_fuzzed_deployment`).
+    """
     while True:
-        found = [(model, field) for model in all_models() for field in columns(model)]
+        found = [(model, field) for model in all_models() if model is not Deployment for field in columns(model)]
         found += [(model, field) for model in TWICE for field in columns(model)]
         pick.shuffle(found)
         yield from found

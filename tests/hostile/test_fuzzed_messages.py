@@ -41,9 +41,9 @@ def broker(server: Server) -> Iterator[RabbitBroker]:
 
 
 def check_queues(server: Server) -> None:
-    """Check that only the failed queue still holds messages."""
+    """Check that only the failed queue still holds messages. The newest beat is no message of a run."""
     for queue in server.queues():
-        if queue != server.topology.failed:
+        if queue not in (server.topology.failed, server.topology.beat.name):
             server.wait_count(queue, 0)
 
 

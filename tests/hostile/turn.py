@@ -22,6 +22,7 @@ from scheduling.handlers.run_config import RunConfigs
 from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
 from scheduling.processes import heartbeat
+from scheduling.processes.database_access import DatabaseAccess
 from scheduling.processes.identity import container_id
 from scheduling.processes.shutdown import ShutdownRequest
 from scheduling.producer.loop import Producer
@@ -35,7 +36,10 @@ def produce(now: datetime) -> None:
     sync_targets()
     heartbeat.arrive(Process.Kind.PRODUCER, now)
     with ShutdownRequest() as stop:
-        Producer(DatabaseBroker(), stop).turn()
+        producer = Producer(DatabaseBroker(), stop)
+        # On a server, a new producer would wait for the length of a lease before it recovers one.
+        producer._access = DatabaseAccess(LEASE_SECONDS, server=False)
+        producer.turn()
 
 
 class Consumer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -16,7 +16,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone as clock
 
-from scheduling.broker import BrokerUnavailable, Counts, TopologyMismatch
+from scheduling.broker import BrokerNode, BrokerUnavailable, Counts, QueueUnavailable, TopologyMismatch
 from scheduling.broker.database import DatabaseBroker
 from scheduling.core.clock_skew import skew
 from scheduling.models import Scheduler
@@ -35,7 +35,7 @@ from tests.factories import (
 )
 from tests.support import Commands
 
-AREAS = ("settings", "database", "broker", "schedules", "processes", "runs", "inbox")
+AREAS = ("settings", "database", "broker", "deployment", "schedules", "processes", "runs", "inbox")
 
 
 def doctor(*arguments: str) -> tuple[int, dict[str, list[dict[str, str]]]]:
@@ -228,6 +228,7 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
     assert found["settings"][0]["seen"].startswith("CRON_MAX_RETRIES is 99")
     assert [finding["area"] for finding in found["skipped"]] == [
         "broker",
+        "deployment",
         "schedules",
         "processes",
         "runs",
@@ -243,10 +244,20 @@ class Remote(DatabaseBroker):
     """A transport outside the database. It replaces only the methods that `doctor` calls."""
 
     embedded = False
-    address = "amqp://cron@broker:5672"
 
-    def __init__(self, refuses: Exception | None = None, ready: int = 0, product: str = "") -> None:
-        self.refuses, self.waiting, self.product = refuses, ready, product
+    def __init__(
+        self,
+        refuses: Exception | None = None,
+        ready: int = 0,
+        product: str = "",
+        counts: Counts | None = None,
+        nodes: Sequence[BrokerNode] = (),
+        left: dict[str, int] | None = None,
+    ) -> None:
+        self.refuses, self.product, self.left = refuses, product, left or {}
+        self.counted = counts or Counts({"main": ready, "standalone": 0}, 2)
+        self.seen = list(nodes)
+        self.addresses = ["amqp://cron@broker:5672", *self.seen[1:]]
         self.closed = False
 
     def declare(self, delays_ms: object) -> None:
@@ -254,10 +265,21 @@ class Remote(DatabaseBroker):
             raise self.refuses
 
     def counts(self) -> Counts:
-        return Counts({"main": self.waiting, "standalone": 0}, 2)
+        return self.counted
+
+    def nodes(self) -> list[BrokerNode]:
+        return self.seen
+
+    def left_behind(self) -> dict[str, int]:
+        return self.left
 
     def close(self) -> None:
         self.closed = True
+
+
+NODE = BrokerNode("amqp://a", "RabbitMQ 4.0.5", "blue")
+SILENT = BrokerNode("amqp://b", problem="It is silent")
+OTHER = BrokerNode("amqp://c", "RabbitMQ 4.0.5", "red")
 
 
 @pytest.mark.usefixtures("alive_processes")
@@ -266,6 +288,19 @@ class Remote(DatabaseBroker):
     [
         (Remote(TopologyMismatch("The queue 'q' exists with x-message-ttl = 5")), "queues", "fail", "exists with"),
         (Remote(BrokerUnavailable("Nothing listens at amqp://cron@broker:5672.")), "reachable", "fail", "listens"),
+        (Remote(QueueUnavailable("The queue 'q' cannot be used.")), "queues", "fail", "cannot be used"),
+        (Remote(counts=Counts({}, 2, problems={"q": "The node is down."})), "queue", "fail", "node is down"),
+        (
+            Remote(counts=Counts({"main": 0}, 2, {"main": 3})),
+            "strangers",
+            "warn",
+            "3 consumers, and this database knows",
+        ),
+        (Remote(left={"cron_scheduler": 3}), "former type", "warn", "cron_scheduler holds 3 messages"),
+        (Remote(nodes=[NODE, SILENT, SILENT]), "addresses", "warn", "2 of 3 addresses cannot be used: It is silent."),
+        (Remote(nodes=[NODE, NODE, SILENT]), "addresses", "warn", "1 of 3 addresses"),
+        (Remote(nodes=[NODE, OTHER]), "addresses", "fail", "different clusters: amqp://a is 'blue'; amqp://c is 'red'"),
+        (Remote(nodes=[NODE, NODE]), "addresses", "ok", "All 2 addresses answer"),
         (Remote(product="RabbitMQ 3.9.27"), "version", "fail", "RabbitMQ 3.9.27 is too old"),
         (Remote(product="RabbitMQ 4.1.0"), "version", "ok", "RabbitMQ 4.1.0."),
         (Remote(product="HareQueue 2.0"), "version", "warn", "HareQueue 2.0."),
@@ -286,6 +321,28 @@ def test_findings_about_the_broker(
     assert (finding["level"], code) == (level, 1 if level == "fail" else 0)
     assert words in finding["seen"]
     assert remote.closed
+
+
+@pytest.mark.usefixtures("alive_processes")
+def test_several_addresses_and_classic_queues_are_a_finding(settings: Any) -> None:
+    assert "one node" not in doctor("--only", "processes")[1]
+    settings.BROKER_URL = "amqp://cron:sesame@a,b,c/"
+    (finding,) = doctor("--only", "processes")[1]["one node"]
+    assert finding["level"] == "warn"
+    assert "BROKER_URL names 3 addresses" in finding["seen"]
+    assert "CRON_QUEUE_TYPE=quorum" in finding["advice"]
+    settings.CRON_QUEUE_TYPE = "quorum"
+    assert "one node" not in doctor("--only", "processes")[1]
+
+
+@pytest.mark.django_db
+def test_three_addresses_of_which_none_answers(settings: Any) -> None:
+    settings.BROKER_URL = "amqp://cron:sesame@127.0.0.1:1,127.0.0.1:2,127.0.0.1:3/"
+    code, text = doctor_text("--only", "broker")
+    assert code == 1
+    assert "3 of 3 addresses cannot be used" in text
+    assert "Nothing listens at amqp://cron@127.0.0.1:2." in text
+    assert "sesame" not in text
 
 
 @pytest.mark.usefixtures("alive_processes")

@@ -10,7 +10,8 @@ import pytest
 from django.db import OperationalError, connections
 from django.db.backends.sqlite3.base import DatabaseWrapper
 
-from scheduling.processes import upkeep
+from scheduling.processes import sqlite_file, upkeep
+from scheduling.processes.question import Answer
 from scheduling.processes.server_clock import ServerClock
 
 pytestmark = pytest.mark.django_db
@@ -23,9 +24,10 @@ def database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Databa
     settings = {**connections.settings["default"], "ENGINE": "django.db.backends.sqlite3", "OPTIONS": {}}
     own = DatabaseWrapper({**settings, "NAME": str(tmp_path / "db.sqlite3")}, "own")
     own.inc_thread_sharing()
-    monkeypatch.setattr(upkeep, "connection", own)
+    monkeypatch.setattr(sqlite_file, "connection", own)
+    monkeypatch.setattr(upkeep, "sqlite_file", sqlite_file.SqliteFile())
     monkeypatch.setattr(upkeep, "close_old_connections", lambda: None)
-    monkeypatch.setattr(upkeep.left_out, "refresh", lambda now: None)
+    monkeypatch.setattr(upkeep, "ask_at_once", lambda questions: Answer(None, set(), None))
     yield own
     own.close()
 

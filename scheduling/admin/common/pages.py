@@ -17,12 +17,13 @@ from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
 
-from scheduling.admin.common import refused_values
+from scheduling.admin.common import hold_notice, refused_values
 from scheduling.admin.common.filter_bar import FilterBar, notes_of
 from scheduling.admin.common.unusable import explained
 from scheduling.admin.ui.links import addresses_on, admin_url
 from scheduling.admin.ui.media import MEDIA
 from scheduling.admin.ui.text import searched
+from scheduling.core.deployment import Held
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.models import Replay
@@ -161,7 +162,8 @@ def _guarded(admin: Pages, page: Page, view: View) -> View:
 def on_site(site: str, view: View) -> View:
     """A view that calls `view` and lets all links in the response lead to the AdminSite with the name `site`.
 
-    If the database cannot use a value of the request, the response is 400.
+    If the database cannot use a value of the request, the response is 400. If nothing may be started now, the response
+    leads back to the page.
     The response may be rendered after the view has returned. Its links lead to this AdminSite, too.
     """
 
@@ -171,10 +173,13 @@ def on_site(site: str, view: View) -> View:
         try:
             with addresses_on(site):
                 response = view(request, *args, **kwargs)
+        except Held as held:
+            return hold_notice.refused(request, held)
         except Exception as error:
             if (refused := refused_values.answer(request, error)) is None:
                 raise
             return refused
+        hold_notice.add_notice(request, response)
         if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
             # The columns of lists and the read-only fields are computed during rendering.
             response.render = addresses_on(site)(response.render)  # type: ignore[method-assign]

@@ -71,11 +71,12 @@ def broker_problem() -> str:
     asked_at, said = _broker_said
     if asked_at and time.monotonic() - asked_at < BROKER_SECONDS:
         return said
+    unusable = ""
     try:
         with open_broker() as broker:
             if not broker.embedded:  # with the database transport, counting would read the whole queue
-                broker.counts()
-        said = ""
+                unusable = next(iter(broker.counts().problems.values()), "")
+        said = first_line(unusable, 300)
     except BrokerError as error:
         said = first_line(str(error), 300)
     _broker_said = (time.monotonic(), said)

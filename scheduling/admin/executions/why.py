@@ -18,7 +18,7 @@ from scheduling.monitoring.findings.old_code import old_code_words
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
     """Sentences that explain the row's state. `about` adds sentences about the broker and the processes."""
     about = about or Surroundings()
-    sentences = _by_state(row, now)
+    sentences = _put_off(row, now) or _by_state(row, now)
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
         sentences.append(_("%(who)s is cancelling it.") % who)
@@ -114,6 +114,16 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
             return [*_not_succeeded(row), *_reason(row), waits]
     never = [_("It never started.")] if row.state == State.CANCELLED.value and not row.attempt else []
     return [*(_reason(row) or [_("No reason was recorded.")]), *_stands_for(row), *never, *_paused(row)]
+
+
+def _put_off(row: SchedulerExecution, now: datetime) -> list[str]:
+    """For what a run that was put off waits, and when it is offered to the consumers again. Empty for other rows."""
+    if row.deferred_at is None or row.wake_at is None or row.state not in (State.CLAIMED.value, State.QUEUED.value):
+        return []
+    text = _("It is offered to the consumers again %(wake)s.")
+    if row.wake_at <= now:
+        text = _("It was offered to the consumers again %(wake)s.")
+    return [*_reason(row), text % {"wake": relative_time(row.wake_at, now)}]
 
 
 def _stands_for(row: SchedulerExecution) -> list[str]:

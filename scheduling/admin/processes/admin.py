@@ -8,13 +8,15 @@ from django.contrib import admin
 from django.db.models import F
 from django.http import HttpRequest
 from django.utils import timezone as clock
-from django.utils.html import format_html
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import mark_safe
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.filters import ChoiceFilter, ColumnFilter
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.params.json_field import json_block
 from scheduling.admin.processes.doing import doing
+from scheduling.admin.processes.handlers import handlers
 from scheduling.admin.ui.badges import process_badge
 from scheduling.admin.ui.times import EMPTY, relative_time_tag, time_with_relative
 from scheduling.core.text import visible_text
@@ -44,13 +46,13 @@ class ProcessAdmin(ReadOnly):
     list_per_page = 100
     # The living first. A table of processes is small, because the retention removes old ones.
     ordering = (F("stopped_at").desc(nulls_first=True), "-id")  # type: ignore[assignment]  # the base has one name
-    readonly_fields = ("presence", "doing", "code", "started", "beat", "stopped", "state")
+    readonly_fields = ("presence", "doing", "code", "handlers", "started", "beat", "stopped", "state")
     no_rows = _("A process is one start of run_scheduler or run_worker. None is on record yet: start both commands.")
 
     def get_fields(self, request: HttpRequest, obj: Process | None = None) -> tuple[str, ...]:
         """The row's facts. A producer has no slots, so its concurrency is left out."""
         slots = () if obj is not None and obj.kind == Process.Kind.PRODUCER else ("concurrency",)
-        times = ("code", "started", "beat", "stopped", "state")
+        times = ("code", "handlers", "started", "beat", "stopped", "state")
         return ("container_id", "presence", "kind", "doing", "host", "pid", *slots, *times)
 
     @admin.display(description=_("Process"))
@@ -80,6 +82,11 @@ class ProcessAdmin(ReadOnly):
     def code(self, row: Process) -> str:
         """The time of the newest change in the loaded files. `presence` says whether a file has changed since."""
         return time_with_relative(row.code_at)
+
+    @admin.display(description=_("Handlers"))
+    def handlers(self, row: Process) -> str:
+        """How many handlers the process knows, and how they differ from those of the alive processes beside it."""
+        return format_html_join(mark_safe("<br>"), "{}", ((line,) for line in handlers(row, clock.now()))) or EMPTY
 
     @admin.display(description=_("Started"), ordering="started_at")
     def started(self, row: Process) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
@@ -11,6 +11,7 @@ from django.utils.translation import ngettext
 from scheduling.admin.ui.times import relative_time
 from scheduling.core.text import visible_text
 from scheduling.models import Process
+from scheduling.models.process import recorded_instant
 
 MOST = 10**15
 """A greater number was not written by this software."""
@@ -27,7 +28,7 @@ def doing(row: Process, now: datetime) -> str:
 
 
 def _producer(info: dict[str, Any], now: datetime) -> list[str]:
-    claimed, last = _number(info.get("claimed")), _instant(info.get("last_dispatch"))
+    claimed, last = _number(info.get("claimed")), recorded_instant(info.get("last_dispatch"))
     found = []
     if claimed is not None:
         found.append(ngettext("%(count)d run claimed", "%(count)d runs claimed", claimed) % {"count": claimed})
@@ -51,11 +52,3 @@ def _consumer(row: Process, info: dict[str, Any], now: datetime) -> list[str]:
 
 def _number(value: object) -> int | None:
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < MOST else None
-
-
-def _instant(value: object) -> datetime | None:
-    try:
-        found = datetime.fromisoformat(str(value))
-        return found.astimezone(UTC) if found.tzinfo else found.replace(tzinfo=UTC)
-    except (ValueError, OverflowError):
-        return None

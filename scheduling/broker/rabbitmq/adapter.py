@@ -10,12 +10,15 @@ from functools import partial
 
 from django.utils import timezone as clock
 
-from scheduling.broker.base import BrokerError, BrokerUnavailable, Counts, Delivery
-from scheduling.broker.rabbitmq.address import Address
+from scheduling.broker.base import BrokerError, BrokerNode, BrokerUnavailable, Counts, Delivery, QueueUnavailable
+from scheduling.broker.rabbitmq.addresses import Addresses
 from scheduling.broker.rabbitmq.client import Client
 from scheduling.broker.rabbitmq.failed_queue import RabbitParking
-from scheduling.broker.rabbitmq.messages import Outgoing, foreign_id, outgoing_failed, outgoing_task
-from scheduling.broker.rabbitmq.topology import LADDER, WORK, Queue, Topology, rung_for, whole_seconds
+from scheduling.broker.rabbitmq.ladder import LADDER, rung_for, whole_seconds
+from scheduling.broker.rabbitmq.messages import Outgoing, first_failure, foreign_id, outgoing_failed, outgoing_task
+from scheduling.broker.rabbitmq.probe import probe
+from scheduling.broker.rabbitmq.queue import Queue
+from scheduling.broker.rabbitmq.topology import WORK, Topology
 from scheduling.core.messages import FailedMessage, TaskMessage, iso_utc
 from scheduling.logs import get_logger
 
@@ -33,10 +36,11 @@ class RabbitBroker:
     """The RabbitMQ transport. It connects when a method first needs the broker. Every method has a time limit.
 
     Args:
-        url: begins with `amqp://` or `amqps://`, see `Address`.
+        url: begins with `amqp://` or `amqps://`, see `Addresses`.
         retry_delay_ms: how long a nacked message waits before it comes back (CRON_RETRY_DELAY_MS).
         patience: the longest time in seconds to wait for an answer or for the next confirm.
         ladder: the delays, in seconds, of the wait queues that always exist.
+        queue_type: `classic` or `quorum` (CRON_QUEUE_TYPE), see `Topology`.
 
     Raises:
         ConfError: the URL cannot be read.
@@ -52,9 +56,10 @@ class RabbitBroker:
         retry_delay_ms: int = 30_000,
         patience: float = PATIENCE_SECONDS,
         ladder: Iterable[int] = LADDER,
+        queue_type: str = "classic",
     ) -> None:
-        self.address = Address(url)
-        self.topology = Topology(self.address.prefix, retry_delay_ms)
+        self.addresses = Addresses.read(url)
+        self.topology = Topology(self.addresses.prefix, retry_delay_ms, queue_type)
         self._patience = patience
         self._rungs = frozenset(ladder)
         self._waits_for = ""
@@ -83,7 +88,8 @@ class RabbitBroker:
         self._waits_for = queue or self._waits_for
         if first:
             self._declared = True
-            self._running().declare(self._everything())
+            if (error := self._running().declare(self._everything()).error) is not None:
+                raise error
         elif wanted and self._waits_for:
             self._running().declare_soon(self.topology.rungs(self._waits_for, wanted))
 
@@ -116,8 +122,7 @@ class RabbitBroker:
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Keep the messages in this process, because the broker would deliver returned messages again at once."""
         if self._client is not None:
-            brought = [delivery for delivery in deliveries if delivery.tag is not None]
-            self._client.subscription.buffer.give_back(brought)
+            self._client.subscription.buffer.give_back([each for each in deliveries if each.tag is not None])
 
     def acknowledge(self, delivery: Delivery) -> None:
         """Acknowledge in the background. If the channel is lost first, the broker delivers a copy of the message."""
@@ -126,9 +131,11 @@ class RabbitBroker:
     def retry(self, delivery: Delivery, message: TaskMessage, delay_ms: int, error: str) -> bool:
         """Publish the message to the wait queue of its delay, then acknowledge the delivery.
 
-        If the broker does not confirm the message, the delivery is nacked instead. (A nack works even when publishing
-        does not.) The delivery comes back after CRON_RETRY_DELAY_MS. If the retry is due by then, the delivery starts
-        the retry. For the immediate queue, nothing is published: the broker delivers the same message again.
+        If the broker does not confirm the message, consumers start the retry from its row. A delivery of a classic
+        queue is then nacked, as the original contract says. (A nack works even when publishing does not.) It comes back
+        after CRON_RETRY_DELAY_MS. If the retry is due by then, the delivery starts the retry. A quorum queue would park
+        a nacked delivery, so there it is acknowledged. For the immediate queue, nothing is published: the broker
+        delivers the same message again.
         """
         queue = self._queue
         if queue == "immediate":
@@ -139,9 +146,9 @@ class RabbitBroker:
             exchange, key = self.topology.exchange, self.topology.rung_key(queue, seconds)
         else:
             exchange, key = "", self.topology.work(queue)
-        first = _first_failure(delivery) or iso_utc(clock.now())
+        first = first_failure(delivery) or iso_utc(clock.now())
         confirmed = self._sent(outgoing_task(message, exchange, key, error, first))
-        self._answer(delivery, "ack" if confirmed else "nack")
+        self._answer(delivery, "ack" if confirmed or self.topology.quorum else "nack")
         return confirmed
 
     def dead_letter(
@@ -150,11 +157,12 @@ class RabbitBroker:
         """Publish to the failed queue.
 
         If the broker does not confirm the message, a later sync parks the message from its row. A foreign message has
-        no row, so its delivery is nacked and comes back after CRON_RETRY_DELAY_MS.
+        no row, so its delivery is nacked. A classic queue delivers it again after CRON_RETRY_DELAY_MS, and a quorum
+        queue parks it.
         """
         message_id = foreign_id(message.task, delivery.message_id if delivery is not None else "") if foreign else ""
         deaths = delivery.deaths if delivery is not None else ()
-        first = _first_failure(delivery)
+        first = first_failure(delivery)
         confirmed = self._sent(outgoing_failed(message, self.topology, error, first, message_id, deaths))
         if delivery is not None:
             self._answer(delivery, "nack" if foreign and not confirmed else "ack")
@@ -162,12 +170,44 @@ class RabbitBroker:
 
     def failed_queue(self) -> RabbitParking:
         """A session on a separate connection. When it is closed, all remaining messages go back in their old order."""
-        return RabbitParking(self._running(), self.address)
+        return RabbitParking(self._running())
 
     def counts(self) -> Counts:
         """Count the ready messages. This also declares the queues, so a deleted queue exists again afterwards."""
-        ready = self._running().declare(self.topology.base())
-        return Counts({queue: ready[self.topology.work(queue)] for queue in WORK}, ready[self.topology.failed])
+        declared = self._running().declare(self.topology.base())
+        names = {self.topology.work(queue): queue for queue in WORK}
+        held = {names[name]: held for name, held in declared.held.items() if name in names}
+        failed = declared.held.get(self.topology.failed)
+        if declared.error is not None and not held and failed is None:
+            raise declared.error
+        return Counts(
+            {queue: said.ready for queue, said in held.items()},
+            failed.ready if failed is not None else None,
+            {queue: said.consumers for queue, said in held.items()},
+            {name: str(error) for name, error in declared.errors.items() if isinstance(error, QueueUnavailable)},
+        )
+
+    def nodes(self) -> list[BrokerNode]:
+        """Who answers at each address of BROKER_URL. Every address is asked, also if the first one works."""
+        return probe(self._running().loop, self.addresses.all, self._patience)
+
+    def left_behind(self) -> dict[str, int]:
+        """The messages in queues of the other queue type that have no consumer, by the broker's name of the queue."""
+        former = self.topology.former()
+        found = self._running().count([former.work("main"), former.work("standalone"), former.failed])
+        return {name: held.ready for name, held in found.items() if held.ready and not held.consumers}
+
+    @property
+    def receiving(self) -> bool:  # whether a queue is consumed
+        return self._client is not None and self._client.subscription.consuming
+
+    def beat(self, body: bytes) -> None:
+        """Replace the message of the beat queue, in the background."""
+        self._running().beats.write(body)
+
+    def newest_beat(self) -> bytes | None:
+        """Read the message of the beat queue and leave it there."""
+        return self._running().beats.read()
 
     def fileno(self) -> int | None:
         """The descriptor that becomes readable when the broker delivers a message; None if no queue is consumed."""
@@ -183,7 +223,7 @@ class RabbitBroker:
     def _running(self) -> Client:
         with self._starting:
             if self._client is None:
-                self._client = Client(self.address, self.topology, self._to_declare, self._patience)
+                self._client = Client(self.addresses, self.topology, self._to_declare, self._patience)
             return self._client
 
     def _everything(self) -> tuple[Queue, ...]:
@@ -202,14 +242,9 @@ class RabbitBroker:
         try:
             return message.ident in self._running().send([message])
         except BrokerUnavailable as error:
-            # The class `Outage` has already logged the outage. A sweep later publishes the message from the row.
+            # `Outage` has logged it. A sweep publishes the message from its row.
             log.debug("Not published now: %s", error, extra={"execution": message.ident})
             return False
         except BrokerError as error:
             log.warning("Not published now, and later by a sweep: %s", error, extra={"execution": message.ident})
             return False
-
-
-def _first_failure(delivery: Delivery | None) -> str:
-    """The time of the first failure that the message names; empty if it names none or if there is no message."""
-    return delivery.tag.first_failure if delivery is not None and delivery.tag is not None else ""

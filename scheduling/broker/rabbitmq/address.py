@@ -1,4 +1,4 @@
-"""Reads and checks the broker URL. The password never appears in a log or an error."""
+"""Reads and checks the URL of one RabbitMQ node. The password never appears in a log or an error."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit
 
 import pika
 
-from scheduling.conf import ConfError
+from scheduling.core.setting_values import ConfError
 from scheduling.processes.identity import container_id
 
 PARAMETERS = ("prefix", "heartbeat", "cafile", "certfile", "keyfile")
@@ -48,13 +48,13 @@ class Address:
         """The text with which every queue name begins (`?prefix=` in the URL)."""
         return self._query().get("prefix", "")
 
-    def parameters(self, role: str, patience: float) -> pika.ConnectionParameters:
+    def parameters(self, role: str, patience: float, login: float | None = None) -> pika.ConnectionParameters:
         """Make pika's parameters for one connection.
 
         Args:
             role: the purpose of the connection, shown in RabbitMQ's list of connections.
-            patience: the time limit for connecting the socket, in seconds. The limit for the whole login is twice
-                as long.
+            patience: the time limit for connecting the socket, in seconds.
+            login: the time limit for the whole login, in seconds; by default twice the patience.
         """
         parts, query = self._parts(), self._query()
         if not _PREFIX.fullmatch(self.prefix):
@@ -71,7 +71,7 @@ class Address:
             heartbeat=int(heartbeat),
             connection_attempts=1,
             socket_timeout=patience,
-            stack_timeout=patience * 2,
+            stack_timeout=patience * 2 if login is None else login,
             client_properties={"connection_name": f"{container_id()} {role}", "product": "cronsite"},
         )
 

@@ -1,32 +1,66 @@
-"""Declares the exchange, the queues and the bindings on a separate channel."""
+"""Declares the exchange, and then each queue for itself."""
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from pika import exceptions
 
-from scheduling.broker.base import BrokerError, BrokerUnavailable, TopologyMismatch
+from scheduling.broker.base import BrokerError, BrokerUnavailable, QueueUnavailable, TopologyMismatch
 from scheduling.broker.rabbitmq.io_thread import IoThread
-from scheduling.broker.rabbitmq.topology import Queue, Topology, mismatch
-from scheduling.logs import get_logger
+from scheduling.broker.rabbitmq.mismatch import mismatch
+from scheduling.broker.rabbitmq.queue import Queue
+from scheduling.broker.rabbitmq.queue_declaration import Answer, Held, QueueDeclaration
+from scheduling.broker.rabbitmq.topology import Topology
 
-log = get_logger(__name__)
+AT_ONCE = 64
+"""How many queues are declared at the same time. Each declaration uses a channel; RabbitMQ allows 2047 by default."""
 
-PRECONDITION_FAILED = 406
+
+@dataclass
+class Declared:
+    """The result of a declaration.
+
+    Args:
+        held: maps the name of each queue that answered to what it holds. It always contains the failed queue, unless
+            this queue did not answer.
+        errors: maps the name of each queue that cannot be used to the reason.
+        lost: the error that concerns all queues, such as a lost connection; None if there is none.
+    """
+
+    held: dict[str, Held] = field(default_factory=dict)
+    errors: dict[str, BrokerError] = field(default_factory=dict)
+    lost: BrokerError | None = None
+
+    @property
+    def error(self) -> BrokerError | None:
+        """One error for the whole declaration; None if every queue can be used. A mismatch is the worst error."""
+        if self.lost is not None:
+            return self.lost
+        wrong = [error for error in self.errors.values() if isinstance(error, TopologyMismatch)]
+        if wrong:
+            return TopologyMismatch(" ".join(str(error) for error in wrong))
+        return in_one(list(self.errors.values()))
+
+
+def in_one(errors: Sequence[BrokerError]) -> BrokerError | None:
+    """One error that stands for the errors of several queues; None if there is no error."""
+    if len(errors) < 2:
+        return errors[0] if errors else None
+    return QueueUnavailable(f"{len(errors)} queues cannot be used. The first: {errors[0]}")
 
 
 class Declaration:
     """Declares the exchange and the given queues once, as soon as the instance is made.
 
-    Every declaration uses a new channel, because the broker closes the channel of a refused declaration. Also, RabbitMQ
-    3.10 crashes a channel that still uses a queue after the queue was deleted and declared with another type.
+    Each queue is declared on its own channel, so each queue that can be used is declared, whatever the others do.
 
     Args:
-        done: called once. The arguments are the error (or None) and a dict that maps each queue name to its number of
-            ready messages. The dict always contains the failed queue after a success.
-        patience: the time limit in seconds. The limit is needed, because a quorum queue without a leader never answers.
+        done: called once with the result.
+        patience: the time limit of each queue, in seconds.
     """
 
     def __init__(
@@ -35,104 +69,79 @@ class Declaration:
         connection: Any,
         topology: Topology,
         queues: Sequence[Queue],
-        done: Callable[[BrokerError | None, dict[str, int]], None],
+        done: Callable[[Declared], None],
         patience: float,
     ) -> None:
         self._loop, self._connection, self._topology, self._done = loop, connection, topology, done
-        self._queues, self._patience = list(queues), patience
-        self._ready: dict[str, int] = {}
-        self._kept: set[str] = set()
-        """The names of queues that keep their old arguments for now."""
-        self._channel: Any = None
+        names = {queue.name for queue in queues}
+        self._waiting: deque[Queue | str] = deque(queues)
+        if topology.failed not in names:
+            self._waiting.append(topology.failed)
+        self._open = 0
+        self._patience = patience
+        self._result = Declared()
+        self._over = False
         self._timer = loop.later(patience, self._too_late)
-        self._open()
-
-    def _open(self) -> None:
         try:
-            self._connection.channel(on_open_callback=self._opened)
+            connection.channel(on_open_callback=self._opened)
         except exceptions.AMQPError as error:
-            self._finish(BrokerUnavailable(f"The connection was lost while queues were declared: {error!r}"))
+            self._end(BrokerUnavailable(f"The connection was lost while queues were declared: {error!r}"))
 
     def _opened(self, channel: Any) -> None:
-        self._channel = channel
+        def declared(_frame: Any) -> None:
+            channel.close()
+            self._stop_timer()
+            if not self._over:
+                self._next()
+
         channel.add_on_close_callback(self._closed)
-        channel.exchange_declare(self._topology.exchange, exchange_type="direct", durable=True, callback=_ignore)
-        # pika waits for the answer to each declaration before it sends the next one, so the order is kept.
-        for queue in self._queues:
-            if queue.name not in self._kept:
-                self._declare(channel, queue)
-        channel.queue_declare(self._topology.failed, passive=True, callback=self._last)
+        channel.exchange_declare(self._topology.exchange, exchange_type="direct", durable=True, callback=declared)
 
-    def _last(self, frame: Any) -> None:
-        self._ready[self._topology.failed] = frame.method.message_count
-        self._finish(None)
-
-    def _declare(self, channel: Any, queue: Queue) -> None:
-        def declared(frame: Any) -> None:
-            self._ready[queue.name] = frame.method.message_count
-
-        channel.queue_declare(queue.name, durable=True, arguments=queue.arguments, callback=declared)
-        if queue.binding is not None:
-            channel.queue_bind(queue.name, self._topology.exchange, routing_key=queue.binding, callback=_ignore)
-
-    def _closed(self, channel: Any, reason: BaseException) -> None:
-        if channel is not self._channel:
+    def _closed(self, _channel: Any, reason: BaseException) -> None:
+        if isinstance(reason, exceptions.ChannelClosedByClient):
             return
-        self._channel = None
         if not isinstance(reason, exceptions.ChannelClosedByBroker):
-            self._finish(BrokerUnavailable("The connection was lost while queues were declared."))
+            self._end(BrokerUnavailable("The connection was lost while queues were declared."))
             return
-        found = mismatch(reason.reply_text) if reason.reply_code == PRECONDITION_FAILED else None
-        if found is None:
-            self._finish(BrokerUnavailable(f"A queue cannot be declared: {reason.reply_code} {reason.reply_text}"))
-        elif found.argument == "x-message-ttl" and self._topology.is_nacked(found.name):
-            self._replace(found.name, found.found, found.wanted)
+        found = mismatch(reason.reply_text)
+        if found is not None:
+            self._end(TopologyMismatch(found.sentence()))
         else:
-            self._finish(TopologyMismatch(found.sentence()))
+            self._end(BrokerUnavailable(f"The exchange cannot be declared: {reason.reply_code} {reason.reply_text}"))
 
-    def _replace(self, name: str, old: str, new: str) -> None:
-        """Replace the queue of nacked messages after CRON_RETRY_DELAY_MS was changed.
+    def _next(self) -> None:
+        while self._waiting and self._open < AT_ONCE:
+            self._open += 1
+            queue = self._waiting.popleft()
+            QueueDeclaration(self._loop, self._connection, self._topology, queue, self._told, self._patience)
+        if not self._open:
+            self._end(None)
 
-        The broker checks that the queue is empty and deletes it in one step. A queue that holds messages keeps its old
-        arguments until a later declaration replaces the queue. This case is rare: the queue is nearly always empty.
-        """
-        self._kept.add(name)
+    def _told(self, name: str, answer: Answer) -> None:
+        if isinstance(answer, Held):
+            self._result.held[name] = answer
+        elif isinstance(answer, QueueUnavailable | TopologyMismatch):
+            self._result.errors[name] = answer
+        else:  # the connection is lost
+            self._result.lost = answer
+            self._waiting.clear()
+        self._open -= 1
+        # Not at once: an answer may come while `_next` still starts declarations.
+        self._loop.call(self._next)
 
-        def opened(channel: Any) -> None:
-            def deleted(_frame: Any) -> None:
-                self._kept.discard(name)
-                log.info("The queue %s waits %s ms from now on (before: %s)", name, new, old)
-                channel.close()
-                self._open()
-
-            def refused(_channel: Any, reason: BaseException) -> None:
-                if isinstance(reason, exceptions.ChannelClosedByBroker):
-                    log.warning("The queue %s still waits %s ms, not %s: it holds messages", name, old, new)
-                    self._open()
-
-            channel.add_on_close_callback(refused)
-            channel.queue_delete(name, if_unused=True, if_empty=True, callback=deleted)
-
-        self._connection.channel(on_open_callback=opened)
+    def _stop_timer(self) -> None:
+        timer, self._timer = self._timer, None
+        self._loop.cancel(timer)
 
     def _too_late(self) -> None:
         self._timer = None
-        self._finish(BrokerUnavailable(f"RabbitMQ did not answer a declaration within {self._patience:.0f} s."))
+        self._end(BrokerUnavailable(f"RabbitMQ did not answer a declaration within {self._patience:.0f} s."))
 
-    def _finish(self, error: BrokerError | None) -> None:
-        if self._done is _nothing:
+    def _end(self, error: BrokerError | None) -> None:
+        if self._over:
             return
-        done, self._done = self._done, _nothing
-        self._loop.cancel(self._timer)
-        channel, self._channel = self._channel, None
-        if channel is not None and channel.is_open:
-            channel.close()
-        done(error, self._ready)
-
-
-def _ignore(_frame: Any) -> None:
-    """Do nothing. Without a callback, pika would not wait for the answer."""
-
-
-def _nothing(_error: BrokerError | None, _ready: dict[str, int]) -> None:
-    """Do nothing. After the first call of `done`, this function replaces `done`."""
+        self._over = True
+        self._stop_timer()
+        if error is not None:
+            self._result.lost = error
+        self._done(self._result)

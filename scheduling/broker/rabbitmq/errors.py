@@ -1,19 +1,15 @@
-"""Turns pika's errors into sentences for operators. Logs each outage with one line at its start and one at its end."""
+"""Turns pika's errors into sentences for operators."""
 
 from __future__ import annotations
 
 import re
 import socket
 import ssl
-import time
 
 from pika import exceptions
 
 from scheduling.broker.base import BrokerRefused, BrokerUnavailable
 from scheduling.broker.rabbitmq.address import Address
-from scheduling.logs import get_logger
-
-log = get_logger(__name__)
 
 ACCESS_REFUSED, NOT_ALLOWED = 403, 530
 
@@ -57,6 +53,8 @@ def _failure(cause: BaseException | None, address: Address) -> str:
         return f"No TLS with {address}: {cause.reason or str(cause)}. Is it the TLS port?"
     if isinstance(cause, socket.gaierror):
         return f"The host name in {address} cannot be resolved: {cause.strerror}."
+    if "Timeout while setting up AMQP" in str(cause):
+        return f"What listens at {address} says nothing: its server is suspended, or does not speak AMQP 0-9-1."
     if isinstance(cause, ConnectionRefusedError):
         return f"Nothing listens at {address}."
     if isinstance(cause, exceptions.ConnectionClosed | exceptions.ChannelClosed):
@@ -83,34 +81,3 @@ def _cause(error: BaseException | None) -> BaseException | None:
 def _short(error: BaseException | None) -> str:
     text = re.sub(r"\s+", " ", str(error) or type(error).__name__)
     return text[:300]
-
-
-class Outage:
-    """Logs one line when the broker is lost and one line when the broker is back.
-
-    If several connections are lost or several tries to connect fail, there is still only one line.
-    """
-
-    def __init__(self, address: Address) -> None:
-        self._address = address
-        self._down: set[str] = set()
-        self._since = 0.0
-
-    def begins(self, role: str, error: BrokerUnavailable) -> None:
-        """Record that the connection of this role is lost or cannot be made."""
-        if not self._down:
-            self._since = time.monotonic()
-            if isinstance(error, BrokerRefused):
-                log.error("%s", error)
-            else:
-                text = str(error)
-                log.warning("%s It is tried again until it works.", text if text.endswith((".", "?")) else f"{text}.")
-        self._down.add(role)
-
-    def ends(self, role: str) -> None:
-        """Record that the connection of this role works again."""
-        if role in self._down:
-            self._down.discard(role)
-            if not self._down:
-                seconds = time.monotonic() - self._since
-                log.info("RabbitMQ at %s is back after %.1f s", self._address, seconds)

@@ -1,7 +1,10 @@
 """Reads the failed queue, removes messages from it, and puts all other messages back in their order.
 
-The reader consumes the queue exclusively and acknowledges only the messages that it removes. When its connection
-closes, RabbitMQ puts the other messages back. Tests have shown that only this method keeps the order and the number of
+Only one process at a time reads the queue: a classic queue has an exclusive consumer. A quorum queue has no exclusive
+consumers, so the reader first declares an exclusive queue, which belongs to its connection and serves as a lock.
+
+The reader acknowledges only the messages that it removes. When its connection closes, RabbitMQ puts the other messages
+back. Tests have shown that only this method keeps the order and the number of
 the messages on every RabbitMQ version. Consuming is also seven times faster than fetching single messages.
 """
 
@@ -18,7 +21,6 @@ import pika
 from pika import exceptions
 
 from scheduling.broker.base import BrokerError, BrokerUnavailable, FailedQueueBusy, Parked
-from scheduling.broker.rabbitmq.address import Address
 from scheduling.broker.rabbitmq.client import Client
 from scheduling.broker.rabbitmq.errors import explain
 from scheduling.broker.rabbitmq.io_thread import refuse, resolve
@@ -33,22 +35,23 @@ IDLE_SECONDS = 2.0
 RETURN_SECONDS, RETURN_LOOK_SECONDS = 1.0, 0.02
 """The longest wait until the remaining messages are back in the queue, and the pause between two checks."""
 
-ACCESS_REFUSED, NOT_FOUND = 403, 404
+ACCESS_REFUSED, NOT_FOUND, RESOURCE_LOCKED = 403, 404, 405
 
 
 class RabbitParking:
     """Reads the failed queue once, over a separate connection. Use it as a context manager.
 
     Args:
-        client: publishes messages again, and counts the messages of the failed queue. Its `patience` is the time
-            limit for connecting. The limit for connecting and reading together is five times as long.
+        client: publishes messages again, and counts the messages of the failed queue. The connection goes to the
+            address at which the client publishes. Its `patience` is the time limit for connecting. The limit for
+            connecting and reading together is five times as long.
 
     Raises:
         FailedQueueBusy, BrokerUnavailable: when the context is entered.
     """
 
-    def __init__(self, client: Client, address: Address) -> None:
-        self._client, self._address = client, address
+    def __init__(self, client: Client) -> None:
+        self._client, self._address = client, client.address
         self._loop, self._topology, self._patience = client.loop, client.topology, client.patience
         self.messages: Sequence[Parked] = []
         self._found: list[Parked] = []
@@ -60,6 +63,9 @@ class RabbitParking:
         self._over: Future[None] = Future()
 
     def __enter__(self) -> RabbitParking:
+        if self._client.addresses > 1:
+            self._client.declare(())  # find an address that works
+            self._address = self._client.address
         self._loop.call(self._connect)
         try:
             self._answer.result(self._patience * 5)
@@ -112,8 +118,12 @@ class RabbitParking:
         """
         held, deadline = len(self._found) - self._removed, time.monotonic() + RETURN_SECONDS
         with suppress(BrokerError):
-            while held and self._client.declare(())[self._topology.failed] < held and time.monotonic() < deadline:
+            while held and self._ready() < held and time.monotonic() < deadline:
                 time.sleep(RETURN_LOOK_SECONDS)
+
+    def _ready(self) -> int:
+        counted = self._client.declare(()).held.get(self._topology.failed)
+        return counted.ready if counted is not None else 0
 
     # --- the loop's thread -----------------------------------------------------------------
 
@@ -136,16 +146,21 @@ class RabbitParking:
     def _opened(self, channel: Any) -> None:
         self._channel = channel
         channel.add_on_close_callback(self._channel_closed)
+        if self._topology.quorum:
+            channel.queue_declare(f"{self._topology.failed}.reader", exclusive=True, callback=_ignore)
         channel.basic_qos(prefetch_count=READ_LIMIT, callback=_ignore)
         channel.queue_declare(self._topology.failed, passive=True, callback=self._counted)
 
     def _counted(self, frame: Any) -> None:
         self._wanted = min(frame.method.message_count, READ_LIMIT)
         self._moved_at = time.monotonic()
-        # The broker refuses a second exclusive reader, so two processes never act on the same message.
+        # The broker refuses a second reader, so two processes never act on the same message.
         # Consume even if no message is ready: the queue also looks empty while another process holds all messages.
         self._channel.basic_consume(
-            self._topology.failed, self._on_message, exclusive=True, callback=lambda _frame: self._look()
+            self._topology.failed,
+            self._on_message,
+            exclusive=not self._topology.quorum,
+            callback=lambda _frame: self._look(),
         )
 
     def _on_message(self, _channel: Any, method: Any, properties: Any, body: bytes) -> None:
@@ -170,7 +185,7 @@ class RabbitParking:
 
     def _channel_closed(self, _channel: Any, reason: BaseException) -> None:
         code = getattr(reason, "reply_code", 0)
-        if isinstance(reason, exceptions.ChannelClosedByBroker) and code == ACCESS_REFUSED:
+        if isinstance(reason, exceptions.ChannelClosedByBroker) and code in (ACCESS_REFUSED, RESOURCE_LOCKED):
             refuse(self._answer, FailedQueueBusy("Another process reads the failed queue at this moment."))
         elif isinstance(reason, exceptions.ChannelClosedByBroker) and code == NOT_FOUND:
             resolve(self._answer, None)  # the queue does not exist, so it holds no messages

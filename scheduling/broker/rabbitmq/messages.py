@@ -11,8 +11,9 @@ from typing import Any
 
 import pika
 
-from scheduling.broker.rabbitmq.topology import Topology, earlier_retries
-from scheduling.core.deaths import MOST_DEATHS, Death, deaths_as_text, deaths_from_text, read_deaths
+from scheduling.broker.base import Delivery
+from scheduling.broker.rabbitmq.topology import Topology
+from scheduling.core.deaths import MOST_DEATHS, REJECTED, Death, deaths_as_text, deaths_from_text, read_deaths
 from scheduling.core.json_bounds import HIGH, LOW
 from scheduling.core.messages import (
     DecodeError,
@@ -23,6 +24,7 @@ from scheduling.core.messages import (
     headers_of,
     iso_utc,
 )
+from scheduling.core.retry import MAX_RETRIES
 
 ERROR_BYTES = 2_000
 """The maximum size of a header's text. If all headers together exceed one frame (128 KiB), the broker closes the
@@ -219,3 +221,25 @@ def _as_sent(properties: Any, headers: dict[str, Any]) -> Any:
         message_id=properties.message_id or _new_id(),
         headers=headers,
     )
+
+
+def earlier_retries(headers: dict[str, Any], work_queue: str) -> int:
+    """How often a foreign message was retried before this project received it; never more than MAX_RETRIES allows.
+
+    The result is the larger of two counts:
+
+    - RabbitMQ's count of rejections in the header `x-death`. The entry is found by queue and reason, not by position:
+      if the message has waited in another queue, the first entry is not the newest rejection.
+    - The header `x-retry-count`. It is needed because RabbitMQ 4 restarts its own counts when a client sends a message
+      back.
+    """
+    own = headers.get("x-retry-count")
+    counts = [own if isinstance(own, int) and not isinstance(own, bool) else 0]
+    deaths = read_deaths(headers.get("x-death"))
+    counts += [death.count or 0 for death in deaths if (death.queue, death.reason) == (work_queue, REJECTED)]
+    return max(0, min(max(counts), MAX_RETRIES[1]))
+
+
+def first_failure(delivery: Delivery | None) -> str:
+    """The time of the first failure that the message names; empty if it names none or if there is no message."""
+    return delivery.tag.first_failure if delivery is not None and delivery.tag is not None else ""

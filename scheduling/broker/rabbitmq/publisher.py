@@ -18,8 +18,10 @@ from pika import exceptions
 
 from scheduling.broker.base import BrokerError, BrokerUnavailable
 from scheduling.broker.rabbitmq.connection import ReconnectingConnection
+from scheduling.broker.rabbitmq.declaration import Declared
 from scheduling.broker.rabbitmq.io_thread import IoThread, refuse, resolve
 from scheduling.broker.rabbitmq.messages import Outgoing
+from scheduling.broker.rabbitmq.outage import Outage
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
@@ -48,16 +50,17 @@ class Publisher:
     """Publishes over one connection. Every method except `__init__` runs in the loop's thread.
 
     Args:
-        declare: declares the topology, then calls the given function with the error or None.
+        declare: declares the topology, then calls the given function with the result.
+        outage: is told when the broker stops to confirm messages, and when it confirms messages again.
         patience: seconds. If a batch makes no progress for this long, the publisher gives up the batch.
     """
 
     reconnecting: ReconnectingConnection
 
     def __init__(
-        self, loop: IoThread, declare: Callable[[Callable[[BrokerError | None], None]], None], patience: float
+        self, loop: IoThread, declare: Callable[[Callable[[Declared], None]], None], outage: Outage, patience: float
     ) -> None:
-        self.loop, self._declare, self._patience = loop, declare, patience
+        self.loop, self._declare, self._outage, self._patience = loop, declare, outage, patience
         self.blocked = ""
         """The reason why the broker accepts no messages now (an alarm); empty if the broker accepts messages."""
         self._channel: Any = None
@@ -136,7 +139,7 @@ class Publisher:
         self._send_again(None, error)
         connection = reconnecting.connection
 
-        def declared(_error: BrokerError | None) -> None:
+        def declared(_declared: Declared) -> None:
             if connection is reconnecting.connection and reconnecting.up:
                 connection.channel(on_open_callback=self._channel_opened)
 
@@ -183,6 +186,7 @@ class Publisher:
                 self._returned.discard(mark)
                 batch.returned.append(message)
             elif positive:  # a negative answer means that the queue is full or has no leader
+                self._outage.ends("confirms")
                 batch.confirmed.add(message.ident)
             self._done(batch)
         self._pump()
@@ -197,14 +201,15 @@ class Publisher:
             messages, batch.returned = batch.returned, []
             batch.open = len(messages)
 
-            def declared(error: BrokerError | None) -> None:
-                if error is not None:
-                    self._give_up(batch, error)
+            def declared(declared: Declared) -> None:
+                if declared.lost is not None:
+                    self._give_up(batch, declared.lost)
                     return
+                if not declared.errors:
+                    log.warning("A queue was missing and is declared again")
                 self._waiting.extend((batch, message) for message in messages)
                 self._pump()
 
-            log.warning("A queue was missing and is declared")
             self._declare(declared)
             return
         self._batches.remove(batch)
@@ -233,6 +238,8 @@ class Publisher:
                 self._give_up(batch, error)
             # If there is still no channel, the broker never answered the request for a channel.
             if not self.blocked and self.reconnecting.up and (on_their_way or self._channel is None):
+                # A new connection does not end this outage, because the queue itself may be silent.
+                self._outage.begins("confirms", error)
                 self.reconnecting.drop(error)
         if self._batches:
             self._timer = self.loop.later(CONFIRM_POLL_SECONDS, self._look)

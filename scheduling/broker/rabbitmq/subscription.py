@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import logging
+import time
 from collections.abc import Callable
 from typing import Any
 
 from pika import exceptions
 
-from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery
+from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery, QueueUnavailable
 from scheduling.broker.rabbitmq.connection import ReconnectingConnection
+from scheduling.broker.rabbitmq.declaration import Declared
 from scheduling.broker.rabbitmq.delivery_buffer import DeliveryBuffer, DeliveryTag, identity_of
 from scheduling.broker.rabbitmq.io_thread import IoThread
 from scheduling.broker.rabbitmq.messages import read
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
+
+LONGEST_DELAY = 5.0
+"""The longest pause, in seconds, before the channel is opened again. The pause grows with each failure."""
 
 
 class Subscription:
@@ -26,7 +32,7 @@ class Subscription:
     Args:
         unreadable: a function with the arguments (body, properties, problem, done). It parks an unreadable message,
             and then calls `done` in the loop's thread with True if the message is parked.
-        declare: declares the topology over the given connection, then calls the given function with the error or None.
+        declare: declares the topology over the given connection, then calls the given function with the result.
     """
 
     reconnecting: ReconnectingConnection
@@ -35,7 +41,7 @@ class Subscription:
         self,
         loop: IoThread,
         unreadable: Callable[[bytes, Any, str, Callable[[bool], None]], None],
-        declare: Callable[[Any, Callable[[BrokerError | None], None]], None],
+        declare: Callable[[Any, Callable[[Declared], None]], None],
     ) -> None:
         self.loop, self._unreadable, self._declare = loop, unreadable, declare
         self.buffer = DeliveryBuffer()
@@ -58,13 +64,19 @@ class Subscription:
         self._resume()
         return self.buffer.asked()
 
+    @property
+    def consuming(self) -> bool:
+        """Whether the broker brings messages, or would bring them to a free slot."""
+        return bool(self._consumer) or self.paused
+
     def answer(self, delivery: Delivery, how: str) -> None:
         """Answer a delivery.
 
         If the channel of the delivery is lost, nothing is sent.
 
         Args:
-            how: `ack`, `nack` (the broker dead-letters the message) or `requeue`.
+            how: `ack`, `nack` (the broker dead-letters the message), `requeue` (a delivery that failed, it counts
+                towards the delivery limit) or `return`.
         """
         self.buffer.answered(delivery)
         self.loop.call(lambda: self._answer(delivery.tag, how))
@@ -91,6 +103,8 @@ class Subscription:
         self.reconnecting.start()
         if self.reconnecting.up and self._channel is None:
             self.opened(self.reconnecting.connection)
+        else:
+            self._consume_again()  # a prefetch of 0 has cancelled the consumer and kept its channel
 
     def pause(self) -> None:
         """Give back the waiting deliveries. Consume nothing until the next call of `take` or `waiting`."""
@@ -102,13 +116,29 @@ class Subscription:
         if not self._prefetch:
             return
 
-        def declared(error: BrokerError | None) -> None:
-            if error is not None:
-                log.error("%s", error)  # continue, because the work queue may exist already
-            if connection is self.reconnecting.connection and self.reconnecting.up and self._prefetch:
+        begun = time.monotonic()
+
+        def declared(declared: Declared) -> None:
+            if connection is not self.reconnecting.connection or not self.reconnecting.up or not self._prefetch:
+                return
+            if isinstance(declared.errors.get(self.name), QueueUnavailable):
+                # The class `QueueStates` has logged the outage. A declaration that got no answer was a long wait.
+                self._open_later(connection, time.monotonic() - begun)
+            else:  # the queue may exist even if it cannot be declared
                 connection.channel(on_open_callback=self._channel_opened)
 
         self._declare(connection, declared)
+
+    def _open_later(self, connection: Any, waited: float = 0.0) -> None:
+        """Open the channel again. The first try comes at once, and the next ones later and later."""
+        delay = min(0.1 * 2.0**self._failures, LONGEST_DELAY) if self._failures else 0.0
+        self._failures += 1
+
+        def open_again() -> None:
+            if connection is self.reconnecting.connection and self.reconnecting.up:
+                self.opened(connection)
+
+        self.loop.later(max(delay - waited, 0.0), open_again)
 
     def lost(self, _error: BrokerError | None = None) -> None:
         """Forget a lost channel. The broker delivers the waiting messages again. Started runs continue."""
@@ -146,7 +176,7 @@ class Subscription:
 
     def _return_waiting(self) -> None:
         for delivery in self.buffer.clear():
-            self._answer(delivery.tag, "requeue")
+            self._answer(delivery.tag, "return")
 
     def _channel_closed(self, channel: Any, reason: BaseException) -> None:
         if channel is not self._channel:
@@ -155,19 +185,14 @@ class Subscription:
         reconnecting = self.reconnecting
         if not reconnecting.up or not isinstance(reason, exceptions.ChannelClosedByBroker):
             return  # the connection is lost too, and `lost` was or will be called
-        log.warning("RabbitMQ closed the consumer's channel and it is opened again: %s", reason.reply_text)
-        connection, delay = reconnecting.connection, min(0.1 * 2.0**self._failures, 5.0) if self._failures else 0.0
-        self._failures += 1
-
-        def open_again() -> None:
-            if connection is reconnecting.connection and reconnecting.up:
-                self.opened(connection)
-
-        self.loop.later(delay, open_again)
+        level = logging.DEBUG if self._failures else logging.WARNING  # one line for each outage
+        log.log(level, "RabbitMQ closed the consumer's channel and it is opened again: %s", reason.reply_text)
+        self._open_later(reconnecting.connection)
 
     def _cancelled(self, _frame: Any) -> None:
-        """Reconnect after the queue was deleted or moved. Otherwise RabbitMQ 4.3 leaves the consumer in a bad state."""
-        self.reconnecting.drop(BrokerUnavailable(f"RabbitMQ ended the consumer of {self.name}: the queue was deleted."))
+        """Reconnect after the queue was deleted or its node died. Otherwise RabbitMQ 4.3 leaves a bad consumer."""
+        text = f"RabbitMQ ended the consumer of {self.name}: the queue was deleted, or its node is down."
+        self.reconnecting.drop(BrokerUnavailable(text))
 
     def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         if channel is not self._channel:
@@ -181,8 +206,8 @@ class Subscription:
             log.error("A message cannot be read and is parked in the failed queue: %s", arrived.problem)
 
             def done(parked: bool) -> None:
-                # A nack works even when publishing does not. When the message comes back after CRON_RETRY_DELAY_MS,
-                # parking is tried again.
+                # A nack works even when publishing does not. A classic queue delivers the message again after
+                # CRON_RETRY_DELAY_MS, and parking is tried again. A quorum queue parks it.
                 self._answer(tag, "ack" if parked else "nack")
 
             self._unreadable(body, properties, arrived.problem, done)
@@ -202,6 +227,8 @@ class Subscription:
             self._channel.basic_ack(tag.tag)
         elif how == "nack":
             self._channel.basic_nack(tag.tag, requeue=False)
+        elif how == "return":
+            self._channel.basic_nack(tag.tag, requeue=True)
         else:
             # Reject instead of nack: RabbitMQ 4.3 counts only rejected deliveries towards the delivery limit.
             self._channel.basic_reject(tag.tag, requeue=True)

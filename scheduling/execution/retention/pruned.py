@@ -15,7 +15,7 @@ class Pruned:
     Args:
         rules: how many executions (for `Rule.ONE_TIME`: schedules) each rule removed. For `Rule.OUTPUT`, the number of
             executions that lost only their output and artefacts.
-        attempts, outputs, processes, replays, refused_rows: how many rows of other tables were removed.
+        attempts, outputs, processes, handler_sets, replays, refused_rows: how many rows of other tables were removed.
         held: how many executions stay until the failed queue no longer has their message, or until the queue can be
             read.
         complete: False if the pass ran out of time.
@@ -26,6 +26,7 @@ class Pruned:
     attempts: int = 0
     outputs: int = 0
     processes: int = 0
+    handler_sets: int = 0
     replays: int = 0
     refused_rows: int = 0
     held: int = 0

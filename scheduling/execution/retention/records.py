@@ -1,26 +1,44 @@
-"""Removes the records of processes, replays and refused rows."""
+"""Removes the records of processes and of their handlers, replays and refused rows."""
 
 from __future__ import annotations
 
+from contextlib import suppress
 from datetime import datetime
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
 from scheduling.execution.retention.pruned import Pruned
-from scheduling.models import Process, RefusedRow, Replay, ReplayChunk, ReplayGroup
+from scheduling.models import HandlerSet, KnownHandler, Process, RefusedRow, Replay, ReplayChunk, ReplayGroup
 from scheduling.models.replay import OPEN
 
 
 def remove_records(cutoff: datetime, now: datetime, done: Pruned, *, dry_run: bool) -> None:
-    """Remove processes without a heartbeat since the cutoff, and replays that ended before it.
+    """Remove processes without a heartbeat since the cutoff, sets of handlers without a process, and replays that ended
+    before the cutoff.
 
     The record of a refused row is removed when the row is no longer refused.
     """
     gone = Process.objects.filter(heartbeat_at__lt=cutoff)
     done.processes = gone.count() if dry_run else gone.delete()[0]
+    done.handler_sets = _handler_sets(cutoff, dry_run)
     refused = RefusedRow.objects.past(now)
     done.refused_rows = refused.count() if dry_run else refused.delete()[0]
     done.replays = _replays(cutoff, dry_run)
+
+
+def _handler_sets(cutoff: datetime, dry_run: bool) -> int:
+    """Remove the sets of handlers that no process has. Returns how many there were."""
+    unused = HandlerSet.objects.filter(created_at__lt=cutoff, processes=None)
+    ids = list(unused.values_list("pk", flat=True))
+    removed = 0
+    for pk in ids:
+        with suppress(IntegrityError), transaction.atomic():  # a process with these handlers may just start
+            if not dry_run:
+                known = KnownHandler.objects.filter(handler_set=pk)
+                known._raw_delete(known.db)
+                HandlerSet.objects.filter(pk=pk)._raw_delete(known.db)
+        removed += 1
+    return removed
 
 
 def _replays(cutoff: datetime, dry_run: bool) -> int:

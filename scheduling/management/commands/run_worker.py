@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
 from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.management.restart import add_restart_on_change, leave_for
+from scheduling.processes.answer_limit import AnswerLimit
 from scheduling.processes.idle_transactions import limit_idle_transactions
 from scheduling.processes.shutdown import ShutdownRequest
 
@@ -35,7 +37,7 @@ class Command(SchedulingCommand):
             raise CommandError("--max-runs must be at least 1.")
         queue = "standalone" if options["standalone"] else "main"
         limit_idle_transactions(conf.lease_seconds)
-        with ShutdownRequest() as stop:
+        with ShutdownRequest() as stop, AnswerLimit(connections[DEFAULT_DB_ALIAS], conf.lease_seconds):
             broker = open_broker(conf, queue)
             follow, most = options["restart_on_change"], options["max_runs"]
             supervisor = Supervisor(

@@ -1,4 +1,4 @@
-"""Checks the broker's address, version and queues, and compares its message counts with the executions."""
+"""Checks the broker's addresses, version and queues, and compares its message counts with the executions."""
 
 from __future__ import annotations
 
@@ -10,12 +10,22 @@ from datetime import datetime, timedelta
 
 from django.db.models import Count
 
-from scheduling.broker import Broker, BrokerError, BrokerUnavailable, TopologyMismatch, get_broker
-from scheduling.conf import ConfError, get_conf
+from scheduling.broker import (
+    Broker,
+    BrokerError,
+    BrokerUnavailable,
+    Counts,
+    QueueUnavailable,
+    TopologyMismatch,
+    get_broker,
+)
+from scheduling.conf import get_conf
 from scheduling.core.lifecycle import State
+from scheduling.core.setting_values import ConfError
 from scheduling.handlers.retry_delays import known_delays
 from scheduling.models import Attempt, Process, SchedulerExecution
 from scheduling.models.time_words import format_span
+from scheduling.monitoring.doctor import broker_nodes
 from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, warn
 
 CONSUMER_TIMEOUT = timedelta(minutes=30)
@@ -53,27 +63,39 @@ def examine(now: datetime, *, rows: bool = True) -> Iterator[Finding]:
 
 
 def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
-    where = getattr(broker, "address", "the broker")  # the address as text contains no password
+    where = getattr(broker, "addresses", "the broker")  # the addresses as text contain no password
+    if hasattr(broker, "nodes") and len(where) > 1:
+        yield from broker_nodes.nodes(broker.nodes())
+    queues = ok("queues", "Exchange, work queues, wait queues and the failed queue are as declared.")
     try:
         broker.declare(known_delays())
     except TopologyMismatch as error:
-        yield ok("reachable", f"{where} answers.")
         advice = "Running processes continue with the queues as they are. No process can start until this is fixed."
-        yield fail("queues", str(error), advice)
-        return
+        queues = fail("queues", str(error), advice)
+    except QueueUnavailable as error:
+        queues = fail("queues", str(error), broker_nodes.ADVICE)
     except BrokerUnavailable as error:
         advice = "Nothing is lost meanwhile: schedules are claimed, and published as soon as it is back."
         yield fail("reachable", str(error), advice)
         return
     yield ok("reachable", f"{where} answers.")
     yield from _version(getattr(broker, "product", ""))
-    yield ok("queues", "Exchange, work queues, wait queues and the failed queue are as declared.")
+    yield queues
+    try:
+        yield from _held(broker, now, rows)
+    except BrokerError as error:
+        yield fail("depths", str(error), "Try again.")
     if rows:
-        try:
-            yield from _depths(broker, now)
-        except BrokerError as error:
-            yield fail("depths", str(error), "Try again.")
         yield from _long_runs(now)
+
+
+def _held(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
+    counts = broker.counts()
+    yield from broker_nodes.queues(counts)
+    if rows:
+        yield from _depths(counts, now)
+        yield from broker_nodes.strangers(counts, now)
+    yield from broker_nodes.left_behind(broker)
 
 
 def _version(product: str) -> Iterator[Finding]:
@@ -90,8 +112,7 @@ def _version(product: str) -> Iterator[Finding]:
         yield ok("version", f"{product}.")
 
 
-def _depths(broker: Broker, now: datetime) -> Iterator[Finding]:
-    counts = broker.counts()
+def _depths(counts: Counts, now: datetime) -> Iterator[Finding]:
     queued = SchedulerExecution.objects.in_state(State.QUEUED).order_by()
     rows = dict(queued.values_list("queue").annotate(Count("pk")))
     taken: Counter[str] = Counter()

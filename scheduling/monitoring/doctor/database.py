@@ -19,6 +19,8 @@ from scheduling.models import Scheduler
 from scheduling.monitoring.doctor import sqlite
 from scheduling.monitoring.doctor.sqlite import ask
 from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, some, warn, words
+from scheduling.processes.answer_limit import AnswerLimit
+from scheduling.processes.idle_transactions import is_pooled
 from scheduling.processes.server_clock import measure
 
 MINIMA = {"MySQL": (8, 0, 11), "MariaDB": (10, 6), "PostgreSQL": (14,), "SQLite": (3, 35)}
@@ -35,25 +37,21 @@ def alias() -> str:
 
 @contextmanager
 def impatient() -> Iterator[BaseDatabaseWrapper]:
-    """Yield the database connection with short timeouts. A connection that is already open keeps its old timeouts."""
+    """Yield the database connection with short limits.
+
+    The connection gets no start-up option and no session variable: behind a pooler, it could keep neither.
+    """
     connection = connections[alias()]
     config = connection.settings_dict
     former = dict(config["OPTIONS"])
     if connection.connection is None:
-        config["OPTIONS"] = {**former, **_short(connection.vendor, former)}
+        limit = "timeout" if connection.vendor == "sqlite" else "connect_timeout"
+        config["OPTIONS"] = {**former, limit: CONNECT_SECONDS}
     try:
-        yield connection
+        with AnswerLimit(connection, ANSWER_SECONDS):
+            yield connection
     finally:
         config["OPTIONS"] = former
-
-
-def _short(vendor: str, options: dict[str, Any]) -> dict[str, Any]:
-    if vendor == "mysql":
-        return {"connect_timeout": CONNECT_SECONDS, "read_timeout": ANSWER_SECONDS, "write_timeout": ANSWER_SECONDS}
-    if vendor == "postgresql":
-        limit = f"-c statement_timeout={ANSWER_SECONDS * 1000}"
-        return {"connect_timeout": CONNECT_SECONDS, "options": f"{options.get('options', '')} {limit}".strip()}
-    return {"timeout": CONNECT_SECONDS} if vendor == "sqlite" else {}
 
 
 def product(connection: BaseDatabaseWrapper) -> tuple[str, tuple[int, ...]]:
@@ -116,6 +114,7 @@ def examine(connection: BaseDatabaseWrapper) -> Iterator[Finding]:
     yield _skip_locked(connection)
     yield _isolation(connection)
     yield _writable(connection)
+    yield from _pooler(connection)
     yield _clock(connection)
 
 
@@ -163,6 +162,17 @@ def _writable(connection: BaseDatabaseWrapper) -> Finding:
     if only:
         return fail("writable", "It is read-only: a replica, or a fail-over that is going on.", "Name the primary.")
     return ok("writable", "Yes.")
+
+
+def _pooler(connection: BaseDatabaseWrapper) -> Iterator[Finding]:
+    if connection.vendor != "postgresql" or not is_pooled(connection):
+        return
+    if connection.settings_dict["DISABLE_SERVER_SIDE_CURSORS"]:
+        yield ok("pooler", "Connections go through a pooler, and nothing needs a cursor of the server.")
+    else:
+        seen = "Connections go through a pooler, and pages and handlers use cursors of the server."
+        advice = "Set DISABLE_SERVER_SIDE_CURSORS=true; in DATABASES of a project of your own."
+        yield warn("pooler", seen, advice)
 
 
 def _clock(connection: BaseDatabaseWrapper) -> Finding:

@@ -11,12 +11,17 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db import DatabaseError
 
-from scheduling.conf import ConfError, get_conf
-from scheduling.models import Process
+from scheduling.conf import get_conf
+from scheduling.core.setting_values import ConfError
+from scheduling.models import Process, SchedulerExecution
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.doctor.database import alias, impatient
+from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import words
+from scheduling.monitoring.findings.idle import idle_consumers, waiting_since
 from scheduling.monitoring.findings.old_code import old_code_words
+
+Queue = SchedulerExecution.Queue
 
 WEB_SECONDS = 5.0
 
@@ -48,6 +53,7 @@ def of_process(kind: str, now: datetime, seconds: float | None = None, host: str
         with impatient():
             recent = Process.objects.using(alias()).filter(stopped_at__isnull=True, heartbeat_at__gte=now - 10 * limit)
             row = recent.filter(kind=kind, host=host).order_by("-heartbeat_at").first()
+            stalled = _stalled(row, now)
     except ConfError as error:
         return Liveness(False, str(error))
     except DatabaseError as error:
@@ -56,8 +62,23 @@ def of_process(kind: str, now: datetime, seconds: float | None = None, host: str
         return Liveness(False, f"no {kind} is at work on {host}")
     age = (now - row.heartbeat_at).total_seconds()
     seen = f"{kind} {row.container_id}, last heartbeat {format_span(max(age, 0.0))} ago"
+    if stalled:
+        return Liveness(False, f"{seen}; {stalled}")
     old = old_code_words(row, now)  # told, but no reason to restart: the process works
-    return Liveness(age <= limit.total_seconds(), f"{seen}; {old}" if old else seen)
+    held = f"it holds: {row.held}" if row.held else ""  # a restart would not end the hold: a person must confirm
+    return Liveness(age <= limit.total_seconds(), "; ".join(filter(None, (seen, held, old))))
+
+
+def _stalled(row: Process | None, now: datetime) -> str:
+    """Say since when runs wait beside this consumer, which runs nothing; empty if none do.
+
+    A consumer that runs something is left alone, because a restart would end its runs.
+    """
+    if row is None or row.queue not in watched.waiting or row.info.get("running"):
+        return ""
+    if not idle_consumers(row.queue, [row], now) or (since := waiting_since(Queue(row.queue), now)) is None:
+        return ""
+    return f"it is idle, and runs of its queue wait for {format_span((now - since).total_seconds())}"
 
 
 def of_web(port: int, host: str = "127.0.0.1") -> Liveness:

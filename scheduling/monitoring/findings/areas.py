@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from scheduling.monitoring.findings import bad_rows, inbox, processes, runs, schedules
+from scheduling.monitoring.findings import bad_rows, deployment, inbox, processes, runs, schedules
 from scheduling.monitoring.findings.finding import Finding, Level, severity
 from scheduling.monitoring.findings.present import Present
 
 AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
+    "deployment": deployment.examine,
     "schedules": schedules.examine,
     "processes": processes.examine,
     "runs": runs.examine,

@@ -11,7 +11,7 @@ from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.models import Process, SchedulerExecution
 from scheduling.models.time_words import format_span
-from scheduling.monitoring.findings import old_code, watched
+from scheduling.monitoring.findings import broker_nodes, handlers, old_code, watched
 from scheduling.monitoring.findings.finding import Finding, Named, counted, fail, named, ok, warn
 from scheduling.monitoring.findings.present import Present
 
@@ -21,6 +21,7 @@ Queue = SchedulerExecution.Queue
 def examine(present: Present) -> Iterator[Finding]:
     """Report whether every required kind of process is alive, and which processes fell silent."""
     now, alive = present.now, present.alive
+    alive = [process for process in alive if not process.held]  # `deployment` names those that hold
     if producers := sum(process.kind == Process.Kind.PRODUCER for process in alive):
         yield ok("producers", f"{counted(producers, 'producer')} at work.")
     else:
@@ -50,7 +51,9 @@ def examine(present: Present) -> Iterator[Finding]:
         lambda process: _silent(process, now),
         total=present.count(watched.fell_silent),
     )
+    yield from broker_nodes.examine()
     yield from old_code.examine(alive, now)
+    yield from handlers.examine(alive, now)
     yield from _clocks(alive)
 
 

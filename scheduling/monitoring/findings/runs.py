@@ -7,11 +7,12 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from scheduling.core.durations import usual
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
-from scheduling.models import SchedulerExecution
+from scheduling.models import Process, SchedulerExecution
 from scheduling.models.counts import Count
 from scheduling.models.last_runs import durations, last_runs
 from scheduling.models.newest import newest_values
@@ -19,6 +20,7 @@ from scheduling.models.time_words import format_span
 from scheduling.models.visibility import Visibility
 from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import NAMED_ROWS, Finding, Named, fail, named, ok, warn
+from scheduling.monitoring.findings.idle import IDLE_LONG, idle_consumers, waiting_since
 from scheduling.monitoring.findings.present import Present
 
 LOOKED_AT = 50
@@ -86,6 +88,19 @@ def _unsteady(present: Present) -> Iterator[Finding]:
     yield from named(finding, rows, about, total=present.count(watched.unsteady))
 
 
+def _idle(consumers: list[Process], facts: dict[str, object]) -> Iterator[Finding]:
+    text = _("Consumers are idle, and runs of the queue “%(queue)s” wait: %(count)s, the oldest for %(time)s.")
+    advice = _("See that these consumers reach the broker, and read their logs. Restart them if nothing else helps.")
+    seen = (text % facts).replace("%", "%%")
+    yield from named(fail("idle", seen, advice), consumers, _consumer)
+
+
+def _consumer(process: Process) -> Named:
+    free = process.concurrency - process.info["running"]
+    about = ngettext("%(count)d free slot", "%(count)d free slots", free) % {"count": free}
+    return Named(visible_text(process.container_id, 60), about)
+
+
 def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Finding]:
     now, rows = present.now, watched.waiting[queue]
     oldest = present.rows(rows).values_list("wake_at", flat=True).first() if present.count(rows) else None
@@ -95,6 +110,10 @@ def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Findi
             "queue": queue.label,
             "time": format_span((now - oldest).total_seconds()),
         }
+        idle = idle_consumers(queue, present.alive, now) if now - oldest > IDLE_LONG else []
+        if idle and waiting_since(queue, now) is not None:
+            yield from _idle(idle, facts)
+            return
         seen = _("Runs waiting in the queue “%(queue)s”: %(count)s, the oldest for %(time)s.") % facts
         if now - oldest > QUEUED_LONG:
             yield warn("queued", seen, _("Start more consumers, or give them more --concurrency."))

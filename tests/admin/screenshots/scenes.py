@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.text import slugify
 from playwright.sync_api import Page
 
-from scheduling.models import DeathRecord, Scheduler
+from scheduling.models import DeathRecord, Deployment, Scheduler
 from tests.admin.addresses import every_address
 from tests.admin.rows import Rows
 
@@ -98,6 +98,10 @@ def further_scenes() -> Iterator[Scene]:
     for word, pk in (("run", service.open_run), ("left-out", service.open_skip)):
         yield Scene(f"service-{word}", reverse("admin:scheduling_schedulerexecution_change", args=[pk]))
     yield Scene("nowhere", f"{reverse('admin:index')}nowhere/")
+    # The last scenes: from here on, nothing runs.
+    yield Scene("deployment-held", reverse("admin:scheduling_deployment_changelist"), _hold)
+    yield Scene("dashboard-held", reverse("admin:index"))
+    yield Scene("schedules-held", schedules)
 
 
 def _list(model: str) -> str:
@@ -147,3 +151,9 @@ def _save_wrong(page: Page) -> None:
     page.get_by_label("Time zone:").fill("Berlin")
     page.get_by_label("since_days").fill("700")
     _submit(page, "Save and continue editing")
+
+
+def _hold(page: Page) -> None:
+    """Make the database that of another deployment."""
+    Deployment.objects.update(name="production", fingerprints="0" * 32)
+    page.reload()

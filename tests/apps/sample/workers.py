@@ -10,6 +10,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from django.db import connection
 from pydantic import BaseModel, Field, SecretStr
 
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
@@ -51,6 +52,21 @@ def mark_and_sleep(params: MarkParams, run: Run) -> None:
     mark(params, run)
     time.sleep(params.seconds)
     mark(params, run, "end")
+
+
+@worker("tests.ask", params=MarkParams, retry=FAST)
+def ask(params: MarkParams, run: Run) -> None:
+    """Asks the database, writes a line, and then waits."""
+    SchedulerExecution.objects.count()
+    mark(params, run)
+    time.sleep(params.seconds)
+
+
+@worker("tests.session", retry=FAST)
+def session(params: BaseModel, run: Run) -> None:
+    """Prints the identity of its connection to the database."""
+    connection.ensure_connection()
+    run.log.info("session %s %s", id(connection.connection), connection.close_at)
 
 
 @worker("tests.linger", params=MarkParams, retry=FAST)

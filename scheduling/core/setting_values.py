@@ -1,0 +1,139 @@
+"""Reads the values of settings: each function takes the name and the value of one, and returns the checked value.
+
+They raise a `ConfError`, whose text names the setting, its value and the allowed values.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, TypeAlias
+from urllib.parse import urlsplit
+
+from scheduling.core.chat_services import SCHEMES
+from scheduling.core.cron import ZoneError, zone
+
+NAME_CHARS = 100
+"""The column of the deployment's name holds so many characters."""
+
+QUEUE_TYPES = ("classic", "quorum")
+
+
+class ConfError(ValueError):
+    """A setting cannot be used."""
+
+
+Reader: TypeAlias = Callable[[str, Any], Any]
+"""Takes the name and the value of a setting, and returns the checked value."""
+
+
+def integer(low: int, high: int) -> Callable[[str, Any], int]:
+    """Read a whole number within bounds."""
+
+    def read(name: str, value: Any) -> int:
+        try:
+            number = int(str(value).strip())
+        except ValueError:
+            raise ConfError(f"{name} is {value!r}; it must be a whole number from {low} to {high}.") from None
+        if not low <= number <= high:
+            raise ConfError(f"{name} is {number}; it must be from {low} to {high}.")
+        return number
+
+    return read
+
+
+def optional(read: Callable[[str, Any], int]) -> Callable[[str, Any], int | None]:
+    """Read a setting that may be empty. None and an empty text mean that it is not set."""
+    return lambda name, value: None if value is None or str(value).strip() == "" else read(name, value)
+
+
+def number(name: str, value: Any) -> float:
+    """Read a finite number."""
+    try:
+        found = float(str(value).strip())
+    except ValueError:
+        found = math.nan
+    if not math.isfinite(found):
+        raise ConfError(f"{name} is {value!r}; it must be a number.")
+    return found
+
+
+def flag(name: str, value: Any) -> bool:
+    """Read yes or no."""
+    text = str(value).strip().lower()
+    if text in {"1", "true", "yes", "on"}:
+        return True
+    if text in {"0", "false", "no", "off", ""}:
+        return False
+    raise ConfError(f"{name} is {value!r}; write true or false.")
+
+
+def time_zone(name: str, value: Any) -> str:
+    """Read the name of a time zone."""
+    try:
+        return zone(str(value)).key
+    except ZoneError as error:
+        raise ConfError(f"{name}: {error}") from None
+
+
+def words(_name: str, value: Any) -> tuple[str, ...]:
+    """Read a list of words, which a comma separates in a text."""
+    found = value.split(",") if isinstance(value, str) else value
+    return tuple(word.strip() for word in found if word.strip())
+
+
+def broker_url(name: str, value: Any) -> str:
+    """Read BROKER_URL."""
+    url = str(value).strip()
+    if not url.startswith(("database://", "amqp://", "amqps://")):
+        # The message does not repeat the value, because the value may contain a password.
+        raise ConfError(f"{name} must begin with database://, amqp:// or amqps://.")
+    return url
+
+
+def queue_type(name: str, value: Any) -> str:
+    """Read the type of the work queues."""
+    text = str(value).strip().lower()
+    if text not in QUEUE_TYPES:
+        raise ConfError(f"{name} is {value!r}; the possible values are {' and '.join(QUEUE_TYPES)}.")
+    return text
+
+
+def hosts(name: str, value: Any) -> tuple[str, ...]:
+    """Read names of hosts, with or without a port."""
+    found = tuple(host.lower() for host in words(name, value))
+    for host in found:
+        if "/" in host or "*" in host or " " in host:
+            raise ConfError(f"{name} has {host!r}; write names of hosts, such as api.internal or localhost:8000.")
+    return found
+
+
+def chat_schemes(name: str, value: Any) -> tuple[str, ...]:
+    """Read what the addresses of channels may begin with."""
+    schemes = tuple(word.lower().removesuffix("://") for word in words(name, value))
+    for scheme in schemes:
+        if scheme not in SCHEMES:
+            raise ConfError(f"{name} has {scheme!r}; the possible values are {', '.join(SCHEMES)}.")
+    return schemes
+
+
+def deployment_name(name: str, value: Any) -> str:
+    """Read the name of a deployment."""
+    text = str(value).strip()
+    if len(text) > NAME_CHARS or not text.isprintable():
+        raise ConfError(f"{name} is {text[:120]!r}; write a name of at most {NAME_CHARS} characters.")
+    return text
+
+
+def path(_name: str, value: Any) -> str:
+    """Read a path of a file."""
+    return str(value).strip()
+
+
+def site_url(name: str, value: Any) -> str:
+    """Read the address of the site."""
+    url = str(value).strip().rstrip("/")
+    parts = urlsplit(url)
+    if url and (parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment):
+        raise ConfError(f"{name} is {value!r}; write the address of the site, such as https://cron.example.com.")
+    return url
