@@ -28,6 +28,9 @@ ERROR_CLASS = "SetAside"
 SET_ASIDE = (
     "It waited or ran when the database was copied or backed up, and was set aside when the database was confirmed."
 )
+RUN_WAITING, SET_WAITING_ASIDE = "run", "set-aside"
+"""The two answers to the question what happens to what waits."""
+
 REPUBLISH = "It may have run elsewhere. Republish it if it must run here."
 
 
@@ -72,6 +75,15 @@ class Confirmed:
 
     skipped: int
     set_aside: int
+
+    @property
+    def counts(self) -> str:
+        """Both numbers as a sentence."""
+        return f"Skipped schedules: {self.skipped}. Set aside: {self.set_aside}."
+
+    def recorded(self, hold: Hold) -> str:
+        """What the history says of the confirmation."""
+        return f"confirm: {hold.said} {self.counts}"
 
 
 def outlook(now: datetime) -> Outlook | None:

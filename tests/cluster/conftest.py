@@ -5,8 +5,9 @@ from __future__ import annotations
 import os
 import tempfile
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import contextmanager
 from pathlib import Path
+from typing import TypeVar
 
 import pytest
 
@@ -35,12 +36,21 @@ def place() -> Iterator[Path]:
         yield Path(name)
 
 
+AnyServer = TypeVar("AnyServer", PostgreSQL, MariaDB)
+
+
+@contextmanager
+def stopped_at_the_end(server: AnyServer) -> Iterator[AnyServer]:
+    try:
+        yield server
+    finally:
+        server.stop()
+
+
 @pytest.fixture
 def primary(place: Path) -> Iterator[PostgreSQL]:
     """A PostgreSQL server."""
-    server = PostgreSQL(place / "primary")
-    with ExitStack() as stack:
-        stack.callback(server.stop)
+    with stopped_at_the_end(PostgreSQL(place / "primary")) as server:
         server.create()
         yield server
 
@@ -48,9 +58,7 @@ def primary(place: Path) -> Iterator[PostgreSQL]:
 @pytest.fixture
 def standby(place: Path, primary: PostgreSQL) -> Iterator[PostgreSQL]:
     """The standby of the primary."""
-    server = PostgreSQL(place / "standby")
-    with ExitStack() as stack:
-        stack.callback(server.stop)
+    with stopped_at_the_end(PostgreSQL(place / "standby")) as server:
         server.standby_of(primary)
         yield server
 
@@ -58,9 +66,7 @@ def standby(place: Path, primary: PostgreSQL) -> Iterator[PostgreSQL]:
 @pytest.fixture
 def mariadb(place: Path) -> Iterator[MariaDB]:
     """A MariaDB server."""
-    server = MariaDB(place / "mariadb")
-    with ExitStack() as stack:
-        stack.callback(server.stop)
+    with stopped_at_the_end(MariaDB(place / "mariadb")) as server:
         server.create()
         yield server
 

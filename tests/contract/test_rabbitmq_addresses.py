@@ -81,8 +81,6 @@ def test_each_reconnect_goes_on_to_the_next_address(server: Server, silent: int)
         wait_for(lambda: published(broker, 3), "it publishes through the first address again")
 
 
-# A connection that the other end closes during the login leaves its socket to the garbage collector, inside pika.
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
 def test_one_line_tells_of_an_outage_of_all_addresses(
     server: Server, silent: int, caplog: pytest.LogCaptureFixture
 ) -> None:

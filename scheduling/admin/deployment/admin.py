@@ -21,12 +21,10 @@ from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
-from scheduling.execution.confirm import Outlook, confirm, outlook
+from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
 from scheduling.models import Deployment
 from scheduling.processes.deployment_row import row_now
 from scheduling.processes.own_identity import own_identity
-
-RUN, SET_ASIDE = "run", "set-aside"
 
 
 class WaitingForm(forms.Form):
@@ -35,11 +33,11 @@ class WaitingForm(forms.Form):
     waiting = forms.ChoiceField(
         label=gettext_lazy("What waits"),
         choices=[
-            (SET_ASIDE, gettext_lazy("Set aside: it goes to the failed inbox, and what fell due is skipped")),
-            (RUN, gettext_lazy("Run: it runs, and what fell due is caught up")),
+            (SET_WAITING_ASIDE, gettext_lazy("Set aside: it goes to the failed inbox, and what fell due is skipped")),
+            (RUN_WAITING, gettext_lazy("Run: it runs, and what fell due is caught up")),
         ],
         widget=forms.RadioSelect,
-        initial=SET_ASIDE,
+        initial=SET_WAITING_ASIDE,
         help_text=gettext_lazy("What is known to have run before a restore is not run again in either case."),
     )
 
@@ -66,7 +64,7 @@ class DeploymentAdmin(ReadOnly):
             if not self.has_confirm_permission(request):
                 raise PermissionDenied
             if found is not None and form.is_valid():
-                return self._confirm(request, found, run_waiting=form.cleaned_data["waiting"] == RUN)
+                return self._confirm(request, found, run_waiting=form.cleaned_data["waiting"] == RUN_WAITING)
         if found is None:
             return _settled().response(request, self)
         return _asked(found, form, may=self.has_confirm_permission(request)).response(request, self)
@@ -74,8 +72,7 @@ class DeploymentAdmin(ReadOnly):
     def _confirm(self, request: HttpRequest, found: Outlook, *, run_waiting: bool) -> HttpResponse:
         done = confirm(clock.now(), request.user.get_username(), run_waiting=run_waiting)
         if done is not None:
-            counts = f"Skipped schedules: {done.skipped}. Set aside: {done.set_aside}."
-            record(request, Deployment.objects.all(), f"confirm: {found.hold.said} {counts}")
+            record(request, Deployment.objects.all(), done.recorded(found.hold))
             text = _("The database is confirmed. Skipped schedules: %(skipped)s. Set aside: %(aside)s.")
             numbers = {"skipped": done.skipped, "aside": done.set_aside}
             self.message_user(request, text % numbers, messages.SUCCESS)

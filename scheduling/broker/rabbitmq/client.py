@@ -164,7 +164,7 @@ class Client:
             wait(answer)
 
         def wait(answer: Future[None]) -> None:
-            if any(reconnecting.connection is not None for reconnecting in connections):
+            if not all(reconnecting.ended for reconnecting in connections):
                 self.loop.later(0.01, lambda: wait(answer))
             else:
                 resolve(answer, None)

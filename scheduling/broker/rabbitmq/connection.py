@@ -73,8 +73,11 @@ class ReconnectingConnection:
         """Name and version of the broker, such as `RabbitMQ 3.10.8`; empty before the first connection."""
         self._failures = 0
         self._opened_at: float | None = None
+        self._tried_since = time.monotonic()
         self._timer: Any = None
         self._closed = self._started = False
+        self._dropped: list[Any] = []
+        """Former connections whose close the broker has not confirmed yet."""
         loop.on_crash.append(self._crashed)
 
     @property
@@ -101,6 +104,7 @@ class ReconnectingConnection:
         # The broker may never confirm the close. In that case, missed heartbeats end the old connection. Later
         # callbacks of the old connection are ignored. After a crash inside pika, the connection may be in any state, so
         # all errors are suppressed.
+        self._dropped.append(former)
         with suppress(Exception):
             former.close()
         self._lost(error)
@@ -112,11 +116,19 @@ class ReconnectingConnection:
         if self.connection is not None and not (self.connection.is_closed or self.connection.is_closing):
             with suppress(exceptions.AMQPError):
                 self.connection.close()
+        self._dropped = [former for former in self._dropped if _is_ending(former)]
+
+    @property
+    def ended(self) -> bool:
+        """Whether no connection of this role has an open socket."""
+        return self.connection is None and all(former.is_closed for former in self._dropped)
 
     def _connect(self) -> None:
         self._timer = None
         if self._closed:
             return
+        if self._failed % len(self._addresses) == 0:
+            self._tried_since = time.monotonic()
         login = self._patience if len(self._addresses) > 1 else None
         try:
             self.connection = pika.SelectConnection(
@@ -134,10 +146,11 @@ class ReconnectingConnection:
             return
         self._opened_at, self.error, self._failed = time.monotonic(), None, 0
         self.product = product_of(connection.server_properties)
-        self._outage.ends(self.role)
+        self._outage.connected(self.role)
         self._on_up(connection)
 
     def _ended(self, connection: Any, error: BaseException) -> None:
+        self._dropped = [former for former in self._dropped if former is not connection]
         if connection is self.connection:
             self.connection = None
             self._lost(explain(error, self.address))
@@ -147,8 +160,10 @@ class ReconnectingConnection:
             self._on_down(error)
             return
         opened_at, self._opened_at = self._opened_at, None
-        if opened_at is not None and time.monotonic() - opened_at > STABLE_SECONDS:
-            self._failures = 0
+        if opened_at is not None:
+            self._tried_since = time.monotonic()
+            if self._tried_since - opened_at > STABLE_SECONDS:
+                self._failures = 0
         self._position = (self._position + 1) % len(self._addresses)
         self._failed += 1
         delay = 0.0
@@ -157,7 +172,7 @@ class ReconnectingConnection:
         else:
             if opened_at is None:
                 self.error = error
-            self._outage.begins(self.role, error)
+            self._outage.begins(self.role, error, self._tried_since)
             if self._failed % len(self._addresses) == 0:
                 delay = self._backoff()
         self._timer = self.loop.later(delay, self._connect)
@@ -175,6 +190,16 @@ class ReconnectingConnection:
     def _crashed(self, error: BaseException) -> None:
         if self.connection is not None:
             self.drop(BrokerUnavailable(f"The connection to {self.address} is started anew: {error!r}"))
+
+
+def _is_ending(former: Any) -> bool:
+    """End a connection whose close is not confirmed. Otherwise its socket would stay open."""
+    try:
+        # pika has no public way to do this.
+        former._terminate_stream(exceptions.ConnectionClosedByClient(200, "It was dropped"))
+    except Exception:
+        return False
+    return True
 
 
 def product_of(properties: Any) -> str:

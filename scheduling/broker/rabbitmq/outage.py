@@ -16,15 +16,25 @@ class Outage:
 
     There is still only one line if several connections are lost, if several tries to connect fail, if queues cannot be
     used, and if messages are not confirmed. Each of these is a role, and the outage ends with the last of them.
+
+    Nothing is logged for tries to connect that began before another connection came up: the broker is back, and this
+    role has not tried it since. Otherwise one outage of several addresses would be logged as two.
     """
 
     def __init__(self, addresses: Addresses) -> None:
         self._addresses = addresses
         self._down: set[str] = set()
         self._since = 0.0
+        self._connected_at = float("-inf")
 
-    def begins(self, role: str, error: BrokerUnavailable) -> None:
-        """Record that the connection of this role is lost or cannot be made, or another thing that does not work."""
+    def begins(self, role: str, error: BrokerUnavailable, tried_since: float | None = None) -> None:
+        """Record that the connection of this role is lost or cannot be made, or another thing that does not work.
+
+        Args:
+            tried_since: when the tries began that have failed, on the monotonic clock.
+        """
+        if tried_since is not None and tried_since < self._connected_at:
+            return
         if not self._down:
             self._since = time.monotonic()
             if isinstance(error, BrokerRefused):
@@ -33,6 +43,11 @@ class Outage:
                 text = str(error)
                 log.warning("%s It is tried again until it works.", text if text.endswith((".", "?")) else f"{text}.")
         self._down.add(role)
+
+    def connected(self, role: str) -> None:
+        """Record that the connection of this role is up."""
+        self._connected_at = time.monotonic()
+        self.ends(role)
 
     def ends(self, role: str) -> None:
         """Record that what this role stands for works again."""

@@ -11,10 +11,8 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone as clock
 
 from scheduling.core.text import visible_text
-from scheduling.execution.confirm import Outlook, confirm, outlook
+from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
 from scheduling.models import Deployment
-
-RUN, SET_ASIDE = "run", "set-aside"
 
 
 class Command(BaseCommand):
@@ -26,10 +24,10 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         """--waiting, --user."""
         waiting = (
-            f"confirm. {SET_ASIDE}: what waits goes to the failed inbox, and what fell due is skipped. "
-            f"{RUN}: what waits runs, and what fell due is caught up"
+            f"confirm. {SET_WAITING_ASIDE}: what waits goes to the failed inbox, and what fell due is skipped. "
+            f"{RUN_WAITING}: what waits runs, and what fell due is caught up"
         )
-        parser.add_argument("--waiting", choices=(RUN, SET_ASIDE), help=waiting)
+        parser.add_argument("--waiting", choices=(RUN_WAITING, SET_WAITING_ASIDE), help=waiting)
         parser.add_argument(
             "--user", default="", help="the name of the user in whose name the confirmation is recorded"
         )
@@ -44,18 +42,17 @@ class Command(BaseCommand):
         for line in lines(found):
             self.stdout.write(line)
         if waiting is None:
-            self.stdout.write(f"To confirm: --user NAME --waiting {SET_ASIDE}, or --waiting {RUN}.")
+            self.stdout.write(f"To confirm: --user NAME --waiting {SET_WAITING_ASIDE}, or --waiting {RUN_WAITING}.")
             return
         account = get_user_model()._default_manager.filter(**{get_user_model().USERNAME_FIELD: user}).first()
         if account is None:
             raise CommandError("--user must name a user of this site. The confirmation is recorded in that name.")
-        done = confirm(now, account.get_username(), run_waiting=waiting == RUN)
+        done = confirm(now, account.get_username(), run_waiting=waiting == RUN_WAITING)
         if done is None:
             self.stdout.write("It was confirmed a moment ago.")
             return
-        said = f"confirm: {found.hold.said} Skipped schedules: {done.skipped}. Set aside: {done.set_aside}."
-        LogEntry.objects.log_actions(account.pk, Deployment.objects.all(), CHANGE, said)
-        self.stdout.write(f"Confirmed. Skipped schedules: {done.skipped}. Set aside: {done.set_aside}.")
+        LogEntry.objects.log_actions(account.pk, Deployment.objects.all(), CHANGE, done.recorded(found.hold))
+        self.stdout.write(f"Confirmed. {done.counts}")
 
 
 def lines(found: Outlook) -> list[str]:
