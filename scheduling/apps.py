@@ -17,9 +17,13 @@ class SchedulingConfig(AppConfig):
     default_auto_field = "django.db.models.BigAutoField"
 
     def ready(self) -> None:
-        from scheduling import checks  # noqa: F401 (the import registers the checks)
+        from scheduling import (
+            api,
+            checks,  # noqa: F401 (the import registers the checks)
+        )
         from scheduling.execution.cancel import end_with_schedule
         from scheduling.execution.planning import record_former
+        from scheduling.handlers.registered import WayIn
         from scheduling.handlers.targets import sync_after_migrate
         from scheduling.handlers.validation import check_before_save
         from scheduling.models import Scheduler
@@ -33,6 +37,7 @@ class SchedulingConfig(AppConfig):
 
             executions_replayed.connect(log_replayed, dispatch_uid="scheduling.replay_log")
 
+        WayIn.submit = api.run
         connection_created.connect(limit_lost_hosts, dispatch_uid="scheduling.lost_hosts")
         connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")
         autodiscover_modules("workers")

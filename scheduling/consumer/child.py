@@ -27,7 +27,9 @@ from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
 from scheduling.consumer.progress import ProgressLimit
+from scheduling.core.json_bounds import NotStorable
 from scheduling.core.outcome import NonRetryableError, RetryableError
+from scheduling.core.results import encode
 from scheduling.handlers import Handler, UnknownHandler, find
 from scheduling.handlers.params import ParamsInvalid, merge, validate
 from scheduling.handlers.run import run_from
@@ -39,7 +41,8 @@ LEVEL_MARK = "\x1e"
 
 TRACEBACK_LIMIT = 64_000
 """The maximum length of a traceback in characters. A longer traceback loses its middle part."""
-RESULT_LIMIT = 10_000
+SHOWN_LIMIT = 10_000
+"""The maximum length of the value of `sys.exit` in the error, in characters."""
 
 LINGER_SECONDS = 1.0
 """How long a child that waits for its next run keeps the database connections of its last run. To connect for each run
@@ -142,7 +145,7 @@ def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
         handler = find(task["type"], task["handler"])
         params = validate(handler, merge(task["target_params"], task["params"]))
         called = True
-        result = _run(handler, params, task, progress)
+        result = _portable(_run(handler, params, task, progress))
     except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
         # If the handler is unknown, a retry can help, because a rolling deploy may still add the handler. A retry does
         # not help against the other two errors.
@@ -159,7 +162,7 @@ def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
         raise
     except BaseException as error:  # handlers may raise anything, and every exception is an outcome
         return _failed(error)
-    return {"op": "ended", "outcome": "succeeded", "exit_code": 0, "result": _portable(result)}
+    return {"op": "ended", "outcome": "succeeded", "exit_code": 0, "result": result}
 
 
 def _run(handler: Handler, params: Any, task: dict[str, Any], progress: ProgressLimit) -> Any:
@@ -211,24 +214,23 @@ def _packed(frame: dict[str, Any], task: dict[str, Any]) -> bytes:
         return framing.pack(plain | attempt)
 
 
-def _portable(result: Any) -> Any:
-    """The handler's result if it is small JSON data, otherwise None. An unusable result does not fail the run."""
-    if type(result) not in (str, int, float, bool, dict, list):
-        return None
+def _portable(result: Any) -> str:
+    """The handler's result as JSON. A result that cannot be stored does not fail the run: the output says why."""
     try:
-        body = framing.pack({"result": result})
-        framing.FrameReader().feed(body)
+        return encode(result)
+    except NotStorable as error:
+        logging.getLogger("scheduling.run").info("The result of the handler is not stored: it %s", error)
     except Terminated:
         raise
-    except BaseException:  # for example because of keys that JSON refuses, cycles, or a `__str__` that raises
-        return None
-    return result if len(body) < RESULT_LIMIT else None
+    except BaseException:  # code of the project may run in a subclass of dict, and may raise anything
+        return ""
+    return ""
 
 
 def _shown(value: Any) -> str:
-    """The `repr` of a value, cut to RESULT_LIMIT characters."""
+    """The `repr` of a value, cut to SHOWN_LIMIT characters."""
     try:
-        return repr(value)[:RESULT_LIMIT]
+        return repr(value)[:SHOWN_LIMIT]
     except Terminated:
         raise
     except BaseException:

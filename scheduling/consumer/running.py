@@ -21,6 +21,7 @@ from scheduling.core.outcome import (
     Succeeded,
     TimedOut,
 )
+from scheduling.core.results import masked_result
 from scheduling.core.text import clean
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfig
@@ -158,7 +159,7 @@ def from_answer(answer: dict[str, Any], masked: Callable[[str], str] = str) -> O
         masked: masks secret parameters in a text.
     """
     if answer.get("outcome") == "succeeded":
-        return Succeeded(answer.get("result"), _exit_code(answer, 0))
+        return Succeeded(masked_result(answer.get("result"), masked), _exit_code(answer, 0))
     after = answer.get("retry_after")
     valid = isinstance(after, int | float) and not isinstance(after, bool) and 0 <= after < 1e9
     return Failed(

@@ -28,6 +28,7 @@ class Trigger(StrEnum):
     DATE = "date"
     MANUAL = "manual"
     MESSAGE = "message"
+    CODE = "code"
 
 
 MOVES: dict[State, frozenset[State]] = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, ClassVar
+from typing import ClassVar
 
 PROGRESS_LENGTH = 64
 """The maximum length of a text that says how far a run is, in characters."""
@@ -39,11 +39,15 @@ class NonRetryableError(Exception):
 
 @dataclass(frozen=True)
 class Succeeded:
-    """The handler returned. Its process may go on with another run, so the exit code is that of a process that ends."""
+    """The handler returned. Its process may go on with another run, so the exit code is that of a process that ends.
+
+    Args:
+        result: what the handler has returned, as JSON; empty if there is nothing to store.
+    """
 
     name: ClassVar[str] = "succeeded"
     signal: ClassVar[int | None] = None
-    result: Any = None
+    result: str = ""
     exit_code: int | None = 0
 
 
@@ -59,6 +63,7 @@ class Failed:
 
     name: ClassVar[str] = "failed"
     signal: ClassVar[int | None] = None
+    result: ClassVar[str] = ""
     error_class: str
     message: str
     traceback: str = ""
@@ -80,6 +85,7 @@ class ProcessEnded:
     exit_code: int | None = None
     signal: int | None = None
     traceback: ClassVar[str] = ""
+    result: ClassVar[str] = ""
 
 
 @dataclass(frozen=True)

@@ -12,8 +12,6 @@ id does not run twice.
 
 from __future__ import annotations
 
-import hashlib
-import re
 import uuid
 from datetime import datetime
 from typing import Any
@@ -21,6 +19,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from scheduling.broker import Broker, Delivery
+from scheduling.core.keys import stored_key
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
 from scheduling.core.occurrences import manual_key
@@ -38,9 +37,6 @@ from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)
 
-PLAIN_ID = re.compile(r"[a-z0-9._:/-]{1,56}")
-"""Message ids that all databases tell apart. MySQL and MariaDB ignore case, accents and spaces at the end."""
-
 
 def is_foreign(message: TaskMessage) -> bool:
     """Whether the message must go through `adopt` before an attempt can start."""
@@ -55,9 +51,7 @@ def message_key(message_id: str) -> str:
     """
     if not message_id:
         return manual_key(uuid.uuid4())
-    if PLAIN_ID.fullmatch(message_id):
-        return f"message-{message_id}"
-    return f"message-#{hashlib.sha256(message_id.encode(errors='replace')).hexdigest()[:48]}"
+    return f"message-{stored_key(message_id)}"
 
 
 def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> SchedulerExecution | None:

@@ -78,7 +78,8 @@ def settle_attempt(
     """
     if isinstance(outcome, Succeeded) and not service:
         following = Next(State.SUCCEEDED, keeps_published=True)
-        won = settle(ended, following, Entry(outcome.name, outcome.exit_code), now, lease_before, attempts)
+        entry = Entry(outcome.name, outcome.exit_code, result=outcome.result)
+        won = settle(ended, following, entry, now, lease_before, attempts)
         return Settled(ended, outcome, now, State.SUCCEEDED if won else None)
     with transaction.atomic():
         # A sweep leaves a locked row for its next turn: its owner may be paused while it holds the lock.
@@ -105,7 +106,9 @@ def settle_attempt(
             group = fingerprint(error_class, message, traceback)
             following = replace(following, error_class=error_class, error_message=message, fingerprint=group)
         retry_at = following.wake_at if retry else None
-        entry = Entry(outcome.name, outcome.exit_code, outcome.signal, error_class, message, traceback, retry_at)
+        entry = Entry(
+            outcome.name, outcome.exit_code, outcome.signal, error_class, message, traceback, retry_at, outcome.result
+        )
         won = settle(ended, following, entry, now, lease_before, attempts)
         if won and service:
             _drop_old_attempts(ended)

@@ -66,6 +66,7 @@ class Entry:
     error_message: str = ""
     traceback: str = ""
     retry_at: datetime | None = None
+    result: str = ""
 
 
 @lru_cache(maxsize=8)

@@ -15,15 +15,18 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from contextlib import suppress
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar, overload
 
 from pydantic import BaseModel, ConfigDict
 
 from scheduling.core.retry import RetryPolicy
+from scheduling.handlers.registered import Fields, RegisteredWorker, run_of
 from scheduling.handlers.run import Run
 
-Function = TypeVar("Function", bound=Callable[..., Any])
+Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
 
 ParamsModel = type[BaseModel]
 """The type of a params model: a subclass of pydantic's `BaseModel`."""
@@ -107,10 +110,10 @@ def _home(call: Callable[..., Any]) -> str:
     return f"{getattr(call, '__module__', '?')}.{getattr(call, '__qualname__', repr(call))}"
 
 
+@overload
 def worker(
     name: str,
     *,
-    params: type[BaseModel] = NoParams,
     retry: RetryPolicy | None = None,
     time_limit: int | None = None,
     fresh: bool = False,
@@ -119,35 +122,44 @@ def worker(
     permission: str = "",
     title: str = "",
     description: str = "",
-) -> Callable[[Function], Function]:
-    """Register a function as a worker; see `Handler` for the arguments.
+) -> Callable[[Callable[[Any, Run], Result]], RegisteredWorker[[], Any, Result]]: ...
+
+
+@overload
+def worker(
+    name: str,
+    *,
+    params: Callable[Fields, Model],
+    retry: RetryPolicy | None = None,
+    time_limit: int | None = None,
+    fresh: bool = False,
+    recycle_after: int = RECYCLE_AFTER,
+    leaves_processes: bool = False,
+    permission: str = "",
+    title: str = "",
+    description: str = "",
+) -> Callable[[Callable[[Model, Run], Result]], RegisteredWorker[Fields, Model, Result]]: ...
+
+
+def worker(name: str, *, params: Any = NoParams, description: str = "", **settings: Any) -> Any:
+    """Register a function as a worker; see `Handler` for the arguments. The function gets the method `run`.
 
     Raises:
         RegistryError: `register` refuses the handler, or the function cannot take `(params, run)`.
+        TypeError: there is no such argument.
     """
+    if unknown := sorted(settings.keys() - {own.name for own in fields(Handler)}):
+        raise TypeError(f"worker() has no argument {', '.join(unknown)}.")
 
-    def decorate(function: Function) -> Function:
+    def decorate(function: Any) -> Any:
         try:
             inspect.signature(function).bind(object(), object())
         except TypeError:
             raise RegistryError(f"Worker {name!r} must accept two arguments: (params, run).") from None
         text = description or inspect.getdoc(function) or ""
-        register(
-            Handler(
-                type="worker",
-                name=name,
-                call=function,
-                params=params,
-                retry=retry,
-                time_limit=time_limit,
-                fresh=fresh,
-                recycle_after=recycle_after,
-                leaves_processes=leaves_processes,
-                permission=permission,
-                title=title,
-                description=text,
-            )
-        )
+        register(Handler(type="worker", name=name, call=function, params=params, description=text, **settings))
+        with suppress(AttributeError):  # a callable may allow no attributes, such as a method
+            function.run = run_of(name, params)
         return function
 
     return decorate

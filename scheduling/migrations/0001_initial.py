@@ -269,7 +269,8 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('execution_key', models.CharField(max_length=64, verbose_name='execution key')),
                 ('scheduled_at', models.DateTimeField(verbose_name='scheduled')),
-                ('trigger', models.CharField(choices=[('cron', 'cron'), ('date', 'date'), ('manual', 'by hand'), ('message', 'message')], max_length=8, verbose_name='trigger')),
+                ('trigger', models.CharField(choices=[('cron', 'cron'), ('date', 'date'), ('manual', 'by hand'), ('message', 'message'), ('code', 'code')], max_length=8, verbose_name='trigger')),
+                ('key', models.CharField(blank=True, editable=False, max_length=56, null=True, unique=True)),
                 ('requested_by', models.CharField(blank=True, default='', max_length=150, verbose_name='requested by')),
                 ('type', models.CharField(choices=[('worker', 'worker'), ('report', 'report'), ('reminder', 'reminder')], max_length=8, verbose_name='type')),
                 ('target_id', models.PositiveBigIntegerField(null=True, verbose_name='target')),
@@ -337,6 +338,7 @@ class Migration(migrations.Migration):
                 ('error_message', models.TextField(blank=True, default='', verbose_name='error')),
                 ('traceback', models.TextField(blank=True, default='', verbose_name='traceback')),
                 ('retry_at', models.DateTimeField(blank=True, null=True, verbose_name='retried at')),
+                ('result', models.TextField(blank=True, default='', verbose_name='result')),
                 ('execution', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='scheduling.schedulerexecution')),
             ],
             options={

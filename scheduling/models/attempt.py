@@ -37,6 +37,8 @@ class Attempt(models.Model):
     traceback = models.TextField(_("traceback"), blank=True, default="")
     retry_at = models.DateTimeField(_("retried at"), null=True, blank=True)
     """When the retry after this attempt is due; NULL if there is no retry."""
+    result = models.TextField(_("result"), blank=True, default="")
+    """What the handler has returned, as JSON; empty if it has returned nothing that can be stored."""
 
     class Meta:
         verbose_name = _("attempt")

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.keys import KEY_LENGTH
 from scheduling.core.lifecycle import State, check_move
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import PROGRESS_LENGTH
@@ -67,6 +68,9 @@ class SchedulerExecution(models.Model):
     execution_key = models.CharField(_("execution key"), max_length=64)
     scheduled_at = models.DateTimeField(_("scheduled"))
     trigger = models.CharField(_("trigger"), max_length=8, choices=TRIGGERS)
+    key = models.CharField(max_length=KEY_LENGTH, null=True, blank=True, editable=False, unique=True)
+    """The key that code gave to a run of its own (`scheduling.api`). The constraint with the schedule does not hold for
+    these runs, because they have no schedule. NULL: no key, or the key is free again."""
     requested_by = models.CharField(_("requested by"), max_length=150, blank=True, default="")
 
     type = models.CharField(_("type"), max_length=8, choices=TYPES)

@@ -29,6 +29,7 @@ TRIGGERS = {
     Trigger.DATE.value: _("date"),
     Trigger.MANUAL.value: _("by hand"),
     Trigger.MESSAGE.value: _("message"),
+    Trigger.CODE.value: _("code"),
 }
 
 HEALTH = {

@@ -23,8 +23,8 @@ ROWS_PER_SWEEP = 200
 PAUSED = Q(scheduler__stay_alive=True, scheduler__status=False, scheduler__date_time=None)
 """The runs of services that are paused. A service with a date is paused after its only occurrence, and runs on."""
 
-DELETED = Q(scheduler=None) & ~Q(trigger=Trigger.MESSAGE.value)
-"""The runs of services that are deleted. Messages of other clients may have no schedule."""
+DELETED = Q(scheduler=None) & ~Q(trigger__in=[Trigger.MESSAGE.value, Trigger.CODE.value])
+"""The runs of services that are deleted. Messages of other clients and runs of code may have no schedule."""
 
 
 @cache

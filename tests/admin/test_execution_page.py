@@ -413,3 +413,29 @@ def test_an_error_before_a_success_is_folded_unless_its_attempt_is_chosen(viewer
     assert block("?attempt=1").name == "section"
     followed = viewer.get(reverse("admin:scheduling_schedulerexecution_follow", args=[row.pk]) + "?version=x").json()
     assert '<section class="module sch-module" id="error">' in followed["state"][0]
+
+
+@pytest.mark.parametrize(
+    ("stored", "shown"),
+    [
+        ('{"rows": [1, "<b>"]}', '{\n  "rows": [\n    1,\n    "<b>"\n  ]\n}'),
+        ("0", "0"),
+        ("", ""),
+        ("null", ""),
+        ("{broken", ""),
+    ],
+)
+def test_the_result_of_a_run(viewer: Client, stored: str, shown: str) -> None:
+    row = SchedulerExecutionFactory(succeeded=True, attempt=2)
+    AttemptFactory(execution=row, number=1, outcome="failed", result='"first"')
+    AttemptFactory(execution=row, number=2, outcome="succeeded", result=stored)
+    page = BeautifulSoup(viewer.get(page_of(row)).content, "html.parser")
+    assert [block.get_text() for block in page.select("#result .sch-code")] == ([shown] if shown else [])
+
+
+def test_a_run_of_code_says_who_asked_for_it(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(scheduler=None, trigger="code", requested_by="shop", execution_key="code-order-7")
+    page = BeautifulSoup(viewer.get(page_of(row)).content, "html.parser")
+    facts = page.select_one("#facts").get_text(" ", strip=True)
+    assert "code (shop)" in facts
+    assert "code-order-7" in facts

@@ -9,6 +9,8 @@ from django.apps import apps
 from django.contrib.sessions.models import Session
 from django.db import connection
 
+from scheduling.processes.guard import guard
+
 World = dict[str, list[tuple[Any, ...]]]
 
 PASSING = (Session,)
@@ -20,6 +22,7 @@ def world() -> World:
 
     Plain SQL is ten times faster here than the ORM, and a test takes many hundred snapshots.
     """
+    guard.look()  # the first look after a flush writes the identity of the deployment
     found: World = {}
     with connection.cursor() as cursor:
         for label, statement in _statements().items():

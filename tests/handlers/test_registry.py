@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import date
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, SecretStr
 
 from scheduling.handlers import RegistryError, UnknownHandler, find, handlers, registry, worker
 from scheduling.handlers.params import ParamsInvalid, merge, validate
 from scheduling.handlers.targets import sync_targets
-from scheduling.models import Worker
+from scheduling.models import SchedulerExecution, Worker
 
 
 @pytest.fixture(autouse=True)
@@ -84,3 +85,23 @@ def test_params_are_merged_and_errors_name_the_fields() -> None:
     with pytest.raises(ParamsInvalid) as caught:
         validate(handler, {"days": 91, "region": 5})
     assert set(caught.value.errors) == {"days", "region"}
+
+
+@pytest.mark.django_db
+def test_a_registered_function_can_be_run() -> None:
+    class Secret(BaseModel):
+        day: date
+        token: SecretStr = Field(alias="api-token")
+        others: list[SecretStr] = []
+
+    @worker("tests.runs_itself", params=Secret)
+    def runs_itself(params: Secret, run: object) -> str:
+        return params.token.get_secret_value()
+
+    made = runs_itself.run(**{"day": date(2026, 2, 3), "api-token": "hunter2", "others": ["a", SecretStr("b")]})
+    stored = SchedulerExecution.objects.get(pk=made.id).params
+    assert stored == {"day": "2026-02-03", "api-token": "hunter2", "others": ["a", "b"]}
+    params = validate(find("worker", "tests.runs_itself"), stored)
+    assert runs_itself(params, None) == "hunter2"
+    with pytest.raises(ParamsInvalid, match="day: must be given"):
+        runs_itself.run(**{"api-token": "hunter2"})

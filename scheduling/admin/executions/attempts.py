@@ -21,7 +21,9 @@ MOST_ATTEMPTS = 100
 
 def ended_attempts(row: SchedulerExecution) -> list[Attempt]:
     """The attempts that have ended, the newest first."""
-    return list(Attempt.objects.filter(execution=row.pk).defer("traceback").order_by("-number")[:MOST_ATTEMPTS])
+    return list(
+        Attempt.objects.filter(execution=row.pk).defer("traceback", "result").order_by("-number")[:MOST_ATTEMPTS]
+    )
 
 
 def attempt_rows(row: SchedulerExecution, ended: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:

@@ -27,13 +27,14 @@ from scheduling.admin.executions.times import times_of_schedule
 from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import old_code, why
 from scheduling.admin.params.diff import Change, changes
-from scheduling.admin.params.json_field import params_block
+from scheduling.admin.params.json_field import json_block, params_block
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
 from scheduling.core.lifecycle import OPEN_STATES, State, Trigger
 from scheduling.core.text import visible_text
+from scheduling.execution.results import result_of
 from scheduling.handlers import Handler
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.secret_params import masked
@@ -154,6 +155,12 @@ def chosen_for_run(row: SchedulerExecution) -> bool:
     return row.scheduler.updated_at <= row.executed_at
 
 
+def _result(row: SchedulerExecution) -> str:
+    """What the handler has returned, as a block of JSON; empty if nothing is stored."""
+    found = result_of(row.pk, row.attempt) if row.state == State.SUCCEEDED.value else None
+    return "" if found is None else json_block(found)
+
+
 @times_of_schedule
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the two parts of the page that change while the execution goes on.
@@ -186,6 +193,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "attempt": attempt,
         "recipients": recipients(row),
         "error": error_of(row, attempt),
+        "result": _result(row),
         "alike": similar(request, row, now),
         "files": all_links(row.pk),
         "tools": tools(row, may(request, row)),

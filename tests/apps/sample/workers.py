@@ -9,6 +9,7 @@ import sys
 import time
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from django.db import connection
 from pydantic import BaseModel, Field, SecretStr
@@ -39,6 +40,18 @@ FAST = RetryPolicy(max_retries=2, delay_ms=1000, multiplier=1.0)
 @worker("tests.noop")
 def noop(params: BaseModel, run: Run) -> None:
     """Does nothing."""
+
+
+class GiveParams(BaseModel):
+    """What `give` returns."""
+
+    value: Any = None
+
+
+@worker("tests.give", params=GiveParams)
+def give(params: GiveParams, run: Run) -> Any:
+    """Returns a value."""
+    return params.value
 
 
 @worker("tests.noop_fresh", fresh=True)

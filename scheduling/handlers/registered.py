@@ -1,0 +1,50 @@
+"""The type of a registered function: it can be called, and it can be run by a consumer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, ParamSpec, Protocol, TypeVar
+
+from pydantic import BaseModel
+
+from scheduling.core.submitted import Submitted
+from scheduling.handlers.params_model import instance
+from scheduling.handlers.run import Run
+
+Fields = ParamSpec("Fields")
+Model_contra = TypeVar("Model_contra", contravariant=True)
+Result_co = TypeVar("Result_co", covariant=True)
+
+Submit = Callable[[str, BaseModel], Submitted]
+"""Asks for a run of the worker with this name and these params."""
+
+
+class RegisteredWorker(Protocol[Fields, Model_contra, Result_co]):
+    """A function that is registered as a worker. `Fields` are the fields of its params model, as keyword arguments."""
+
+    def __call__(self, params: Model_contra, run: Run, /) -> Result_co: ...
+
+    def run(self, *args: Fields.args, **fields: Fields.kwargs) -> Submitted:
+        """Ask for one run now, with these params; see `scheduling.api.run`.
+
+        Raises:
+            ParamsInvalid: the params do not fit the params model.
+        """
+        ...
+
+
+class WayIn:
+    """Leads from a registered function to `scheduling.api`, which lies above this layer. Django's start sets it."""
+
+    submit: Submit | None = None
+
+
+def run_of(name: str, model: type[BaseModel]) -> Callable[..., Submitted]:
+    """The method `run` of a registered function."""
+
+    def run(**fields: Any) -> Submitted:
+        if WayIn.submit is None:
+            raise RuntimeError("Runs can be asked for when Django has started (django.setup).")
+        return WayIn.submit(name, instance(model, fields))
+
+    return run
