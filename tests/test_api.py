@@ -226,3 +226,14 @@ def test_a_consumer_runs_it_and_keeps_its_result(commands: Commands) -> None:
     wait_for(lambda: row(large.id).outputs.exists(), "the output is stored")
     assert "70,002 bytes as JSON" in "".join(row(large.id).outputs.values_list("text", flat=True))
     assert commands.stop(worker) == 0
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_call_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: object) -> None:
+        raise RuntimeError("half way")
+
+    monkeypatch.setattr(submitting, "_insert_with_key", fail)
+    with pytest.raises(RuntimeError, match="half way"):
+        run_many([Asked("tests.noop"), Asked("tests.noop"), Asked("tests.noop", key="k")])
+    assert not SchedulerExecution.objects.exists()
