@@ -44,7 +44,7 @@ def one_of_each() -> Rows:
     AttemptFactory(execution=failed, number=1, traceback="Traceback (most recent call last):\n  ValueError")
     OutputFactory(execution=executions[2])
     OutputFactory(execution=executions[0], text="2026-03-10T12:00:00.000Z WARN it takes long\n")
-    of_code = SchedulerExecutionFactory(succeeded=True, scheduler=None, trigger="code", key="order-7")
+    of_code = SchedulerExecutionFactory(succeeded=True, scheduler=None, trigger="code", key=str(uuid.uuid4()))
     AttemptFactory(execution=of_code, number=1, outcome="succeeded", result='{"rows": 7}')
     reminder, channel = ReminderFactory(), ChannelFactory()
     reminder.channels.add(channel)
