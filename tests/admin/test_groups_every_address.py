@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import urljoin
 
 import pytest
 from django.contrib.auth.models import Group, Permission, User
+from django.contrib.messages import get_messages
 from django.test import Client
 
 from scheduling.admin.dashboard import heatmap, timeline
@@ -128,10 +130,22 @@ def lists(hidden: Rows) -> Iterator[str]:
     yield f"{S}/reminder/{reminder.reminder_id}/delete/"  # type: ignore[attr-defined]
 
 
-def told(client: Client, path: str) -> tuple[int, str]:
-    """The status, and all that the response says: its text and its headers."""
-    response = client.get(path, follow=True)
-    return response.status_code, f"{text_of(response)}\n{dict(response.items())}".lower()
+def told(client: Client, path: str, followed: set[str] | None = None) -> tuple[int, str]:
+    """The status, and all that the response says: its text, its headers and its messages. Redirects are followed.
+
+    Args:
+        followed: the addresses that redirects have led to. Each is read once, because a list of a hundred rows is slow.
+    """
+    followed = set() if followed is None else followed
+    response = client.get(path)
+    said = f"{text_of(response)}\n{dict(response.items())}\n{[str(one) for one in get_messages(response.wsgi_request)]}"
+    target = response.headers.get("Location", "")
+    if not target or target in followed:
+        client.cookies.pop("messages", None)
+        return response.status_code, said.lower()
+    followed.add(target)
+    status, more = told(client, urljoin(path, target), followed)
+    return status, said.lower() + more
 
 
 def addresses(rows: Rows) -> list[Address]:
@@ -139,10 +153,10 @@ def addresses(rows: Rows) -> list[Address]:
 
 
 def with_marker(client: Client, paths: Sequence[str]) -> set[str]:
-    found = set()
+    found, followed = set(), set[str]()
     for path in paths:
         with undone():
-            if MARK in told(client, path)[1]:
+            if MARK in told(client, path, followed)[1]:
                 found.add(path)
     return found
 
