@@ -6,7 +6,6 @@ has a database connection only if a handler has opened one, and closes it when n
 
 from __future__ import annotations
 
-import _signal  # type: ignore[import-not-found]  # signal.signal takes three times as long: it makes enums
 import contextvars
 import logging
 import os
@@ -14,7 +13,6 @@ import socket
 import sys
 import traceback
 from contextlib import nullcontext, suppress
-from types import FrameType
 from typing import Any
 
 from django.conf import settings
@@ -27,10 +25,12 @@ from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
 from scheduling.consumer.progress import ProgressLimit
+from scheduling.consumer.terminated import Terminated, terminable
 from scheduling.core.json_bounds import NotStorable
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.core.results import encode
 from scheduling.handlers import Handler, UnknownHandler, find
+from scheduling.handlers.error_rules import RETRY_ALL, ErrorRules
 from scheduling.handlers.params import ParamsInvalid, merge, validate
 from scheduling.handlers.run import run_from
 from scheduling.logs import RunLogger, level_name
@@ -47,10 +47,6 @@ SHOWN_LIMIT = 10_000
 LINGER_SECONDS = 1.0
 """How long a child that waits for its next run keeps the database connections of its last run. To connect for each run
 of a backlog would take longer than many of these runs."""
-
-
-class Terminated(BaseException):
-    """SIGTERM raises this exception in a running handler, so that the handler's `finally` blocks run."""
 
 
 class MarkedFormatter(logging.Formatter):
@@ -127,7 +123,7 @@ def _configure_logging() -> None:
 def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
     """Call the handler; returns the outcome as JSON data. Every exception becomes an outcome."""
     progress = ProgressLimit(lambda text: channel.sendall(_packed({"op": "progress", "text": text}, task)))
-    _terminable(True)
+    terminable(True)
     try:
         # The handler runs in a copy of the context. If the handler changes a context variable (for example the active
         # language or time zone), the change ends with the run.
@@ -135,16 +131,16 @@ def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
     except Terminated:
         answer = _failed(sys.exc_info()[1], terminated=True)
     finally:
-        _terminable(False)
+        terminable(False)
     return answer | {"progress": progress.unsent}
 
 
 def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
-    called = False
+    called, rules = False, RETRY_ALL
     try:
         handler = find(task["type"], task["handler"])
         params = validate(handler, merge(task["target_params"], task["params"]))
-        called = True
+        called, rules = True, handler.errors
         result = _portable(_run(handler, params, task, progress))
     except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
         # If the handler is unknown, a retry can help, because a rolling deploy may still add the handler. A retry does
@@ -161,7 +157,7 @@ def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
     except Terminated:
         raise
     except BaseException as error:  # handlers may raise anything, and every exception is an outcome
-        return _failed(error)
+        return _failed(error, retryable=_may_retry(rules, error))
     return {"op": "ended", "outcome": "succeeded", "exit_code": 0, "result": result}
 
 
@@ -179,6 +175,15 @@ def _run(handler: Handler, params: Any, task: dict[str, Any], progress: Progress
 def _failed(error: BaseException | None, **more: Any) -> dict[str, Any]:
     """The report of a failed attempt. `more` adds further fields."""
     return {"op": "ended", "outcome": "failed", "exit_code": 1, **_error(error), **more}
+
+
+def _may_retry(rules: ErrorRules, error: BaseException) -> bool:
+    try:
+        return rules.may_retry(error)
+    except Terminated:
+        raise
+    except BaseException:  # `retry_if` is the project's code and may raise anything, even SystemExit
+        return True
 
 
 def _error(error: BaseException | None) -> dict[str, Any]:
@@ -241,15 +246,6 @@ def _flush() -> None:
     for stream in (sys.stdout, sys.stderr):
         with suppress(Exception):  # a handler may have closed or replaced the stream
             stream.flush()
-
-
-def _terminable(on: bool) -> None:
-    _signal.signal(_signal.SIGTERM, _raise_terminated if on else _signal.SIG_DFL)
-
-
-def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
-    _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
-    raise Terminated
 
 
 def _has_children() -> bool:

@@ -22,6 +22,7 @@ from typing import Any, TypeVar, overload
 from pydantic import BaseModel, ConfigDict
 
 from scheduling.core.retry import RetryPolicy
+from scheduling.handlers.error_rules import RETRY_ALL, ErrorRules, Errors, RetryIf
 from scheduling.handlers.registered import Fields, RegisteredWorker, run_of
 from scheduling.handlers.run import Run
 
@@ -64,6 +65,7 @@ class Handler:
         recycle_after: after how many runs a reused child process is replaced.
         leaves_processes: whether processes that the handler has started and that still run when it returns or raises
             live on. If so, each run gets a new child process, too.
+        errors: whether an error of the handler may be retried.
         permission: `app_label.codename` of a permission. A user who lacks it sees the handler, its schedules and its
             runs, and cannot change or run them. Empty: no permission is asked for.
     """
@@ -77,6 +79,7 @@ class Handler:
     fresh: bool = False
     recycle_after: int = RECYCLE_AFTER
     leaves_processes: bool = False
+    errors: ErrorRules = RETRY_ALL
     permission: str = ""
     title: str = ""
     description: str = ""
@@ -119,6 +122,9 @@ def worker(
     fresh: bool = False,
     recycle_after: int = RECYCLE_AFTER,
     leaves_processes: bool = False,
+    retry_on: Errors = (),
+    give_up_on: Errors = (),
+    retry_if: RetryIf | None = None,
     permission: str = "",
     title: str = "",
     description: str = "",
@@ -135,21 +141,41 @@ def worker(
     fresh: bool = False,
     recycle_after: int = RECYCLE_AFTER,
     leaves_processes: bool = False,
+    retry_on: Errors = (),
+    give_up_on: Errors = (),
+    retry_if: RetryIf | None = None,
     permission: str = "",
     title: str = "",
     description: str = "",
 ) -> Callable[[Callable[[Model, Run], Result]], RegisteredWorker[Fields, Model, Result]]: ...
 
 
-def worker(name: str, *, params: Any = NoParams, description: str = "", **settings: Any) -> Any:
-    """Register a function as a worker; see `Handler` for the arguments. The function gets the method `run`.
+def worker(
+    name: str,
+    *,
+    params: Any = NoParams,
+    description: str = "",
+    retry_on: Errors = (),
+    give_up_on: Errors = (),
+    retry_if: RetryIf | None = None,
+    **settings: Any,
+) -> Any:
+    """Register a function as a worker; see `Handler` and `ErrorRules` for the arguments.
+
+    The function gets the method `run`.
 
     Raises:
-        RegistryError: `register` refuses the handler, or the function cannot take `(params, run)`.
+        RegistryError: `register` refuses the handler, the function cannot take `(params, run)`, or `retry_on`,
+            `give_up_on` or `retry_if` cannot be used.
         TypeError: there is no such argument.
     """
     if unknown := sorted(settings.keys() - {own.name for own in fields(Handler)}):
         raise TypeError(f"worker() has no argument {', '.join(unknown)}.")
+
+    try:
+        errors = ErrorRules.of(retry_on, give_up_on, retry_if)
+    except ValueError as error:
+        raise RegistryError(f"Worker {name!r}: {error}") from None
 
     def decorate(function: Any) -> Any:
         try:
@@ -157,7 +183,10 @@ def worker(name: str, *, params: Any = NoParams, description: str = "", **settin
         except TypeError:
             raise RegistryError(f"Worker {name!r} must accept two arguments: (params, run).") from None
         text = description or inspect.getdoc(function) or ""
-        register(Handler(type="worker", name=name, call=function, params=params, description=text, **settings))
+        own = Handler(
+            type="worker", name=name, call=function, params=params, description=text, errors=errors, **settings
+        )
+        register(own)
         with suppress(AttributeError):  # a callable may allow no attributes, such as a method
             function.run = run_of(name, params)
         return function

@@ -41,10 +41,10 @@ def test_a_handler_knows_the_number_of_its_retry_and_its_key(commands: Commands)
 def test_the_class_of_an_error_decides_about_the_retry(commands: Commands) -> None:
     policy = {"max_retries": 2, "retry_delay_ms": 60_000}
     ends = {}
-    for name in ("tests.never_again", "tests.fail", "tests.soon_again"):
+    for name in ("tests.never_again", "tests.fail", "tests.soon_again", "tests.gives_up", "tests.cannot_judge"):
         schedule = SchedulerFactory(rare=True, handler=name, **policy)
         ends[name] = ManualExecutionFactory(scheduler=schedule)
-    code, log = commands.run("run_worker", "--max-runs", "3")
+    code, log = commands.run("run_worker", "--max-runs", "5")
     assert code == 0, log
     for execution in ends.values():
         execution.refresh_from_db()
@@ -57,8 +57,10 @@ def test_the_class_of_an_error_decides_about_the_retry(commands: Commands) -> No
         "tests.never_again": None,
         "tests.fail": pytest.approx(60, abs=0.5),
         "tests.soon_again": pytest.approx(1.5, abs=0.5),
+        "tests.gives_up": None,
+        "tests.cannot_judge": pytest.approx(60, abs=0.5),
     }
-    assert [execution.state for execution in ends.values()] == ["failed", "retrying", "retrying"]
+    assert [execution.state for execution in ends.values()] == ["failed", "retrying", "retrying", "failed", "retrying"]
 
 
 @pytest.mark.processes

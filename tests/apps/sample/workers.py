@@ -126,6 +126,18 @@ def talk(params: MarkParams, run: Run) -> None:
     run.progress(3, 10)
 
 
+@worker("tests.gives_up", retry=FAST, give_up_on=LookupError)
+def gives_up(params: BaseModel, run: Run) -> None:
+    """Raises an error that its handler does not retry."""
+    raise KeyError("region")
+
+
+@worker("tests.cannot_judge", retry=FAST, retry_if=lambda error: sys.exit(4))
+def cannot_judge(params: BaseModel, run: Run) -> None:
+    """Raises an error, and its rule about errors ends the process."""
+    raise KeyError("region")
+
+
 @worker("tests.fail", retry=FAST)
 def fail(params: BaseModel, run: Run) -> None:
     """Always raises."""

@@ -1,0 +1,20 @@
+"""Turns SIGTERM into an exception in a running handler, so that the handler's `finally` blocks run."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+
+class Terminated(BaseException):
+    """SIGTERM has arrived while a handler ran."""
+
+
+def terminable(on: bool) -> None:
+    """Raise `Terminated` at SIGTERM from now on, or end the process at SIGTERM."""
+    signal.signal(signal.SIGTERM, _raise_terminated if on else signal.SIG_DFL)
+
+
+def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
+    raise Terminated
