@@ -16,8 +16,8 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, fields
-from typing import Any, TypeVar, overload
+from dataclasses import dataclass
+from typing import Any, TypedDict, TypeVar, Unpack, overload
 
 from pydantic import BaseModel, ConfigDict
 
@@ -113,67 +113,50 @@ def _home(call: Callable[..., Any]) -> str:
     return f"{getattr(call, '__module__', '?')}.{getattr(call, '__qualname__', repr(call))}"
 
 
+class WorkerOptions(TypedDict, total=False):
+    """What a worker may say besides its name and its params; see `Handler` and `ErrorRules`."""
+
+    retry: RetryPolicy | None
+    time_limit: int | None
+    fresh: bool
+    recycle_after: int
+    leaves_processes: bool
+    permission: str
+    title: str
+    description: str
+    retry_on: Errors
+    give_up_on: Errors
+    retry_if: RetryIf | None
+
+
+RULES = ("retry_on", "give_up_on", "retry_if")
+"""The options that become `Handler.errors`."""
+
+
 @overload
 def worker(
-    name: str,
-    *,
-    retry: RetryPolicy | None = None,
-    time_limit: int | None = None,
-    fresh: bool = False,
-    recycle_after: int = RECYCLE_AFTER,
-    leaves_processes: bool = False,
-    retry_on: Errors = (),
-    give_up_on: Errors = (),
-    retry_if: RetryIf | None = None,
-    permission: str = "",
-    title: str = "",
-    description: str = "",
+    name: str, **options: Unpack[WorkerOptions]
 ) -> Callable[[Callable[[Any, Run], Result]], RegisteredWorker[[], Any, Result]]: ...
 
 
 @overload
 def worker(
-    name: str,
-    *,
-    params: Callable[Fields, Model],
-    retry: RetryPolicy | None = None,
-    time_limit: int | None = None,
-    fresh: bool = False,
-    recycle_after: int = RECYCLE_AFTER,
-    leaves_processes: bool = False,
-    retry_on: Errors = (),
-    give_up_on: Errors = (),
-    retry_if: RetryIf | None = None,
-    permission: str = "",
-    title: str = "",
-    description: str = "",
+    name: str, *, params: Callable[Fields, Model], **options: Unpack[WorkerOptions]
 ) -> Callable[[Callable[[Model, Run], Result]], RegisteredWorker[Fields, Model, Result]]: ...
 
 
-def worker(
-    name: str,
-    *,
-    params: Any = NoParams,
-    description: str = "",
-    retry_on: Errors = (),
-    give_up_on: Errors = (),
-    retry_if: RetryIf | None = None,
-    **settings: Any,
-) -> Any:
-    """Register a function as a worker; see `Handler` and `ErrorRules` for the arguments.
-
-    The function gets the method `run`.
+def worker(name: str, *, params: Any = NoParams, **options: Any) -> Any:
+    """Register a function as a worker; see `WorkerOptions`. The function gets the method `run`.
 
     Raises:
         RegistryError: `register` refuses the handler, the function cannot take `(params, run)`, or `retry_on`,
             `give_up_on` or `retry_if` cannot be used.
-        TypeError: there is no such argument.
+        TypeError: there is no such option.
     """
-    if unknown := sorted(settings.keys() - {own.name for own in fields(Handler)}):
+    if unknown := sorted(options.keys() - WorkerOptions.__annotations__.keys()):
         raise TypeError(f"worker() has no argument {', '.join(unknown)}.")
-
     try:
-        errors = ErrorRules.of(retry_on, give_up_on, retry_if)
+        errors = ErrorRules.of(**{rule: options.pop(rule) for rule in RULES if rule in options})
     except ValueError as error:
         raise RegistryError(f"Worker {name!r}: {error}") from None
 
@@ -182,11 +165,9 @@ def worker(
             inspect.signature(function).bind(object(), object())
         except TypeError:
             raise RegistryError(f"Worker {name!r} must accept two arguments: (params, run).") from None
-        text = description or inspect.getdoc(function) or ""
-        own = Handler(
-            type="worker", name=name, call=function, params=params, description=text, errors=errors, **settings
-        )
-        register(own)
+        text = options.get("description") or inspect.getdoc(function) or ""
+        own = {**options, "description": text, "errors": errors}
+        register(Handler(type="worker", name=name, call=function, params=params, **own))
         with suppress(AttributeError):  # a callable may allow no attributes, such as a method
             function.run = run_of(name, params)
         return function
