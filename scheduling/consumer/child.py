@@ -29,6 +29,7 @@ from scheduling.consumer.terminated import Terminated, terminable
 from scheduling.core.json_bounds import NotStorable
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.core.results import encode
+from scheduling.execution.own_broker import close_own_broker
 from scheduling.handlers import Handler, UnknownHandler, find
 from scheduling.handlers.error_rules import RETRY_ALL, ErrorRules
 from scheduling.handlers.params import ParamsInvalid, merge, validate
@@ -86,6 +87,7 @@ def main(channel: socket.socket) -> int:
             if task.get("fresh") or answer.get("terminated"):
                 status = 0 if answer.get("terminated") else answer["exit_code"]
                 break
+            close_own_broker()  # the handler may have asked for runs; the next run finds no thread and no socket
             clean = state.restore() and not _has_children()
             channel.sendall(_packed({"op": "rested", "clean": clean, "memory": memory_bytes()}, task))
         except OSError:

@@ -14,6 +14,7 @@ from typing import Any
 from django.db import connection
 from pydantic import BaseModel, Field, SecretStr
 
+from scheduling.api import Asked, run_many
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
 from scheduling.models import SchedulerExecution
 from tests.apps.sample import exclusive, habits, misbehaviours, returns  # noqa: F401 - these modules register workers
@@ -52,6 +53,12 @@ class GiveParams(BaseModel):
 def give(params: GiveParams, run: Run) -> Any:
     """Returns a value."""
     return params.value
+
+
+@worker("tests.fan_out")
+def fan_out(params: BaseModel, run: Run) -> list[int]:
+    """Asks for two runs, and returns their ids."""
+    return [submitted.id for submitted in run_many([Asked("tests.noop"), Asked("tests.noop")])]
 
 
 @worker("tests.noop_fresh", fresh=True)
