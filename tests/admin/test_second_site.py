@@ -15,7 +15,7 @@ from tests.admin.rows import Rows, one_of_each
 from tests.admin.walk import TYPED, press_all, text_of, undone
 from tests.factories import WorkerFactory
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.any_database]  # where a link leads does not depend on the database
 
 DEFAULT_SITE_URL = re.compile(r"(?<![\w/.-])/admin/[^\s\"'<>\\]*")
 """A regular expression that matches a URL of the default site in HTML, JSON or a header."""
