@@ -229,8 +229,8 @@ def _portable(result: Any) -> str:
         logging.getLogger("scheduling.run").info("The result of the handler is not stored: it %s", error)
     except Terminated:
         raise
-    except BaseException:  # code of the project may run in a subclass of dict, and may raise anything
-        return ""
+    except BaseException as error:  # code of the project may run in a subclass of dict, and may raise anything
+        logging.getLogger("scheduling.run").info("The result of the handler is not stored: %s", type(error).__name__)
     return ""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import signal
+import _signal  # type: ignore[import-not-found]  # signal.signal takes three times as long: it makes enums
 from types import FrameType
 
 
@@ -12,9 +12,9 @@ class Terminated(BaseException):
 
 def terminable(on: bool) -> None:
     """Raise `Terminated` at SIGTERM from now on, or end the process at SIGTERM."""
-    signal.signal(signal.SIGTERM, _raise_terminated if on else signal.SIG_DFL)
+    _signal.signal(_signal.SIGTERM, _raise_terminated if on else _signal.SIG_DFL)
 
 
 def _raise_terminated(_number: int, _frame: FrameType | None) -> None:
-    signal.signal(signal.SIGTERM, signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
+    _signal.signal(_signal.SIGTERM, _signal.SIG_IGN)  # a second SIGTERM must not interrupt the clean-up
     raise Terminated
