@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults compose-native clocks fuzz lint bench clean
+.PHONY: run test tests test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults compose-native clocks fuzz lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -32,7 +32,10 @@ help:
 run: $(VENV)/.installed
 	@exec $(BIN)/python manage.py up $(UP)
 
-test: lint
+test: lint tests
+
+# The tests alone. `make -j 2 test` runs them beside lint.
+tests: $(VENV)/.installed-dev
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # For each change; `make test` before it is handed on. It tries fewer random examples.
@@ -51,6 +54,7 @@ test-database: $(VENV)/.installed-dev
 # In an environment of its own, with the newest Django, and with fewer random examples than in `make test`.
 # tests/contract/debian-python gets a newer Python on Debian.
 DJANGO6 := .venv-django6
+DJANGO6_WORKERS ?= 2
 test-django6:
 	@test -e $(DJANGO6)/bin/python || $(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' \
 		|| { echo "Django 6 needs Python 3.12 or newer. Name one: make test-django6 PYTHON=python3.13"; exit 1; }
@@ -58,7 +62,7 @@ test-django6:
 	$(DJANGO6)/bin/python -c 'import django, sys; print("Django", django.__version__); sys.exit(django.VERSION < (6,))'
 	$(DJANGO6)/bin/python manage.py check --settings=tests.settings
 	$(DJANGO6)/bin/python manage.py makemigrations --check --dry-run --settings=tests.settings
-	TEST_FAST=1 $(DJANGO6)/bin/pytest -n 2 -m "not browser" tests/core tests/models tests/admin tests/reports \
+	TEST_FAST=1 $(DJANGO6)/bin/pytest -n $(DJANGO6_WORKERS) -m "not browser" tests/core tests/models tests/admin tests/reports tests/tasks \
 		tests/notify/test_email.py tests/notify/test_message_template.py tests/test_site.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.

@@ -165,11 +165,11 @@ def _described(chunk: list[SchedulerExecution], visible: Visibility) -> Iterator
 def _ends(chunk: list[SchedulerExecution]) -> dict[int, tuple[datetime, datetime]]:
     """The times of the first and the last failed attempt of each execution, by the execution's id.
 
-    Interrupted attempts do not count. The result leaves out executions that have no other attempts.
+    Attempts that do not fail do not count. The result leaves out executions that have no other attempts.
     """
     rows = (
         Attempt.objects.filter(execution__in=[row.pk for row in chunk])
-        .exclude(outcome=Attempt.Outcome.INTERRUPTED)
+        .exclude(outcome__in=[*Attempt.UNCOUNTED, Attempt.Outcome.SKIPPED.value])
         .order_by()
         .values_list("execution_id")
         .annotate(first=Min("finished_at"), last=Max("finished_at"))

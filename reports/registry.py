@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar
+from typing import Any, TypeVar, Unpack
 
 from pydantic import BaseModel
 
@@ -12,56 +12,42 @@ from reports.controller import ReportController
 from reports.delivery import deliver
 from reports.options import accepting, options_of
 from reports.renderers import FORMATS, RENDERERS
-from scheduling.core.retry import RetryPolicy
 from scheduling.handlers import Handler, NoParams, RegistryError, Run, register
+from scheduling.handlers.options import HandlerOptions
+from scheduling.handlers.registry import checked_options
 
 Controller = TypeVar("Controller", bound=type[ReportController])
 
 
 def report(
-    name: str,
-    *,
-    params: type[BaseModel] = NoParams,
-    retry: RetryPolicy | None = None,
-    time_limit: int | None = None,
-    permission: str = "",
-    title: str = "",
-    description: str = "",
+    name: str, *, params: type[BaseModel] = NoParams, **options: Unpack[HandlerOptions]
 ) -> Callable[[Controller], Controller]:
     """Register a ReportController subclass under a name. The Report row holds this name in `controller`.
 
     Args:
         name: 1 to 100 characters, unique among reports.
         params: a pydantic model. The report also accepts the param `options_interface`.
-        retry: the retry policy. None means the policy of the settings.
-        time_limit: the time limit in seconds. 0 means no limit, None means the limit of the settings.
-        permission: `app_label.codename` of the permission to change and run the report. Empty: none is asked for.
-        title: the title of the Report row that `migrate` creates. The default is the class's `title`.
-        description: the description of that Report row. The default is the class's docstring.
+        options: the same as for `scheduling.handlers.worker`. The default `title` is the class's `title`, and the
+            default `description` is the class's docstring. A report may use much memory, so each of its runs gets a new
+            child process: there is no option `fresh`.
 
     Raises:
-        RegistryError: when the name is taken or has a wrong length, when `params` is not a pydantic model, or when the
-            class is not a complete report.
+        RegistryError: when the name is missing, is taken or has a wrong length, when `params` is not a pydantic model,
+            when an option cannot be used, or when the class is not a complete report.
+        TypeError: there is no such option.
     """
+    fields = checked_options("report", name, options, HandlerOptions)
 
     def decorate(controller: Controller) -> Controller:
         _refuse_unusable(name, controller)
         if not (isinstance(params, type) and issubclass(params, BaseModel)):
             raise RegistryError(f"The params of report {name!r} must be a pydantic model class.")
-        register(
-            Handler(
-                type="report",
-                name=name,
-                call=ReportCall(controller),
-                params=accepting(params),
-                retry=retry,
-                time_limit=time_limit,
-                fresh=True,  # a report may use much memory, and the end of its process frees this memory
-                permission=permission,
-                title=title or controller.title,
-                description=description or inspect.cleandoc(controller.__doc__ or ""),
-            )
-        )
+        texts = {
+            "title": fields.get("title") or controller.title,
+            "description": fields.get("description") or inspect.cleandoc(controller.__doc__ or ""),
+        }
+        call, model = ReportCall(controller), accepting(params)
+        register(Handler(type="report", name=name, call=call, params=model, fresh=True, **{**fields, **texts}))
         return controller
 
     return decorate

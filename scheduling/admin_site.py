@@ -28,9 +28,14 @@ ORDER = (
     ("cron_reports", "Report"),
     ("scheduling", "Reminder"),
     ("scheduling", "Channel"),
+    ("scheduling", "Pause"),
+    ("scheduling", "Breaker"),
+    ("scheduling", "LimitKey"),
+    ("scheduling", "LoweredLimit"),
     ("scheduling", "Process"),
     ("scheduling", "Deployment"),
     ("scheduling", "Replay"),
+    ("scheduling", "Event"),
     ("scheduling", "Artefact"),
 )
 """The app and the name of each model of the sidebar's first section, ordered by how often operators need its pages."""

@@ -1,4 +1,4 @@
-"""The way in from code: runs a registered worker, and tells what became of the run.
+"""The way in from code: runs or schedules a registered worker, and tells what became of a run.
 
 ```python
 from scheduling.api import run, wait
@@ -13,55 +13,39 @@ the transaction of the caller: if it is rolled back, the runs never were. After 
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Unpack
 
 from django.utils import timezone as clock
 from pydantic import BaseModel
 
-from scheduling.core.lifecycle import OPEN_STATES
-from scheduling.core.submitted import Submitted
+from scheduling.core.keys import is_name
+from scheduling.core.retry import RetryPolicy
+from scheduling.core.submitted import Scheduled, Submitted
+from scheduling.execution.events import cancel_event, make_event
+from scheduling.execution.named_schedules import ScheduleOptions, upsert
 from scheduling.execution.own_broker import own_broker
-from scheduling.execution.results import result_of
+from scheduling.execution.run_status import Status, UnknownRun, status, wait
 from scheduling.execution.submit import Asked, Unique, submit
-from scheduling.models import SchedulerExecution
+from scheduling.models import Scheduler
 
-__all__ = ["Asked", "Status", "Submitted", "UnknownRun", "run", "run_many", "status", "wait"]
-
-FIRST_PAUSE, LONGEST_PAUSE = 0.05, 1.0
-"""Between two looks of `wait`, in seconds."""
-
-
-_OPEN = {str(state) for state in OPEN_STATES}
-
-
-class UnknownRun(LookupError):
-    """No execution has this id: it was never made, its transaction was rolled back, or the clean-up has removed it."""
-
-
-@dataclass(frozen=True)
-class Status:
-    """What became of a run.
-
-    Args:
-        state: `claimed`, `queued`, `running`, `retrying`, `succeeded`, `failed`, `cancelled`, `discarded` or `skipped`.
-        is_over: whether the state is final. A failed run may be republished; then it is not over any more.
-        result: what the handler returned, if the run succeeded and returned JSON of at most 64 kB; otherwise None.
-        error: class and message of the error of a failed run; otherwise empty.
-        attempt: the number of the newest attempt; 0 if none has started.
-    """
-
-    id: int
-    state: str
-    is_over: bool
-    result: Any
-    error: str
-    attempt: int
-    started_at: datetime | None
-    finished_at: datetime | None
+__all__ = [
+    "Asked",
+    "ScheduleOptions",
+    "Scheduled",
+    "Status",
+    "Submitted",
+    "UnknownRun",
+    "cancel_schedule",
+    "run",
+    "run_many",
+    "schedule",
+    "schedule_at",
+    "status",
+    "unschedule",
+    "wait",
+]  # fmt: skip
 
 
 def run(
@@ -74,6 +58,10 @@ def run(
     unique: Unique = "",
     debounce: float | timedelta | None = None,
     by: str = "",
+    confirm: bool = True,
+    headers: Mapping[str, str] | None = None,
+    queue: str = "",
+    priority: str = "",
 ) -> Submitted:
     """Ask for one run of a worker.
 
@@ -89,6 +77,12 @@ def run(
         debounce: seconds or timedelta. The run starts when no call with the same key has come for so long, with the
             params of the last call.
         by: in whose name the run is asked for; it is recorded with the run.
+        confirm: whether the call waits, after the commit, until RabbitMQ has confirmed the message. Without the confirm
+            a lost message is noticed after ten seconds, when a producer publishes the run again.
+        headers: texts that accompany the run, such as the id of a trace; its handler sees them as `run.headers`. At
+            most 20, with 2 kB in all.
+        queue: the queue of the run; empty: that of the handler. Only consumers of this queue start it.
+        priority: `high`, `normal` or `low`; empty: that of the handler.
 
     Raises:
         UnknownHandler: no worker is registered under this name in this process.
@@ -101,48 +95,92 @@ def run(
     now = clock.now()
     if delay is not None or debounce is not None:
         at = _after(now, debounce if delay is None else delay)
-    asked = Asked(handler, {} if params is None else params, at, key, unique, debounce is not None, by)
-    return Submitted(*submit([asked], own_broker(), now)[0])
+    headers = {} if headers is None else headers
+    asked = Asked(
+        handler, {} if params is None else params, at, key, unique, debounce is not None, by, headers, queue, priority
+    )
+    return Submitted(*submit([asked], own_broker(), now, confirm)[0])
 
 
-def run_many(asked: Iterable[Asked]) -> list[Submitted]:
+def run_many(asked: Iterable[Asked], confirm: bool = True) -> list[Submitted]:
     """Ask for many runs in one transaction: either all of them are made, or none. See `run` for the errors."""
-    return [Submitted(*found) for found in submit(list(asked), own_broker(), clock.now())]
+    return [Submitted(*found) for found in submit(list(asked), own_broker(), clock.now(), confirm)]
 
 
-def status(id: int) -> Status:
-    """What became of a run.
+def schedule(
+    name: str,
+    cron: str,
+    handler: str,
+    params: Mapping[str, Any] | BaseModel | None = None,
+    **options: Unpack[ScheduleOptions],
+) -> Scheduled:
+    """Make the schedule with this name, or give it these values, in the transaction of the caller.
+
+    Whether it is paused is the operators' decision, and so is every option that is not given.
+
+    Args:
+        name: 1 to 100 lower-case letters, digits and the signs . _ : / -
+        cron: a cron expression of five fields, or an alias such as `@daily`.
+        handler: the name under which the worker is registered.
+        params: as in `run`.
+        options: columns of the schedule, see `ScheduleOptions`.
 
     Raises:
-        UnknownRun: there is no such run.
+        UnknownHandler: no worker is registered under this name in this process.
+        ParamsInvalid: the params do not fit the params model.
+        ValueError: the name, the cron expression or an option cannot be used.
+        TypeError: there is no such option.
     """
-    columns = ("state", "error_class", "error_message", "attempt", "started_at", "finished_at")
-    found = SchedulerExecution.objects.filter(pk=id).values_list(*columns).first()
-    if found is None:
-        raise UnknownRun(f"There is no run {id}.")
-    state, error_class, message, attempt, started_at, finished_at = found
-    error = f"{error_class}: {message}" if error_class else ""
-    result = result_of(id, attempt) if state == "succeeded" else None
-    return Status(id, state, state not in _OPEN, result, error, attempt, started_at, finished_at)
+    return upsert(name, cron, handler, {} if params is None else params, options)
 
 
-def wait(id: int, seconds: float) -> Status:
-    """Wait until a run is over.
+def unschedule(name: str) -> bool:
+    """Delete the schedule with this name; its runs stay. Returns whether there was one."""
+    row = Scheduler.objects.filter(name=name).first() if is_name(name) else None
+    return row is not None and bool(row.delete()[0])
+
+
+def schedule_at(
+    topic: str,
+    run_at: datetime,
+    *,
+    timezone: str = "",
+    payload: Mapping[str, Any] | BaseModel | None = None,
+    retry: RetryPolicy | None = None,
+    metadata: Mapping[str, Any] | None = None,
+    key: str = "",
+) -> Submitted:
+    """Plan an event, in the transaction of the caller. At its time, all listeners of the topic are called.
+
+    Args:
+        topic: printable ASCII without spaces, at most 100 characters. There need not be a listener yet.
+        run_at: the time. An instant in the past means now. A naive time is a local time of `timezone`.
+        timezone: an IANA name; empty: the setting TIME_ZONE.
+        payload: what the listeners get: JSON, or an instance of a params model.
+        retry: the retry policy of this event; None: that of the settings.
+        metadata: at most 50 entries of JSON, for searching and for signals.
+        key: of calls with the same key, only the first one makes an event. All get its id.
 
     Raises:
-        TimeoutError: it is not over after so many seconds.
-        UnknownRun: there is no such run.
+        ParamsInvalid: a listener that this process knows refuses the payload.
+        ValueError: an argument is out of bounds, or no JSON.
+        Held: the database was copied or restored, and no person has confirmed it yet.
     """
-    end, pause = time.monotonic() + seconds, FIRST_PAUSE
-    while True:
-        found = status(id)
-        if found.is_over:
-            return found
-        left = end - time.monotonic()
-        if left <= 0:
-            raise TimeoutError(f"Run {id} is {found.state} after {seconds:g} s.")
-        time.sleep(min(pause, left))
-        pause = min(pause * 1.5, LONGEST_PAUSE)
+    return Submitted(
+        *make_event(
+            topic, run_at, own_broker(),
+            timezone=timezone, payload=payload, retry=retry, metadata=metadata, key=key,
+        )
+    )  # fmt: skip
+
+
+def cancel_schedule(id: int, by: str = "code") -> bool:
+    """Cancel an event that waits, for its time or for a retry. A listener that has been called is not undone.
+
+    Returns:
+        Whether there was something to cancel. An event that is just delivered is asked to end.
+    """
+    return cancel_event(id, by)
 
 
 def _after(now: datetime, span: float | timedelta | None) -> datetime:

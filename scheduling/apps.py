@@ -31,6 +31,7 @@ class SchedulingConfig(AppConfig):
         from scheduling.processes.lost_hosts import limit_lost_hosts
         from scheduling.processes.sort_buffer import enlarge_sort_buffer
         from scheduling.signals import executions_replayed
+        from scheduling.tasks.discovery import discover_tasks
 
         if apps.is_installed("django.contrib.admin"):
             from scheduling.inbox.replay_log import log_replayed
@@ -42,6 +43,7 @@ class SchedulingConfig(AppConfig):
         connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")
         autodiscover_modules("workers")
         autodiscover_modules("reports")
+        discover_tasks()
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
         post_migrate.connect(make_after_migrate, sender=self, dispatch_uid="scheduling.deployment")
         pre_save.connect(check_before_save, sender=Scheduler, dispatch_uid="scheduling.validation")

@@ -1,4 +1,7 @@
-"""Django system checks. The errors E001 to E006 stop every command. The warnings W001 to W003 stop no command."""
+"""Django system checks. The errors E001 to E006 stop every command. The warnings W001 to W003 stop no command.
+
+The error E007 makes `manage.py check` fail. It does not stop producers and consumers, because it is about one handler.
+"""
 
 from __future__ import annotations
 
@@ -100,6 +103,24 @@ def check_permissions(**_kwargs: Any) -> list[CheckMessage]:
         for text, wrong_shape in permission.problems()
     ]
 
+
+@register("scheduling_handlers")
+def check_backoffs(**_kwargs: Any) -> list[CheckMessage]:
+    """E007: the backoff of a handler cannot be used. Its own tag keeps this error from stopping the other handlers."""
+    from scheduling.handlers import handlers
+
+    return [
+        Error(
+            f"{handler.type.capitalize()} {handler.name!r}: {handler.retry.problem}",
+            hint=FALLBACK,
+            id="scheduling.E007",
+        )
+        for handler in handlers()
+        if handler.retry is not None and handler.retry.problem
+    ]
+
+
+FALLBACK = "Until it is corrected, the delays of this handler grow exponentially."
 
 LONELY = (
     "Until it exists, only superusers can change and run the handler. Name a permission of a model, or add it there."

@@ -42,6 +42,8 @@ class Conf:
     """Default time limit of a run in seconds; 0 means no limit."""
     output_max_bytes: int = 1_000_000
     """How many bytes of an attempt's output are kept: half from the beginning, half from the end."""
+    attachment_max_bytes: int = 100_000_000
+    """The size of the largest file that a handler may attach to its run."""
     commands: tuple[str, ...] = DEFAULT_COMMANDS
     retention_days: int = 30
     """After how many days an execution that ended and is not failed is removed."""
@@ -61,6 +63,8 @@ class Conf:
     """What the addresses of channels may begin with, in lower case."""
     deployment: str = ""
     """The name of this deployment, such as `production`; empty if a fingerprint of the settings tells it."""
+    release: str = ""
+    """The version of the project's code, which is recorded with each attempt; empty if it is unknown."""
     beat_file: str = ""
     """The path of the file that notes the newest beat outside of the database; empty for no file."""
     site_url: str = ""
@@ -89,6 +93,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_GRACE_SECONDS": ("grace_seconds", read.integer(0, 86_400)),
     "CRON_TIME_LIMIT_SECONDS": ("time_limit_seconds", read.integer(0, 30 * 86_400)),
     "CRON_OUTPUT_MAX_BYTES": ("output_max_bytes", read.integer(1_000, 100_000_000)),
+    "CRON_ATTACHMENT_MAX_BYTES": ("attachment_max_bytes", read.integer(1_000, 10_000_000_000)),
     "CRON_COMMANDS": ("commands", read.words),
     "CRON_RETENTION_DAYS": ("retention_days", read.integer(*DAYS)),
     "CRON_RETENTION_SUCCESS_DAYS": ("retention_success_days", read.optional(read.integer(*DAYS))),
@@ -98,7 +103,8 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_RETENTION_ONE_TIME_DAYS": ("retention_one_time_days", read.optional(read.integer(*DAYS))),
     "CRON_INTERNAL_HOSTS": ("internal_hosts", read.hosts),
     "CRON_CHAT_SCHEMES": ("chat_schemes", read.chat_schemes),
-    "CRON_DEPLOYMENT": ("deployment", read.deployment_name),
+    "CRON_DEPLOYMENT": ("deployment", read.name_of(read.NAME_CHARS)),
+    "CRON_RELEASE": ("release", read.name_of(read.RELEASE_CHARS)),
     "CRON_BEAT_FILE": ("beat_file", read.path),
     "CRON_SITE_URL": ("site_url", read.site_url),
 }

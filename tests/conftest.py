@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from django.test import TransactionTestCase
 from hypothesis import settings
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -16,6 +17,8 @@ from scheduling.models import Scheduler
 from scheduling.processes import left_out
 from scheduling.processes.guard import guard
 from tests.hostile.fuzz import choose_seed
+from tests.page_share import leave_out_other_shares
+from tests.quick_flush import Flush
 from tests.support import Commands
 
 # A loaded machine may need any time for one example.
@@ -41,11 +44,12 @@ def pytest_report_header() -> str:
 
 
 @pytest.hookimpl(tryfirst=True)  # before pytest selects the tests by their marks
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Mark each test that uses the database. Only these tests run once more on each database server.
 
     Tests with the mark `any_database` are left out: what they show does not depend on the database.
     """
+    leave_out_other_shares(config, items)
     for item in items:
         fixtures = getattr(item, "fixturenames", ())
         uses_database = item.get_closest_marker("django_db") or {"db", "transactional_db"} & set(fixtures)
@@ -69,7 +73,7 @@ def knows_no_database() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> None:
+def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
     """Delete the schedule that a migration makes, the nightly cleanup. Each test then finds only its own schedules.
 
     One deletion per session is enough: when the database is flushed after a test, the schedule does not come back.
@@ -79,6 +83,10 @@ def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -
         Scheduler.objects.all().delete()
         guard.look()
         guard.forget()
+        flush = Flush()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: flush())
+        yield
 
 
 @pytest.fixture
@@ -88,8 +96,11 @@ def embedded() -> DatabaseBroker:
 
 
 @pytest.fixture
-def commands(transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
+def commands(request: pytest.FixtureRequest, transactional_db: None, tmp_path: Path) -> Iterator[Commands]:
     """Provide an object that runs management commands on the test database. At the end, kill its processes."""
+    for name in ("server", "broker_url"):
+        if name in request.fixturenames:  # it ends later: a process that goes on would declare the deleted queues again
+            request.getfixturevalue(name)
     started = Commands(tmp_path)
     yield started
     started.end()

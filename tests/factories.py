@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import uuid
 from copy import copy
 from datetime import datetime, timedelta
@@ -17,16 +18,23 @@ from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.models import (
     Attempt,
+    Breaker,
     Channel,
     DeathRecord,
+    Event,
     FailedExecution,
     HandlerSet,
     KnownHandler,
+    LimitKey,
+    LimitPlace,
+    LoweredLimit,
     Notification,
     Output,
+    Pause,
     Process,
     RefusedRow,
     Reminder,
+    RunStep,
     Scheduler,
     SchedulerExecution,
     Worker,
@@ -287,6 +295,98 @@ class FailedExecutionFactory(SchedulerExecutionFactory):
     failed = True
 
 
+class PauseFactory(DjangoModelFactory):
+    """A pause of a worker, until a user ends it. `of_queue` and `of_site` pause a queue and everything."""
+
+    class Meta:
+        model = Pause
+
+    class Params:
+        of_queue = factory.Trait(scope="queue", type="", name=factory.Sequence(lambda n: f"paused{n}"))
+        of_site = factory.Trait(scope="site", type="", name="")
+        ended = factory.Trait(ends_at=_ago(5))
+
+    scope = "handler"
+    type = "worker"
+    name = factory.Sequence(lambda n: f"tests.paused{n}")
+    reason = "The warehouse moves"
+    paused_by = "ann"
+    paused_at = _ago(60)
+    ends_at = None
+
+
+class BreakerFactory(DjangoModelFactory):
+    """The circuit breaker of a worker, which is open. `closed` is one that has closed again."""
+
+    class Meta:
+        model = Breaker
+
+    class Params:
+        closed = factory.Trait(state="closed", reason="", error="", probed_at=None)
+
+    type = "worker"
+    name = factory.Sequence(lambda n: f"tests.broken{n}")
+    state = "open"
+    since = _ago(10)
+    reason = "8 of 10 runs within 60 s have failed."
+    error = "builtins.ConnectionError: the depot does not answer"
+    openings = 1
+    probed_at = _ago(1)
+    used_at = _ago(1)
+
+
+class LimitKeyFactory(DjangoModelFactory):
+    """A key of a limited worker that was used a minute ago."""
+
+    class Meta:
+        model = LimitKey
+
+    type = "worker"
+    name = "tests.one_of_each_key"
+    key = factory.Sequence(lambda n: f"region{n}")
+    digest = factory.LazyAttribute(lambda row: hashlib.sha256(row.key.encode()).hexdigest())
+    used_at = _ago(60)
+
+
+class LimitPlaceFactory(DjangoModelFactory):
+    """The place of a run that waits for it since ten seconds."""
+
+    class Meta:
+        model = LimitPlace
+
+    limit = factory.SubFactory(LimitKeyFactory)
+    execution = factory.SubFactory("tests.factories.SchedulerExecutionFactory")
+    state = "waiting"
+    since = _ago(10)
+
+
+class LoweredLimitFactory(DjangoModelFactory):
+    """A limit that a user has lowered to one run at once."""
+
+    class Meta:
+        model = LoweredLimit
+
+    type = "worker"
+    name = factory.Sequence(lambda n: f"tests.lowered{n}")
+    at_once = 1
+    reason = "The depot is slow today"
+    lowered_by = "ann"
+    lowered_at = _ago(60)
+
+
+class EventFactory(DjangoModelFactory):
+    """An event that waits, and its execution."""
+
+    class Meta:
+        model = Event
+
+    execution = factory.SubFactory(
+        "tests.factories.SchedulerExecutionFactory", scheduler=None, target_name="event", trigger="code"
+    )
+    topic = "tests.invoice_due"
+    metadata = factory.Dict({"customer": 42})
+
+
 class AttemptFactory(DjangoModelFactory):
     """An attempt that failed after ten seconds."""
 
@@ -349,6 +449,23 @@ class DeathRecordFactory(DjangoModelFactory):
             }
         ]
     )  # fmt: skip
+
+
+class RunStepFactory(DjangoModelFactory):
+    """A finished step of a handler. `RunStepFactory(position=True)` is a position instead."""
+
+    class Meta:
+        model = RunStep
+
+    class Params:
+        position = factory.Trait(kind=RunStep.Kind.CURSOR)
+
+    execution = factory.SubFactory(SchedulerExecutionFactory, running=True)
+    kind = RunStep.Kind.STEP
+    name = factory.Sequence(lambda n: f"step {n}")
+    value = '{"rows": 7}'
+    attempt = 1
+    stored_at = _ago(20)
 
 
 class HandlerSetFactory(DjangoModelFactory):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from typing import Any
@@ -12,7 +13,9 @@ from django.utils import timezone as clock
 
 from scheduling import api
 from scheduling.api import Asked, run, run_many, status, wait
+from scheduling.execution import bulk_rows
 from scheduling.execution import submit as submitting
+from scheduling.execution.bulk_rows import LEAST_ROWS
 from scheduling.handlers import UnknownHandler
 from scheduling.handlers.params import ParamsInvalid
 from scheduling.models import SchedulerExecution, Worker
@@ -20,6 +23,9 @@ from tests.apps.sample.workers import MarkParams
 from tests.support import Commands, at_once, wait_for
 
 pytestmark = pytest.mark.django_db
+
+CALLERS = int(os.environ.get("TEST_CALLERS", "10"))
+"""How many callers ask with one key at once. The server must allow so many connections."""
 
 
 def row(pk: int) -> SchedulerExecution:
@@ -45,6 +51,16 @@ def test_a_run_without_a_schedule() -> None:
 
 def test_an_instance_of_the_params_model_is_stored_as_what_was_set() -> None:
     assert row(run("tests.mark", MarkParams(seconds=3)).id).params == {"seconds": 3.0}
+
+
+def test_headers_are_stored_with_the_run() -> None:
+    headers = {"trace": "00-4bf92f", "é": ""}
+    assert row(run("tests.noop", headers=headers).id).headers == headers
+    assert row(run_many([Asked("tests.noop", headers=headers)])[0].id).headers == headers
+    assert row(run("tests.noop", headers={}).id).headers is None
+    for trace in ("first", "last"):
+        made = run("tests.noop", key="k", debounce=60, headers={"trace": trace})
+    assert row(made.id).headers == {"trace": "last"}
 
 
 def test_a_later_start() -> None:
@@ -89,6 +105,15 @@ for _ in range(40):
         ({"key": "k" * 10_000}, ValueError, "10,000"),
         ({"unique": "waiting"}, ValueError, "key="),
         ({"debounce": 5}, ValueError, "key="),
+        ({"headers": ["trace"]}, ValueError, "a mapping of texts to texts"),
+        ({"headers": []}, ValueError, "a mapping of texts to texts"),
+        ({"headers": {"trace": 1}}, ValueError, "to a text"),
+        ({"headers": {1: "trace"}}, ValueError, "to a text"),
+        ({"headers": {"": "trace"}}, ValueError, "to a text"),
+        ({"headers": {"trace": "\x00"}}, ValueError, "to a text"),
+        ({"headers": {"trace": "\ud800"}}, ValueError, "to a text"),
+        ({"headers": {str(number): "" for number in range(21)}}, ValueError, "21 entries; at most 20"),
+        ({"headers": {"a": "é" * 1_024}}, ValueError, "2,049 bytes; at most 2,048"),
         ({"key": "k", "unique": "sometimes"}, ValueError, "waiting"),
     ],
 )
@@ -157,7 +182,7 @@ def test_debounce_never_loses_the_last_call(columns: dict[str, Any]) -> None:
 
 
 def test_many_runs_are_made_together_or_not_at_all(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(submitting, "ROWS_PER_INSERT", 7)
+    monkeypatch.setattr(bulk_rows, "ROWS_PER_INSERT", 7)
     asked = [Asked("tests.mark", {"seconds": number}) for number in range(30)]
     asked[3:3] = [Asked("tests.mark", {"seconds": 100}, key="k"), Asked("tests.mark", {"seconds": 101}, key="k")]
     made = run_many(asked)
@@ -191,11 +216,34 @@ def test_a_run_is_part_of_the_callers_transaction() -> None:
     assert SchedulerExecution.objects.count() == 1
 
 
+def test_many_rows_are_stored_as_one_is() -> None:
+    """So many rows are inserted by statements of their own (`execution.bulk_rows`)."""
+    first = clock.now() + timedelta(hours=1)
+    words = ["Ä %s \\ \" ' 日本 😀", "{}", "null", "\n\t", "%(x)s", ""]
+    wanted = [
+        Asked(
+            "tests.mark" if number % 2 else "tests.noop", {"seconds": number} if number % 2 else {},
+            at=first + timedelta(microseconds=number) if number % 3 else None, by=words[number % 6],
+            headers={"trace": words[number % 5]} if number % 7 else {},
+        )
+        for number in range(LEAST_ROWS + 50)
+    ]  # fmt: skip
+    for one, made in zip(wanted, run_many(wanted), strict=True):
+        stored, alone = row(made.id), row(run_many([one])[0].id)
+        own = {"id", "execution_key", "executed_at", "scheduled_at", "wake_at", "published_at"}
+        for field in SchedulerExecution._meta.concrete_fields:
+            if field.attname not in own:
+                assert getattr(stored, field.attname) == getattr(alone, field.attname), field
+        assert stored.executed_at <= stored.scheduled_at
+        if one.at is not None:
+            assert (stored.scheduled_at, stored.wake_at) == (one.at, one.at)
+
+
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("arguments", [{}, {"unique": "running"}, {"debounce": 60}])
 def test_callers_at_once_get_one_run(arguments: dict[str, Any]) -> None:
     for number in range(5):
-        made = at_once([partial(run, "tests.noop", key=f"k{number}", **arguments) for _ in range(10)])
+        made = at_once([partial(run, "tests.noop", key=f"k{number}", **arguments) for _ in range(CALLERS)])
         assert len({one.id for one in made}) == 1
         assert sum(one.is_new for one in made) == 1
     assert SchedulerExecution.objects.count() == 5

@@ -45,6 +45,8 @@ def test_original_names_of_settings_are_valid() -> None:
         ("CRON_OUTPUT_MAX_BYTES", "1"),
         ("BROKER_URL", "ftp://nowhere"),
         ("CRON_QUEUE_TYPE", "stream"),
+        ("CRON_RELEASE", "r" * 65),
+        ("CRON_RELEASE", "r\n42"),
     ],
 )
 def test_the_error_message_for_an_invalid_value_names_the_setting(setting: str, value: Any) -> None:

@@ -5,7 +5,7 @@ The tests in `tests/contract` run against every transport and every database.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from scheduling.core.deaths import Death
 from scheduling.core.messages import FailedMessage, TaskMessage
+from scheduling.core.queues import MAIN
 
 
 class BrokerError(Exception):
@@ -53,6 +54,7 @@ class Delivery:
         from_row: whether the message was just made from the execution's row. If so, the message is not compared with
             the row again.
         deaths: the header `x-death` of a foreign message, and of a message that an operator moved by hand.
+        queue: the work queue (`core.queues`) that the message came from.
     """
 
     message: TaskMessage
@@ -61,6 +63,7 @@ class Delivery:
     earlier: int = 0
     from_row: bool = False
     deaths: Sequence[Death] = ()
+    queue: str = MAIN
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,10 @@ class BrokerNode:
 
 
 class Broker(Protocol):
-    """What the producer, the consumer and the failed inbox need from a transport."""
+    """What the producer, the consumer and the failed inbox need from a transport.
+
+    A queue is always our own name of a work queue, such as `main` or `reports.high` (`core.queues`).
+    """
 
     embedded: bool
     """Whether the executions table itself is the queue: a row committed in state queued counts as published."""
@@ -134,12 +140,12 @@ class Broker(Protocol):
     has_failed_queue: bool
     """Whether the broker keeps failed messages in a separate queue. If it does not, do not call `failed_queue`."""
 
-    def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
+    def declare(self, delays_ms: Iterable[int] = (), *queues: str) -> None:
         """Make sure that the queues exist.
 
         Args:
             delays_ms: the delays of the retries that this process may publish.
-            queue: the work queue of these retries; empty if this process publishes no retries.
+            queues: the work queues of these retries; none if this process publishes no retries.
 
         Raises:
             TopologyMismatch, BrokerUnavailable
@@ -160,21 +166,26 @@ class Broker(Protocol):
             BrokerUnavailable: no message was confirmed. Some messages may have arrived, but publishing again is safe.
         """
 
-    def consume(self, queue: str, prefetch: int) -> None:
-        """Start consuming, with at most `prefetch` unanswered messages. Returns at once.
+    def send(self, messages: Sequence[TaskMessage], queue: str = "main") -> None:
+        """Publish messages without waiting for the confirm. A message that is lost is published again by a sweep."""
 
-        A `prefetch` of 0 stops consuming and gives back the messages that `take` has not returned. If the broker is
-        unreachable, the transport tries again in the background.
+    def consume(self, prefetch: Mapping[str, int]) -> None:
+        """Consume these work queues, each with at most so many unanswered messages. Returns at once.
+
+        If all numbers are 0, consuming stops, and the messages that `take` has not returned are given back. If the
+        broker is unreachable, the transport tries again in the background.
         """
 
-    def ready(self, queue: str, now: datetime) -> bool:
+    def ready(self, queues: Sequence[str], now: datetime) -> bool:
         """Whether `take` may return a message. The check is cheap and takes no lock.
 
         The call also resets the descriptor of `fileno`: the descriptor is not readable until the next message arrives.
         """
 
-    def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """Take at most `limit` messages. Does not wait if there are fewer messages.
+    def take(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
+        """Take at most `limit` messages, in the order of their turns (`core.queues.LATER`).
+
+        Does not wait if there are fewer messages.
 
         Call `take` in the transaction that starts the attempts. The database transport locks the rows of the messages
         until that transaction ends.
@@ -226,8 +237,11 @@ class Broker(Protocol):
             BrokerUnavailable: the broker cannot be reached now.
         """
 
-    def counts(self) -> Counts:
+    def counts(self, queues: Iterable[str] = ()) -> Counts:
         """How many messages wait in the queues. A queue that cannot be used is named in `problems`.
+
+        Args:
+            queues: work queues that are counted beside those that always exist.
 
         Raises:
             BrokerUnavailable, TopologyMismatch: no queue can be counted.

@@ -8,21 +8,26 @@ can take messages.
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Iterable, Sequence
+from collections import deque, namedtuple
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
+from functools import lru_cache
+from typing import Any, cast
 
 from django.db.models import QuerySet
 
 from scheduling.broker.base import Counts, Delivery, ParkedSession
+from scheduling.broker.handler_rows import Handlers, runs_of
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
 from scheduling.core.outcome import Crashed
+from scheduling.core.queues import later
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import MESSAGE_COLUMNS, message_of
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
+from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import read
 
 READ_AHEAD = 32
@@ -34,19 +39,44 @@ KEEP_SECONDS = 0.05
 same row."""
 
 
-Due = tuple[bool, datetime, int, TaskMessage]
-"""A row that is due: whether its last attempt did not crash, `wake_at`, the row's id, and the message.
+EMPTY_SECONDS = 0.2
+"""After a work queue was found empty, a consumer that finds runs in its other work queues looks at it again so much
+later. Otherwise three priorities would cost every consumer three times the queries."""
+
+Due = tuple[bool, datetime, int, Delivery]
+"""A row that is due: whether its last attempt did not crash, the instant of its turn, the row's id, and the delivery.
 
 The first three values are the order of the queue. A run whose consumer died goes before the backlog, because it has
 waited for its turn once already."""
 
 
+_COLUMNS = ("wake_at", "error_class", "queue", *MESSAGE_COLUMNS)
+_Row = cast(Any, namedtuple("_Row", _COLUMNS))  # a class without known fields, because the columns are in a variable
+
+
+@lru_cache(maxsize=64)
+def _first_rows(state: State, queue: str, limit: int, handlers: Handlers) -> Prepared:
+    """The query for the first rows in this state, which are then locked."""
+    return Prepared(lambda now: _waiting(state, queue, now, handlers)[:limit].values_list(*_COLUMNS))
+
+
+def _waiting(state: State, queue: str, now: datetime, handlers: Handlers) -> QuerySet:
+    rows = SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
+    return runs_of(rows, handlers).order_by("wake_at", "id").select_for_update(skip_locked=True)
+
+
 def _due(rows: QuerySet) -> list[Due]:
     """Read rows. An exception is raised if a column holds text instead of a number, which SQLite allows."""
-    found = rows.values_list("wake_at", "error_class", *MESSAGE_COLUMNS, named=True)
-    due = [(row.error_class != Crashed.error_class, row.wake_at, row.id, message_of(row)) for row in found]
-    if any(wake_at is None for _, wake_at, _, _ in due):
-        raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
+    return _deliveries(rows.values_list(*_COLUMNS))
+
+
+def _deliveries(rows: Iterable[tuple[Any, ...]]) -> list[Due]:
+    due: list[Due] = []
+    for row in map(_Row._make, rows):
+        if row.wake_at is None:
+            raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
+        delivery = Delivery(message_of(row), from_row=True, queue=row.queue)
+        due.append((row.error_class != Crashed.error_class, row.wake_at + later(row.queue), row.id, delivery))
     return due
 
 
@@ -57,10 +87,17 @@ class DatabaseBroker:
     has_failed_queue = False
 
     def __init__(self) -> None:
+        self._handlers: Handlers = None
         self._ahead: deque[Delivery] = deque()
         self._ahead_until = self._isolate_until = 0.0
+        self._empty_until: dict[str, float] = {}
+        """Maps a work queue that was found empty to the time (monotonic) at which it is looked at again."""
 
-    def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
+    def choose(self, handlers: Iterable[tuple[str, str]]) -> None:
+        """Take only the runs of these handlers, which are pairs of a type and a name."""
+        self._handlers = frozenset(handlers)
+
+    def declare(self, delays_ms: Iterable[int] = (), *queues: str) -> None:
         """Do nothing: there are no queues to declare."""
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
@@ -71,17 +108,20 @@ class DatabaseBroker:
         """Return all ids: the committed row is the published message."""
         return {message.execution_id for message in messages if message.execution_id is not None}
 
-    def consume(self, queue: str, prefetch: int) -> None:
+    def send(self, messages: Sequence[TaskMessage], queue: str = "main") -> None:
+        """Do nothing: the committed row is the published message."""
+
+    def consume(self, prefetch: Mapping[str, int]) -> None:
         """Do nothing: `take` reads the table."""
 
-    def ready(self, queue: str, now: datetime) -> bool:
+    def ready(self, queues: Sequence[str], now: datetime) -> bool:
         """Whether a waiting row is due. Call it outside a transaction, so that the query locks nothing."""
         waiting = [State.QUEUED.value, State.RETRYING.value]
-        rows = SchedulerExecution.objects.filter(state__in=waiting, queue=queue, wake_at__lte=now)
-        return left_out.executions.without(rows).exists()
+        rows = SchedulerExecution.objects.filter(state__in=waiting, queue__in=queues, wake_at__lte=now)
+        return left_out.executions.without(runs_of(rows, self._handlers)).exists()
 
-    def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """Lock and return the rows that have been due longest.
+    def take(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
+        """Lock and return the rows whose turn comes first.
 
         If there is a backlog, `take` reads extra rows and returns them in the next calls, without locks. Another
         consumer may have started such a row in the meantime. The compare-and-set then refuses to start the row again,
@@ -90,18 +130,29 @@ class DatabaseBroker:
         if time.monotonic() > self._ahead_until:
             self._ahead.clear()
         if not self._ahead:
-            found = self._read(queue, limit + READ_AHEAD, now)
+            found = self._read(queues, limit + READ_AHEAD, now)
             if len(found) <= limit:
                 return found
             self._ahead.extend(found)
             self._ahead_until = time.monotonic() + KEEP_SECONDS
         return [self._ahead.popleft() for _ in range(min(limit, len(self._ahead)))]
 
-    def _read(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """The deliveries at the head of the queue, found with one query for each state.
+    def _read(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
+        """The deliveries at the heads of the work queues. Those that were empty lately are read if the others are."""
+        at = time.monotonic()
+        full = [queue for queue in queues if self._empty_until.get(queue, 0.0) <= at]
+        found = [row for queue in full for row in self._head(queue, limit, now)]
+        if not found:
+            found = [row for queue in queues if queue not in full for row in self._head(queue, limit, now)]
+        found.sort(key=lambda row: row[:3])
+        return [delivery for _, _, _, delivery in found[:limit]]
 
-        A single query for both states would sort the whole backlog instead of reading the head of an index. Only if
-        more retries are due than `limit`, another query looks for the crashed ones among them.
+    def _head(self, queue: str, limit: int, now: datetime) -> list[Due]:
+        """The head of one work queue, found with one query for each state.
+
+        A single query for both states would sort the whole backlog instead of reading the head of an index, and so
+        would a query for several work queues. Only if more retries are due than `limit`, another query looks for the
+        crashed ones among them.
 
         Raises:
             Exception: a row cannot be read, or the database has failed. After an unreadable row, all calls in the next
@@ -109,21 +160,31 @@ class DatabaseBroker:
         """
         found: list[Due] = []
         for state in (State.RETRYING, State.QUEUED):
-            rows = SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
-            usable = left_out.executions.without(rows)
-            locked = usable.order_by("wake_at", "id").select_for_update(skip_locked=True)
-            found.extend(self._rows(locked[:limit], now))
+            found.extend(self._first(state, queue, limit, now))
             if state is State.RETRYING and len(found) == limit:
                 found = [row for row in found if row[0]]
-                found.extend(self._rows(locked.filter(error_class=Crashed.error_class)[:limit], now))
-        found.sort(key=lambda row: row[:3])
-        return [Delivery(message, from_row=True) for _, _, _, message in found[:limit]]
+                crashed = left_out.executions.without(_waiting(state, queue, now, self._handlers)).filter(
+                    error_class=Crashed.error_class
+                )
+                found.extend(self._rows(crashed[:limit], now))
+        if not found:
+            self._empty_until[queue] = time.monotonic() + EMPTY_SECONDS
+        return found
+
+    def _first(self, state: State, queue: str, limit: int, now: datetime) -> list[Due]:
+        if left_out.executions.keys() or time.monotonic() < self._isolate_until:
+            return self._rows(left_out.executions.without(_waiting(state, queue, now, self._handlers))[:limit], now)
+        first = _first_rows(state, queue, limit, self._handlers)
+        return self._read_or_isolate(lambda: _deliveries(first.rows(now)))
 
     def _rows(self, rows: QuerySet, now: datetime) -> list[Due]:
         if time.monotonic() < self._isolate_until:
             return read(rows, now, _due)
+        return self._read_or_isolate(lambda: _due(rows))
+
+    def _read_or_isolate(self, query: Callable[[], list[Due]]) -> list[Due]:
         try:
-            return _due(rows)
+            return query()
         except Exception as error:
             if not is_away(error):
                 self._isolate_until = time.monotonic() + ISOLATE_SECONDS
@@ -156,11 +217,11 @@ class DatabaseBroker:
         """Return None: this transport keeps nothing outside of the database."""
         return None
 
-    def counts(self) -> Counts:
+    def counts(self, queues: Iterable[str] = ()) -> Counts:
         """Count the rows in state queued and in state failed."""
         rows = SchedulerExecution.objects
         queued = rows.filter(state=State.QUEUED.value)
-        ready = {queue: queued.filter(queue=queue).count() for queue in SchedulerExecution.Queue.values}
+        ready = {queue: queued.filter(queue=queue).count() for queue in {*SchedulerExecution.Queue, *queues}}
         return Counts(ready=ready, failed=rows.filter(state=State.FAILED.value).count())
 
     @property

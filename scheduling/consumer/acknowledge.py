@@ -14,7 +14,7 @@ from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage
-from scheduling.core.outcome import Deferred
+from scheduling.core.outcome import Deferred, FailedProbe, Snoozed
 from scheduling.core.retry import RetryPolicy, delays
 from scheduling.execution.announce import announce
 from scheduling.execution.foreign import adopt
@@ -35,15 +35,13 @@ class Answers:
         unconfirmed: called with the time at which a retry is due whose message the broker did not confirm.
     """
 
-    def __init__(
-        self, broker: Broker, queue: str, unconfirmed: Callable[[datetime], object] = lambda _due: None
-    ) -> None:
-        self.broker, self.queue, self._unconfirmed = broker, queue, unconfirmed
+    def __init__(self, broker: Broker, unconfirmed: Callable[[datetime], object] = lambda _due: None) -> None:
+        self.broker, self._unconfirmed = broker, unconfirmed
 
-    def prepare(self, policy: RetryPolicy) -> None:
-        """Declare the wait queues that retries under this policy would use."""
+    def prepare(self, policy: RetryPolicy, queue: str) -> None:
+        """Declare the wait queues that retries of this work queue under this policy would use."""
         with suppress(BrokerError):
-            self.broker.declare(delays(policy), self.queue)
+            self.broker.declare(delays(policy), queue)
 
     def not_started(self, arrival: Arrival, now: datetime) -> None:
         """Answer a message that started no attempt.
@@ -67,7 +65,7 @@ class Answers:
         """
         for number, delivery in enumerate(deliveries):
             try:
-                adopt(delivery, self.queue, self.broker, now)
+                adopt(delivery, delivery.queue, self.broker, now)
             except Exception as error:
                 if is_away(error):
                     self.broker.release(deliveries[number:])
@@ -110,11 +108,11 @@ class Answers:
             failed = FailedMessage(message, now, result.error, result.retries)
             if self.broker.dead_letter(run.delivery, failed, result.error) and not self.broker.embedded:
                 mark_parked(run.execution_id, message.attempt, now)
-        elif result.state is State.CLAIMED and not isinstance(result.outcome, Deferred):
+        elif result.state is State.CLAIMED and not isinstance(result.outcome, Deferred | Snoozed | FailedProbe):
             # The execution waits again. Its next attempt has a new number and so needs a new message.
             again = replace(message, attempt=message.attempt + 1)
             try:
-                if message.execution_id in self.broker.publish([again], self.queue):
+                if message.execution_id in self.broker.publish([again], run.delivery.queue):
                     mark_published([run.execution_id], now)
             finally:
                 self.broker.acknowledge(run.delivery)

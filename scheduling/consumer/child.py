@@ -7,43 +7,43 @@ has a database connection only if a handler has opened one, and closes it when n
 from __future__ import annotations
 
 import contextvars
+import inspect
 import logging
 import os
 import socket
 import sys
-import traceback
-from contextlib import nullcontext, suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from django.conf import settings
 from django.db import connections
 from django.utils import translation
 
-from scheduling.consumer import framing
+from scheduling.consumer import coroutine, framing
+from scheduling.consumer.child_answers import ended_by, failed, packed, portable, succeeded, told
 from scheduling.consumer.child_state import ChildState, close_idle_connections, memory_bytes, open_streams
 from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
+from scheduling.consumer.notices import STOP, CancelWatch, Watch, is_notice
+from scheduling.consumer.precondition import check_needed
 from scheduling.consumer.progress import ProgressLimit
+from scheduling.consumer.resource_use import ResourceUse
+from scheduling.consumer.soft_limit import soft_time_limit
 from scheduling.consumer.terminated import Terminated, terminable
-from scheduling.core.json_bounds import NotStorable
-from scheduling.core.outcome import NonRetryableError, RetryableError
-from scheduling.core.results import encode
+from scheduling.execution.attachments import attach
 from scheduling.execution.own_broker import close_own_broker
-from scheduling.handlers import Handler, UnknownHandler, find
-from scheduling.handlers.error_rules import RETRY_ALL, ErrorRules
-from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.execution.steps import DatabaseLedger
+from scheduling.handlers import Handler, find
+from scheduling.handlers.error_rules import RETRY_ALL
+from scheduling.handlers.params import merge, validate
 from scheduling.handlers.run import run_from
+from scheduling.handlers.steps import Steps
 from scheduling.logs import RunLogger, level_name
 from scheduling.logs import validate as validate_level
 
 LEVEL_MARK = "\x1e"
 """Encloses the level at the beginning of a logged line: LEVEL_MARK, level, LEVEL_MARK, text."""
-
-TRACEBACK_LIMIT = 64_000
-"""The maximum length of a traceback in characters. A longer traceback loses its middle part."""
-SHOWN_LIMIT = 10_000
-"""The maximum length of the value of `sys.exit` in the error, in characters."""
 
 LINGER_SECONDS = 1.0
 """How long a child that waits for its next run keeps the database connections of its last run. To connect for each run
@@ -78,18 +78,18 @@ def main(channel: socket.socket) -> int:
         task = _next_task(channel, reader, pending)
         if task is None:
             return 0
-        answer = _perform(task, channel)
+        answer = _perform(task, channel, pending)
         _flush()
         if task.get("leaves_processes") and not answer.get("terminated"):
             left = answer["left"] = named_descendants()
         try:
-            channel.sendall(_packed(answer, task))
+            channel.sendall(packed(answer, task))
             if task.get("fresh") or answer.get("terminated"):
                 status = 0 if answer.get("terminated") else answer["exit_code"]
                 break
             close_own_broker()  # the handler may have asked for runs; the next run finds no thread and no socket
             clean = state.restore() and not _has_children()
-            channel.sendall(_packed({"op": "rested", "clean": clean, "memory": memory_bytes()}, task))
+            channel.sendall(packed({"op": "rested", "clean": clean, "memory": memory_bytes()}, task))
         except OSError:
             return 0  # the supervisor has died; another process settles the run after the lease has run out
     with suppress(Exception):
@@ -107,7 +107,10 @@ def _next_task(
     try:
         if not pending:
             close_idle_connections(channel, LINGER_SECONDS)
-        return framing.receive(channel, reader, pending)
+        task = framing.receive(channel, reader, pending)
+        while task is not None and is_notice(task):  # of the last run
+            task = framing.receive(channel, reader, pending)
+        return task
     except OSError:
         return None
 
@@ -122,48 +125,54 @@ def _configure_logging() -> None:
     root.setLevel(validate_level("text", getattr(settings, "LOG_LEVEL", "INFO")))
 
 
-def _perform(task: dict[str, Any], channel: socket.socket) -> dict[str, Any]:
+def _perform(task: dict[str, Any], channel: socket.socket, pending: list[dict[str, Any]]) -> dict[str, Any]:
     """Call the handler; returns the outcome as JSON data. Every exception becomes an outcome."""
-    progress = ProgressLimit(lambda text: channel.sendall(_packed({"op": "progress", "text": text}, task)))
+    progress = ProgressLimit(lambda text: channel.sendall(packed({"op": "progress", "text": text}, task)))
+    watch = CancelWatch(channel, task, lambda: channel.sendall(packed({"op": "watches"}, task)), pending)
+    ledger = DatabaseLedger(task["run"]["execution_id"], task["run"]["attempt"])
+    ways = {
+        "report_progress": progress.report,
+        "is_cancelled": watch,
+        "attach_file": attach,
+        "steps": Steps(ledger, Watch(STOP, channel, task, pending)),
+    }
+    used = ResourceUse()
     terminable(True)
     try:
         # The handler runs in a copy of the context. If the handler changes a context variable (for example the active
         # language or time zone), the change ends with the run.
-        answer = contextvars.copy_context().run(_call, task, progress)
+        answer = contextvars.copy_context().run(call_handler, task, ways)
     except Terminated:
-        answer = _failed(sys.exc_info()[1], terminated=True)
+        answer = failed(sys.exc_info()[1], terminated=True)
     finally:
         terminable(False)
-    return answer | {"progress": progress.unsent}
+    return answer | {"progress": progress.unsent} | used.so_far()
 
 
-def _call(task: dict[str, Any], progress: ProgressLimit) -> dict[str, Any]:
-    called, rules = False, RETRY_ALL
+def call_handler(
+    task: dict[str, Any], ways: dict[str, Any], watch: AbstractContextManager[Any] | None = None
+) -> dict[str, Any]:
+    """Validate the params of a task and call its handler; returns the outcome as JSON data.
+
+    Args:
+        ways: the functions through which the run reaches the world outside its handler, by the names of fields of Run.
+        watch: sees the error that the handler, or the check of its params, raises (`scheduling.testing`).
+    """
+    called, rules, at_end = False, RETRY_ALL, None
     try:
-        handler = find(task["type"], task["handler"])
-        params = validate(handler, merge(task["target_params"], task["params"]))
-        called, rules = True, handler.errors
-        result = _portable(_run(handler, params, task, progress))
-    except (UnknownHandler, NonRetryableError, ParamsInvalid) as error:
-        # If the handler is unknown, a retry can help, because a rolling deploy may still add the handler. A retry does
-        # not help against the other two errors.
-        return _failed(error, retryable=isinstance(error, UnknownHandler), called=called)
-    except RetryableError as error:
-        return _failed(error, retry_after=error.retry_after)
-    except SystemExit as error:
-        if error.code in (None, 0):
-            return {"op": "ended", "outcome": "succeeded", "exit_code": 0}
-        # A process shows the lowest eight bits of a number, and 1 for any other value.
-        code = error.code & 0xFF if type(error.code) is int else 1
-        return _failed(error) | {"message": f"The handler exited with {_shown(error.code)}.", "exit_code": code}
+        with watch or nullcontext():
+            handler = find(task["type"], task["handler"])
+            params = validate(handler, merge(task["target_params"], task["params"]))
+            called, rules, at_end = True, handler.errors, handler.at_end
+            result = portable(_run(handler, params, task, ways))
     except Terminated:
         raise
     except BaseException as error:  # handlers may raise anything, and every exception is an outcome
-        return _failed(error, retryable=_may_retry(rules, error))
-    return {"op": "ended", "outcome": "succeeded", "exit_code": 0, "result": result}
+        return told(ended_by(error, called, rules), at_end)
+    return told(succeeded(result), at_end)
 
 
-def _run(handler: Handler, params: Any, task: dict[str, Any], progress: ProgressLimit) -> Any:
+def _run(handler: Handler, params: Any, task: dict[str, Any], ways: dict[str, Any]) -> Any:
     facts = task["run"]
     os.environ["RETRY_COUNT"] = str(facts["retry_count"])
     os.environ["CRON_EXECUTION_ID"] = str(facts["execution_id"])
@@ -171,77 +180,15 @@ def _run(handler: Handler, params: Any, task: dict[str, Any], progress: Progress
     language = facts.get("language")
     # Without a language, the run has the site's LANGUAGE_CODE: `override(None)` would switch translation off.
     with translation.override(language) if language else nullcontext():
-        return handler.call(params, run_from(facts, logger, progress.report))
-
-
-def _failed(error: BaseException | None, **more: Any) -> dict[str, Any]:
-    """The report of a failed attempt. `more` adds further fields."""
-    return {"op": "ended", "outcome": "failed", "exit_code": 1, **_error(error), **more}
-
-
-def _may_retry(rules: ErrorRules, error: BaseException) -> bool:
-    try:
-        return rules.may_retry(error)
-    except Terminated:
-        raise
-    except BaseException:  # `retry_if` is the project's code and may raise anything, even SystemExit
-        return True
-
-
-def _error(error: BaseException | None) -> dict[str, Any]:
-    if error is None:
-        return {"error_class": "", "message": "", "traceback": ""}
-    kind = type(error)
-    name = kind.__qualname__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__qualname__}"
-    trace = error.__traceback__
-    while trace is not None and trace.tb_frame.f_code.co_filename == __file__:
-        trace = trace.tb_next  # leave out the frames of this module
-    try:
-        message = str(error)
-        text = "".join(traceback.format_exception(kind, error, trace))
-    except Terminated:
-        raise
-    except BaseException:  # `__str__` may be the project's code and may raise any exception, even SystemExit
-        message, text = "(the error could not be shown)", ""
-    if len(text) > TRACEBACK_LIMIT:
-        text = text[: TRACEBACK_LIMIT // 2] + "\n... left out ...\n" + text[-TRACEBACK_LIMIT // 2 :]
-    return {"error_class": name, "message": message[:TRACEBACK_LIMIT], "traceback": text}
-
-
-def _packed(frame: dict[str, Any], task: dict[str, Any]) -> bytes:
-    """Add the execution's id and the attempt's number to a frame. Returns the packed frame.
-
-    If packing fails, only the fields that are texts, integers or booleans are kept.
-    """
-    attempt = {name: task["run"][name] for name in ("execution_id", "attempt")}
-    try:
-        return framing.pack(frame | attempt)
-    except Exception:  # for example, the `retry_after` of a RetryableError is not a number
-        plain = {name: value for name, value in frame.items() if type(value) in (str, int, bool)}
-        return framing.pack(plain | attempt)
-
-
-def _portable(result: Any) -> str:
-    """The handler's result as JSON. A result that cannot be stored does not fail the run: the output says why."""
-    try:
-        return encode(result)
-    except NotStorable as error:
-        logging.getLogger("scheduling.run").info("The result of the handler is not stored: it %s", error)
-    except Terminated:
-        raise
-    except BaseException as error:  # code of the project may run in a subclass of dict, and may raise anything
-        logging.getLogger("scheduling.run").info("The result of the handler is not stored: %s", type(error).__name__)
-    return ""
-
-
-def _shown(value: Any) -> str:
-    """The `repr` of a value, cut to SHOWN_LIMIT characters."""
-    try:
-        return repr(value)[:SHOWN_LIMIT]
-    except Terminated:
-        raise
-    except BaseException:
-        return f"a {type(value).__name__}"
+        run, limit = run_from(facts, logger, **ways), handler.soft_time_limit
+        check_needed(handler, params, run)
+        with soft_time_limit(limit):
+            result = handler.call(params, run)
+        if inspect.iscoroutine(result):
+            result = coroutine.run_coroutine(result, limit)
+        if run.steps.handed_back is not None:  # the handler has caught it, and left something undone
+            raise run.steps.handed_back
+        return result
 
 
 def _flush() -> None:

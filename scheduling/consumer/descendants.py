@@ -7,11 +7,15 @@ import os
 import signal
 import sys
 from collections import defaultdict
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
+
+PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 
 MOST_NAMED = 10
 """How many of the processes that a run leaves running are named."""
@@ -40,16 +44,31 @@ def own_children() -> list[int]:
     return []
 
 
-def living_descendants() -> list[tuple[int, str]]:
-    """The process id and the command name of each process below this one; empty on systems other than Linux."""
-    children: dict[int, list[tuple[int, str]]] = defaultdict(list)
+class Found(NamedTuple):
+    """A process that is alive. `pages` is its resident memory, in units of `PAGE_BYTES`."""
+
+    pid: int
+    name: str
+    parent: int
+    pages: int
+
+
+def all_processes() -> Iterator[Found]:
+    """The processes of this machine that are alive; none on systems other than Linux."""
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError, IndexError, ValueError):  # the process may have ended meanwhile
             # The format is "pid (name) state ppid ...". The name may contain spaces and brackets.
             head, _, rest = (entry / "stat").read_text(errors="replace").rpartition(")")
-            state, parent = rest.split()[:2]
-            if state != "Z":
-                children[int(parent)].append((int(entry.name), head.partition("(")[2]))
+            columns = rest.split()
+            if columns[0] != "Z":
+                yield Found(int(entry.name), head.partition("(")[2], int(columns[1]), int(columns[21]))
+
+
+def living_descendants() -> list[tuple[int, str]]:
+    """The process id and the command name of each process below this one; empty on systems other than Linux."""
+    children: dict[int, list[tuple[int, str]]] = defaultdict(list)
+    for process in all_processes():
+        children[process.parent].append((process.pid, process.name))
     found, parents = [], [os.getpid()]
     while parents:
         born = children.pop(parents.pop(), [])

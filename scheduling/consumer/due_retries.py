@@ -16,7 +16,7 @@ that takes messages queries at most once a second, and so does one that the brok
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from django.db.models import Q, QuerySet
@@ -40,10 +40,10 @@ DUE = "due retries"
 
 
 class Rescue:
-    """Finds the due retries of one queue. It makes at most one query a second."""
+    """Finds the due retries of some work queues. It makes at most one query a second."""
 
-    def __init__(self, broker: Broker, queue: str) -> None:
-        self._broker, self._queue = broker, queue
+    def __init__(self, broker: Broker, queues: Sequence[str]) -> None:
+        self._broker, self._queues = broker, tuple(queues)
         self._look_at = 0.0
         self._waiting = False
         self._expected_until: datetime | None = None
@@ -78,13 +78,13 @@ class Rescue:
         self._look_at = time.monotonic() + RETRY_POLL_SECONDS
         found = read_rows(self._rows(now).order_by("wake_at", "id")[:limit], now)
         self._waiting = len(found) == limit
-        return [Delivery(message_of(row), from_row=True) for row in found]
+        return [Delivery(message_of(row), from_row=True, queue=row.queue) for row in found]
 
     def _rows(self, now: datetime) -> QuerySet[SchedulerExecution]:
         rows = SchedulerExecution.objects.filter(
             Q(published_at=None) | Q(error_class=Crashed.error_class),
             state=State.RETRYING.value,
-            queue=self._queue,
+            queue__in=self._queues,
             wake_at__lte=now,
         )
         return left_out.executions.without(rows)

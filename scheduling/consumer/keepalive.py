@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -10,11 +11,12 @@ from scheduling.broker import Broker
 from scheduling.consumer import leases
 from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.slots import Slots
+from scheduling.core.chosen import EVERYTHING, Chosen
 from scheduling.core.deployment import Hold
 from scheduling.handlers.known import make_known
 from scheduling.logs import get_logger
 from scheduling.models import Process
-from scheduling.models.process import DRAINING, LAST_START
+from scheduling.models.process import CHOSEN, DRAINING, LAST_START
 from scheduling.processes import heartbeat
 from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
@@ -38,9 +40,11 @@ class KeepAlive:
 
     Args:
         broker: keeps the newest beat outside of the database.
+        queues: the queues of this consumer.
         lease_seconds: how long a renewed lease lasts.
         rescue: is told with every second heartbeat whether retries wait that no message will start.
         code: what this consumer and its forkserver have loaded.
+        chosen: the handlers that this consumer runs.
     """
 
     def __init__(
@@ -48,13 +52,16 @@ class KeepAlive:
         broker: Broker,
         slots: Slots,
         lease_seconds: int,
-        queue: str,
+        queues: Sequence[str],
         clock: ServerClock,
         code: LoadedCode,
         rescue: Rescue,
+        chosen: Chosen = EVERYTHING,
     ) -> None:
         self._broker = broker
-        self._slots, self._lease_seconds, self._queue, self._clock = slots, lease_seconds, queue, clock
+        self._chosen = {CHOSEN: str(chosen)} if chosen else {}
+        self._slots, self._lease_seconds, self._clock = slots, lease_seconds, clock
+        self._queues = ",".join(queues)
         self._code, self._rescue = code, rescue
         self._upkeep = Upkeep(clock)
         self._ready = self._said_ready = self._arrived = self._is_known = self._must_look = False
@@ -86,7 +93,7 @@ class KeepAlive:
         self._beats += 1
         if self._ready and not self._said_ready:
             self._said_ready = True
-            context = {"concurrency": self._slots.count, "queue": self._queue, "consumer": container_id()}
+            context = {"concurrency": self._slots.count, "queue": self._queues, "consumer": container_id()}
             log.info("Consumer ready", extra=context)
         self.next_clock = monotonic + heartbeat.heartbeat_seconds(self._lease_seconds)
 
@@ -106,7 +113,7 @@ class KeepAlive:
             self._is_known = True
         leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
         self._code.look(monotonic)
-        doing |= {"running": len(slots.running), "queue": self._queue}
+        doing |= {"running": len(slots.running), "queue": self._queues} | self._chosen
         heartbeat.beat(now, self._clock.skew, self._code, self._hold, **doing)
         self.holds = self._must_look = self._hold is not None
 

@@ -11,6 +11,7 @@ from scheduling.consumer.output_tail import NOTE_SEQUENCE
 from scheduling.consumer.running import Running
 from scheduling.core.lifecycle import State
 from scheduling.core.text import clean
+from scheduling.execution.ownership import owned
 from scheduling.logs import get_logger
 from scheduling.models import Output, SchedulerExecution
 from scheduling.models.output import CHUNK_LIMIT
@@ -22,8 +23,8 @@ log = get_logger(__name__)
 def store_output(runs: Iterable[Running], now: datetime) -> None:
     """Write the new output of each run. Also write the run's progress and process id if one of them has changed.
 
-    The output is stored even if another process owns the execution by now, because each row of output belongs to one
-    attempt.
+    The caller has checked in the same transaction that the attempts own their executions. After a refusal, the log of
+    the consumer has the output nevertheless.
     """
     rows: list[Output] = []
     for run in runs:
@@ -91,7 +92,7 @@ def _tail_rows(run: Running, now: datetime) -> list[Output]:
 
 
 def store_each(runs: Sequence[Running], now: datetime) -> None:
-    """Write the output of runs that have not ended.
+    """Write the output of runs that have not ended, and drop that of attempts that were fenced off.
 
     If the database refuses the output of one run, only this output is dropped. The run continues.
 
@@ -99,8 +100,7 @@ def store_each(runs: Sequence[Running], now: datetime) -> None:
         django.db.DatabaseError: the database cannot be reached.
     """
     try:
-        with transaction.atomic():
-            store_output(runs, now)
+        _store_owned(runs, now)
     except Exception as error:
         if is_away(error):
             raise
@@ -109,10 +109,22 @@ def store_each(runs: Sequence[Running], now: datetime) -> None:
     mark_stored(runs)
 
 
+def _store_owned(runs: Iterable[Running], now: datetime) -> None:
+    """Write the new output of the runs that this process still owns, in one transaction."""
+    new = {(run.execution_id, run.delivery.message.attempt): run for run in runs if _has_news(run)}
+    if new:
+        with transaction.atomic():
+            still = owned(new)
+            store_output([run for key, run in new.items() if key in still], now)
+
+
+def _has_news(run: Running) -> bool:
+    return bool(run.unstored or run.output.waiting or run.output.tail or (run.progress, run.pid) != run.shown)
+
+
 def _store_alone(run: Running, now: datetime) -> None:
     try:
-        with transaction.atomic():
-            store_output([run], now)
+        _store_owned([run], now)
     except Exception as error:
         if is_away(error):
             raise

@@ -19,11 +19,14 @@ from scheduling.consumer.acknowledge import Answers
 from scheduling.consumer.deferral import Deferral
 from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.output_store import store_output
+from scheduling.consumer.place_gate import PlaceGate
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival, begin
+from scheduling.core.queues import work_queues
 from scheduling.execution.foreign import is_foreign
 from scheduling.execution.settle import Settled, settle_attempt
 from scheduling.execution.transitions import AttemptValues, record_attempts
+from scheduling.handlers import handlers
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
 from scheduling.processes.database import is_away
@@ -41,15 +44,25 @@ class RowWriter:
     """Settles and starts the runs of one consumer.
 
     Args:
+        queues: the queues from which it takes runs.
         lease_seconds: how long this consumer owns a started run without a heartbeat.
     """
 
     def __init__(
-        self, broker: Broker, queue: str, lease_seconds: int, configs: RunConfigs, answers: Answers, rescue: Rescue
+        self,
+        broker: Broker,
+        queues: Sequence[str],
+        lease_seconds: int,
+        configs: RunConfigs,
+        answers: Answers,
+        rescue: Rescue,
     ) -> None:
-        self._broker, self._queue, self._lease = broker, queue, timedelta(seconds=lease_seconds)
+        self._broker, self._queues, self._lease = broker, work_queues(queues), timedelta(seconds=lease_seconds)
         self._configs, self._answers, self._rescue = configs, answers, rescue
-        self._deferral = Deferral(queue, configs, embedded=broker.embedded)
+        self._places = PlaceGate(broker)
+        self._deferral = Deferral(configs, self._places, embedded=broker.embedded)
+        # The place of a limited run is taken in the transaction of its start.
+        self._has_limits = any(handler.limit for handler in handlers())
 
     def write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
         """Settle the runs that are over and start up to `limit` new runs.
@@ -58,6 +71,12 @@ class RowWriter:
             django.db.DatabaseError: the database cannot be reached. The deliveries that were taken are given back.
             Held: nothing may be settled or started (`processes.guard`). The deliveries are given back, too.
         """
+        written = self._write(over, limit, now)
+        self._deferral.breakers.record(written[0], now)
+        self._places.give_on(written[0], now)
+        return written
+
+    def _write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
         deliveries: list[Delivery] = []
         try:
             with self._transaction(over, limit):
@@ -81,7 +100,7 @@ class RowWriter:
 
         With the database transport, a delivery is a locked row, and locks need a transaction.
         """
-        if over or limit > 1 or self._broker.embedded:
+        if over or limit > 1 or self._broker.embedded or self._has_limits:
             return transaction.atomic()
         return nullcontext()
 
@@ -136,7 +155,7 @@ class RowWriter:
     def _take(self, limit: int, now: datetime) -> list[Delivery]:
         deliveries = self._rescue.take(limit, now)
         if limit > len(deliveries):
-            deliveries += self._broker.take(self._queue, limit - len(deliveries), now)
+            deliveries += self._broker.take(self._queues, limit - len(deliveries), now)
         return deliveries
 
     def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
@@ -147,16 +166,19 @@ class RowWriter:
             now,
             now + self._lease,
             self._configs.prepare,
-            lambda message: self._deferral.defer(message, now),
+            lambda delivery: self._deferral.defer(delivery, now),
         )
 
     def _settle(self, over: Sequence[Running], now: datetime) -> list[tuple[Running, Settled]]:
-        """Write the outcomes. One statement writes the output of all runs, and one the rows of all attempts."""
+        """Write the outcomes. One statement writes the output of all runs, and one the rows of all attempts.
+
+        An attempt that was fenced off is not settled, and its last output is dropped.
+        """
         for run in over:
             run.unstored += run.output.finish(time.time())
-        store_output(over, now)
         attempts: list[AttemptValues] = []
         settled = [(run, self._settle_run(run, now, attempts)) for run in over]
+        store_output([run for run, result in settled if result.state is not None], now)
         record_attempts(attempts)
         return settled
 
@@ -164,7 +186,7 @@ class RowWriter:
         assert run.outcome is not None  # noqa: S101 - the run is over
 
         def delay(wanted: int, drawn: bool) -> int:
-            return self._broker.delay(wanted, self._queue, drawn)
+            return self._broker.delay(wanted, run.delivery.queue, drawn)
 
         # A service may run for months. Meanwhile, its schedule may have become an ordinary one.
         service = run.config.service and self._configs.get(run.delivery.message).service

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import logging
 import os
+from datetime import datetime
 
+from scheduling.consumer.notices import HANDED_BACK
 from scheduling.consumer.running import Running
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import signal_name
@@ -13,13 +15,17 @@ from scheduling.handlers.run_config import RunConfig
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger, short_json
+from scheduling.processes.execution_signals import send_started
 
 log = get_logger(__name__)
 processes = get_logger("scheduling.output")
 
 
-def log_start(message: TaskMessage, config: RunConfig) -> None:
-    """Log that the attempt starts, which retry it is, and, at DEBUG, its parameters with masked secrets."""
+def announce_start(message: TaskMessage, config: RunConfig, at: datetime) -> None:
+    """Log that the attempt starts, which retry it is, and, at DEBUG, its parameters with masked secrets.
+
+    Receivers of `execution_started` are told.
+    """
     context = {"type": message.type, "id": message.id, "scheduler_id": message.scheduler_id}
     attempt = {"execution": message.execution_id, "attempt": message.attempt}
     log.info("Processing task", extra=context | attempt)
@@ -30,6 +36,7 @@ def log_start(message: TaskMessage, config: RunConfig) -> None:
         params = message.params if isinstance(message.params, dict) else {}
         shown = masked(handler_named(message.type, config.handler), merge(config.target_params, params))
         log.debug("Task parameters: %s", short_json(shown))
+    send_started(message, config.handler, at)
 
 
 def log_spawned(run: Running) -> None:
@@ -40,7 +47,11 @@ def log_spawned(run: Running) -> None:
 
 def log_finished(run: Running) -> None:
     """Log how the handler ended, as its process has reported it."""
-    succeeded = run.answer is not None and run.answer.get("outcome") == "succeeded"
+    outcome = (run.answer or {}).get("outcome")
+    if outcome == HANDED_BACK:
+        _log(run, "Process handed its run back at a checkpoint")
+        return
+    succeeded = outcome in ("succeeded", "snoozed", "skipped")
     _log(run, "Process finished successfully" if succeeded else "Process finished with an error")
 
 

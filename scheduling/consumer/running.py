@@ -4,35 +4,47 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
 from scheduling.broker import Delivery
+from scheduling.conf import get_conf
 from scheduling.consumer.forked_child import Child
+from scheduling.consumer.notices import HANDED_BACK, STOP, notice
 from scheduling.consumer.output import OutputBuffer
+from scheduling.core.json_bounds import HIGH
 from scheduling.core.outcome import (
     PROGRESS_LENGTH,
     Cancelled,
     Crashed,
     Failed,
     Interrupted,
+    MemoryLimit,
     Outcome,
+    Skipped,
+    Snoozed,
     Succeeded,
     TimedOut,
 )
 from scheduling.core.results import masked_result
-from scheduling.core.text import clean
+from scheduling.core.skip_reasons import not_needed
+from scheduling.core.snooze import NOT_READY, bounded_wait
+from scheduling.core.text import clean, one_line
 from scheduling.execution.transitions import Ended
 from scheduling.handlers.run_config import RunConfig
+
+REASON_LENGTH = 1_000
+"""At most so many characters of the reason of a snooze or a skip are stored."""
 
 
 @dataclass(eq=False)
 class Running:
     """An attempt that this process owns.
 
-    `deadline` and `kill_at` are monotonic times. `verdict` is the reason why this process ends the run. The verdict is
-    set before the child gets a signal and does not change afterwards.
+    `deadline`, `end_at` and `kill_at` are monotonic times. `verdict` is the reason why this process ends the
+    run. The verdict is set before the child gets a signal and does not change afterwards.
     """
 
     delivery: Delivery
@@ -43,9 +55,15 @@ class Running:
     child: Child | None = None
     pid: int | None = None
     deadline: float | None = None
+    end_at: float | None = None
+    """When a cancelled run is ended whose handler may still end by itself; otherwise None."""
+    watches_cancel: bool = False
+    """Whether the handler has looked at `run.cancelled`."""
     kill_at: float | None = None
     verdict: Outcome | None = None
     fenced: bool = False
+    stop_announced: bool = False
+    """Whether the child was told that the consumer stops, so that it may hand the run back."""
     unstored: str = ""
     """Output that was taken from the buffer but is not committed yet."""
     sequence: int = 0
@@ -69,6 +87,13 @@ class Running:
         """The run's name in log lines, such as `[Report:RefreshUserToken:12345]`."""
         return label_of(self.delivery.message.type, self.config.handler, self.execution_id)
 
+    def hear(self, frame: dict[str, Any]) -> None:
+        """Take over what the child says during the run."""
+        if frame["op"] == "watches":
+            self.watches_cancel = True
+        else:
+            self.show_progress(frame.get("text"))
+
     def show_progress(self, text: object) -> None:
         """Take over the progress that the child has sent; an empty text changes nothing."""
         if text:
@@ -84,7 +109,15 @@ class Running:
     def ended(self) -> Ended:
         """The attempt in the form that `transitions.settle` needs."""
         attempt = self.delivery.message.attempt
-        return Ended(self.execution_id, attempt, self.started_at, self.consumer, self.pid, self.progress)
+        return Ended(
+            self.execution_id, attempt, self.started_at, self.consumer, self.pid, self.progress,
+            release=get_conf().release, cpu_ms=self._figure("cpu_ms"), peak_memory_kb=self._figure("peak_memory_kb"),
+        )  # fmt: skip
+
+    def _figure(self, name: str) -> int | None:
+        """A figure that the child has reported; None if it has not, because it was killed, or if it is no figure."""
+        value = (self.answer or {}).get(name)
+        return value if type(value) is int and 0 <= value <= HIGH else None
 
     def task(self) -> dict[str, Any]:
         """The message that starts the run in the child, as JSON data."""
@@ -103,6 +136,7 @@ class Running:
                 "retry_count": message.retry_count,
                 "is_last_attempt": not config.service and message.retry_count >= config.policy.max_retries,
                 "scheduled_at": (message.scheduled_at or self.started_at).isoformat(),
+                "deadline": self.deadline,
                 "trigger": message.trigger,
                 "type": message.type,
                 "name": config.handler,
@@ -112,8 +146,17 @@ class Running:
                 "group_id": message.group_id,
                 "group": config.group,
                 "language": config.language,
+                "release": get_conf().release,
+                "headers": message.headers,
             },
         }
+
+    def announce_stop(self) -> None:
+        """Tell the child once that the consumer stops. A run without a child is told later."""
+        if self.child is not None and not self.stop_announced:
+            self.stop_announced = True
+            with suppress(OSError):  # the child has ended
+                self.child.send(notice(STOP, self.execution_id, self.delivery.message.attempt))
 
     def is_named_by(self, frame: dict[str, Any]) -> bool:
         """Whether the child's message names this execution and attempt."""
@@ -128,8 +171,10 @@ class Running:
             # A service that was asked to end may return. Its work is not over, so another consumer takes it.
             return replace(verdict, exit_code=code, signal=number)
         if finished and (verdict is None or isinstance(verdict, Interrupted)):
+            if self.stop_announced and (self.answer or {}).get("outcome") == HANDED_BACK:
+                return Interrupted(exit_code=0)
             return from_answer(self.answer or {}, self.output.masked)
-        if isinstance(verdict, TimedOut | Cancelled | Interrupted):
+        if isinstance(verdict, TimedOut | MemoryLimit | Cancelled | Interrupted):
             return replace(verdict, exit_code=code, signal=number)
         if self.answer is not None:
             # Another process sent SIGTERM, and `Terminated` interrupted the handler.
@@ -160,6 +205,11 @@ def from_answer(answer: dict[str, Any], masked: Callable[[str], str] = str) -> O
     """
     if answer.get("outcome") == "succeeded":
         return Succeeded(masked_result(answer.get("result"), masked), _exit_code(answer, 0))
+    if answer.get("outcome") in ("snoozed", "skipped"):
+        reason = clean(one_line(masked(str(answer.get("message", "")))), REASON_LENGTH)
+        if answer["outcome"] == "skipped":
+            return Skipped(reason or not_needed(""), _exit_code(answer, 0))
+        return Snoozed(reason or NOT_READY, bounded_wait(answer.get("wait")), _exit_code(answer, 0))
     after = answer.get("retry_after")
     valid = isinstance(after, int | float) and not isinstance(after, bool) and 0 <= after < 1e9
     return Failed(

@@ -12,6 +12,7 @@ from scheduling.core.messages import TaskMessage
 from scheduling.handlers.params import merge
 from scheduling.handlers.registry import Handler
 from scheduling.handlers.run_config import RunConfig
+from scheduling.handlers.secret_headers import secret_header_values
 from scheduling.handlers.secret_params import MASK, secret_names
 from scheduling.handlers.targets import handler_named
 
@@ -34,10 +35,16 @@ def secret_values(handler: Handler | None, params: dict[str, Any]) -> list[str]:
     for name in secret_names(handler) & params.keys():
         for value in _leaves(params[name]):
             for part in {value, *value.splitlines()}:
-                text = part.strip()[:LONGEST]
-                if len(text) >= SHORTEST:
-                    found |= {text, json.dumps(text)[1:-1], repr(text)[1:-1], quote(text, safe="")}
+                found |= _written(part)
     return sorted(found, key=lambda text: (-len(text), text))[:MOST]
+
+
+def _written(value: str) -> set[str]:
+    """A value as it is, and as it is usually written; empty for a short one."""
+    text = value.strip()[:LONGEST]
+    if len(text) < SHORTEST:
+        return set()
+    return {text, json.dumps(text)[1:-1], repr(text)[1:-1], quote(text, safe="")}
 
 
 def _leaves(value: Any) -> Iterator[str]:
@@ -85,6 +92,8 @@ def secrets_of(message: TaskMessage, config: RunConfig) -> SecretFilter | None:
     """The filter for a run; None if the run has no secret parameters."""
     params = message.params if isinstance(message.params, dict) else {}
     values = secret_values(handler_named(message.type, config.handler), merge(config.target_params, params))
+    if message.headers:
+        values += [text for value in secret_header_values(message.headers) for text in _written(value)]
     return SecretFilter(values) if values else None
 
 

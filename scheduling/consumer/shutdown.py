@@ -1,5 +1,7 @@
 """The shutdown of a consumer. Runs may finish within the grace time. After the grace time, the consumer ends them.
 
+A run with checkpoints is handed back at its next checkpoint (`Run.stopping`).
+
 Services do not finish. They are asked to end at once, and are killed after the grace time.
 """
 
@@ -41,6 +43,9 @@ class Drain:
             return
         if self._stage == NONE:
             self._ask(monotonic)
+        for run in self._slots.running:
+            if not run.config.service:
+                run.announce_stop()
         if self._stop.asked > 1 and self._stage < KILLED:
             self._stage = KILLED
             self._end(self._slots.running, monotonic, grace=0.0)

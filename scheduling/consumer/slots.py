@@ -1,4 +1,4 @@
-"""Gives each run of this consumer a slot and a child process, and ends runs that exceed their time limit.
+"""Gives each run of this consumer a slot and a child process, and ends runs that exceed their limits.
 
 This module uses neither the database nor the broker. A run that has ended moves to the list `over` with its outcome.
 The supervisor then settles the run.
@@ -14,6 +14,7 @@ import time
 from scheduling.broker import Delivery
 from scheduling.consumer import left_processes
 from scheduling.consumer.forked_child import Child
+from scheduling.consumer.memory import MEBIBYTE, MemoryWatch
 from scheduling.consumer.output import Echo, OutputBuffer
 from scheduling.consumer.process_pool import ProcessPool
 from scheduling.consumer.run_log import log_exited, log_finished, log_spawned
@@ -28,7 +29,7 @@ log = get_logger(__name__)
 TERM_GRACE_SECONDS = 5.0
 """The time between SIGTERM and SIGKILL when a run is timed out, cancelled, or ended by a shutdown."""
 
-CHILD_MEMORY_LIMIT = 512 * 1024 * 1024
+CHILD_MEMORY_LIMIT = 512 * MEBIBYTE
 """The limit in bytes. A child that has used more memory is replaced after its run."""
 
 REST_SECONDS = 5.0
@@ -52,6 +53,7 @@ class Slots:
         self.over: list[Running] = []
         self.pool = ProcessPool(selector, self._on_frame, self._on_output, self._on_exit)
         self._output_limit = output_limit
+        self._memory = MemoryWatch()
 
     @property
     def free(self) -> int:
@@ -77,7 +79,9 @@ class Slots:
         return OutputBuffer(self._output_limit, echo, secrets_of(message, config))
 
     def maintain(self, now: float, draining: bool) -> None:
-        """Fork children in advance, assign children to waiting runs, and enforce time limits. `now` is monotonic."""
+        """Fork children in advance, assign children to waiting runs, and enforce the limits. `now` is monotonic."""
+        for run, verdict in self._memory.exceeded(self.running, now):
+            self.end(run, verdict, now)
         waiting = [run for run in self.running if run.child is None]
         # Fork a spare child while the other children work. A draining consumer needs none, because it starts no runs.
         spare = 0 if draining else max(1, self.free)
@@ -88,13 +92,20 @@ class Slots:
                 self.pool.signal(child, signal.SIGKILL)
         for run in waiting:
             self._assign(run)
+        self._enforce_time_limits(now)
         for run in list(self.running):
-            if run.deadline is not None and now >= run.deadline and run.verdict is None:
-                self.end(run, TimedOut(run.config.time_limit), now)
             if run.kill_at is not None and now >= run.kill_at and run.child is not None:
                 run.kill_at = None
                 run.output.note("It did not end when asked; its process group is killed.", time.time())
                 self.pool.signal(run.child, signal.SIGKILL)
+
+    def _enforce_time_limits(self, now: float) -> None:
+        for run in list(self.running):
+            if run.deadline is not None and now >= run.deadline and run.verdict is None:
+                self.end(run, TimedOut(run.config.time_limit), now)
+            if run.end_at is not None and now >= run.end_at and run.verdict is not None:
+                run.end_at = None
+                self.end(run, run.verdict, now)
 
     def end(self, run: Running, verdict: Outcome, now: float, grace: float = TERM_GRACE_SECONDS) -> None:
         """End a run: SIGTERM now, SIGKILL after `grace` seconds. If `grace` is 0, SIGKILL now.
@@ -123,9 +134,10 @@ class Slots:
             left_processes.release(run, self.pool, recorded=run in recorded)
 
     def next_clock(self) -> float | None:
-        """The monotonic time at which `maintain` must act next; None if no time limit and no SIGKILL is pending."""
+        """The monotonic time at which `maintain` must act next; None if no time limit and no signal is pending."""
         deadlines = [run.deadline for run in self.running if run.deadline and run.verdict is None]
-        return min([*deadlines, *(run.kill_at for run in self.running if run.kill_at)], default=None)
+        signals = [at for run in self.running for at in (run.end_at, run.kill_at) if at]
+        return min([*deadlines, *signals], default=None)
 
     def _assign(self, run: Running) -> None:
         if not run.config.fresh:
@@ -190,8 +202,8 @@ class Slots:
             if not run.is_named_by(frame):
                 # Handlers can write to the channel. The answer of an earlier run must not end this run.
                 log.warning("A child's message for another attempt is ignored", extra={"pid": child.pid})
-            elif frame.get("op") == "progress":
-                run.show_progress(frame.get("text"))
+            elif frame.get("op") in ("progress", "watches"):
+                run.hear(frame)
             elif frame.get("op") == "ended" and run in self.running:
                 run.answer = frame
                 run.show_progress(frame.get("progress"))

@@ -24,7 +24,7 @@ class Arrival:
         delivery: the delivery. If `started` is true, the message in the delivery was made from the row.
         started: whether the attempt has started. If so, this process owns the attempt.
         foreign: a sentence that says why the message does not belong to the row; empty if the message belongs to it.
-        deferred: whether the attempt was put off, because this consumer does not have the code for it.
+        deferred: whether the attempt was put off: it is paused, or this consumer does not have the code for it.
     """
 
     delivery: Delivery
@@ -39,7 +39,7 @@ def begin(
     now: datetime,
     lease_until: datetime,
     prepare: Callable[[list[TaskMessage]], None] = lambda messages: None,
-    defer: Callable[[TaskMessage], bool] = lambda message: False,
+    defer: Callable[[Delivery], bool] = lambda delivery: False,
 ) -> list[Arrival]:
     """Start the attempts that messages ask for; returns what happened to each message, in the same order.
 
@@ -54,7 +54,7 @@ def begin(
 
     Args:
         prepare: gets the messages of the attempts that will start. If it raises an error, no attempt starts.
-        defer: gets the message of each attempt before its start. If it returns True, it has put the attempt off.
+        defer: gets the delivery of each attempt before its start. If it returns True, it has put the attempt off.
     """
     ordered = sorted(deliveries, key=lambda delivery: delivery.message.execution_id or 0)
     starter = _Starter(consumer, now, lease_until, prepare, defer)
@@ -72,7 +72,7 @@ class _Starter:
     now: datetime
     lease_until: datetime
     prepare: Callable[[list[TaskMessage]], None]
-    defer: Callable[[TaskMessage], bool]
+    defer: Callable[[Delivery], bool]
 
     def start_directly(self, deliveries: Sequence[Delivery]) -> dict[int, Arrival]:
         """Start the attempts whose messages say exactly what their rows say; returns these arrivals by delivery."""
@@ -88,7 +88,7 @@ class _Starter:
         arrivals = {}
         for delivery in found:
             message = delivery.message
-            if self.defer(message):
+            if self.defer(delivery):
                 arrivals[id(delivery)] = Arrival(delivery, started=False, deferred=True)
             elif (own := start_directly(message, self.consumer, self.now, self.lease_until)) is not None:
                 arrivals[id(delivery)] = Arrival(replace(delivery, message=own), started=True)
@@ -107,7 +107,7 @@ class _Starter:
 
     def _start(self, delivery: Delivery, found: Delivery) -> Arrival:
         own = found.message
-        if self.defer(own):
+        if self.defer(found):
             return Arrival(delivery, started=False, deferred=True)
         assert own.execution_id is not None  # noqa: S101 - it comes from the row
         started = transitions.start(

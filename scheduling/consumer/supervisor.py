@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import selectors
 import time
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
 
@@ -18,16 +19,18 @@ from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.cancellation import cancel_run
 from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.keepalive import KeepAlive
 from scheduling.consumer.output_store import mark_stored, store_each
 from scheduling.consumer.row_writer import RowWriter
-from scheduling.consumer.run_log import log_start
+from scheduling.consumer.run_log import announce_start
 from scheduling.consumer.running import Running
 from scheduling.consumer.shutdown import Drain
 from scheduling.consumer.slots import Slots
+from scheduling.core.chosen import EVERYTHING, Chosen
 from scheduling.core.deployment import Held
-from scheduling.core.outcome import Cancelled
+from scheduling.core.queues import MAIN, queue_of, work_queues
 from scheduling.execution.foreign import is_foreign
 from scheduling.handlers.registry import handler_modules
 from scheduling.handlers.run_config import RunConfigs
@@ -66,7 +69,9 @@ class Supervisor:
     Args:
         broker: the transport. The supervisor closes it.
         concurrency: the maximum number of runs at once.
-        queue: `main` or `standalone`.
+        queues: the queues from which it takes runs.
+        chosen: the handlers that it runs.
+        prefetch: how many messages of a queue the broker brings at once; at least one for each slot.
         max_runs: after this many runs, the supervisor stops (for tests and benchmarks); None means no limit.
         follow_code: whether the supervisor stops when a file of its code has changed, so that a new process loads it.
     """
@@ -78,30 +83,36 @@ class Supervisor:
         stop: ShutdownRequest,
         *,
         concurrency: int = 1,
-        queue: str = "main",
+        queues: Sequence[str] = (MAIN,),
+        chosen: Chosen = EVERYTHING,
+        prefetch: Mapping[str, int] | None = None,
         max_runs: int | None = None,
         follow_code: bool = False,
         clock: ServerClock | None = None,
     ) -> None:
         self.broker, self.conf, self.stop = broker, conf, stop
-        self.queue, self.max_runs, self._clock = queue, max_runs, clock or ServerClock()
+        self.queues, self.max_runs, self._clock = tuple(queues), max_runs, clock or ServerClock()
+        self._work_queues = work_queues(self.queues)
         self.now = self._clock.now
         self.started_total = 0
         self._last_start: datetime | None = None
-        self._configs = RunConfigs(queue=queue)
-        self._rescue = Rescue(broker, queue)
-        self._answers = Answers(broker, queue, self._rescue.expect)
-        self._writer = RowWriter(broker, queue, conf.lease_seconds, self._configs, self._answers, self._rescue)
+        self._configs = RunConfigs(queues=self.queues, chosen=chosen)
+        self._rescue = Rescue(broker, self._work_queues)
+        self._answers = Answers(broker, self._rescue.expect)
+        self._writer = RowWriter(broker, self.queues, conf.lease_seconds, self._configs, self._answers, self._rescue)
         self._selector = selectors.DefaultSelector()
         self._slots = slots = Slots(concurrency, self._selector, conf.output_max_bytes)
         self._look_at = self._store_at = self._poll_at = self._back_off_until = 0.0
         self._access = DatabaseAccess(conf.lease_seconds)
-        self._prefetch = 0
+        self._ahead = {work: (prefetch or {}).get(queue_of(work), concurrency) for work in self._work_queues}
+        self._subscribed = False
         self._poll_seconds = POLL_SECONDS
         # Made before the forkserver starts. So a file that changes while the forkserver loads it counts as changed.
         self._code = LoadedCode(handler_modules())
         self.renewal = Renewal(self._code, stop) if follow_code else None
-        self._keepalive = KeepAlive(broker, slots, conf.lease_seconds, queue, self._clock, self._code, self._rescue)
+        self._keepalive = KeepAlive(
+            broker, slots, conf.lease_seconds, queues, self._clock, self._code, self._rescue, chosen
+        )
         self._drain = Drain(stop, self._slots, conf.grace_seconds)
 
     def run(self) -> None:
@@ -131,11 +142,14 @@ class Supervisor:
         return not self.draining and self._clock.trusted and not self._keepalive.holds
 
     def _subscribe(self) -> None:
-        """Take at most one message for each slot. More messages would wait here while another consumer is idle."""
-        prefetch = self._slots.count if self._may_start else 0
-        if prefetch != self._prefetch:
-            self._prefetch = prefetch
-            self.broker.consume(self.queue, prefetch)
+        """Take messages while runs may start.
+
+        Without the option --prefetch, at most one message of each work queue for each slot. More would wait here beside
+        an idle consumer.
+        """
+        if self._may_start != self._subscribed:
+            self._subscribed = self._may_start
+            self.broker.consume(self._ahead if self._subscribed else dict.fromkeys(self._work_queues, 0))
             self._listen()
 
     def _listen(self) -> None:
@@ -145,7 +159,7 @@ class Supervisor:
             self._poll_seconds = ANNOUNCED_POLL_SECONDS
 
     def _on_broker_ready(self) -> None:
-        if self.broker.ready(self.queue, self.now()):  # `ready` also resets the descriptor
+        if self.broker.ready(self._work_queues, self.now()):  # `ready` also resets the descriptor
             self._poll_at = 0.0
 
     def _turn(self) -> bool:
@@ -197,7 +211,7 @@ class Supervisor:
                         log.warning("Lost its lease; the run is killed", extra={"execution": changed.run.execution_id})
                         self._slots.kill_fenced(changed.run)
                     else:
-                        self._slots.end(changed.run, Cancelled(changed.cancelled_by), monotonic)
+                        cancel_run(self._slots, changed.run, changed.cancelled_by, monotonic)
             self._look_at = monotonic + CANCEL_POLL_SECONDS
         full = any(run.output.waiting > STORE_BYTES for run in running)
         if running and (full or monotonic >= self._store_at):
@@ -230,17 +244,17 @@ class Supervisor:
         if not self._may_start or not slots.pool.ready or not (slots.over or monotonic >= self._poll_at):
             return 0
         limit = slots.free if self.max_runs is None else min(slots.free, self.max_runs - self.started_total)
-        if limit and not slots.over and not self.broker.ready(self.queue, now) and not self._rescue.due(now):
+        if limit and not slots.over and not self.broker.ready(self._work_queues, now) and not self._rescue.due(now):
             self._poll_at = monotonic + self._poll_seconds
             return 0
         return limit
 
     def _launch(self, delivery: Delivery, now: datetime) -> None:
         message, config = delivery.message, self._configs.get(delivery.message)
-        log_start(message, config)
+        announce_start(message, config, now)
         output = self._slots.output_for(delivery, config)
         self._slots.launch(Running(delivery, config, output, now, container_id()))
-        self._answers.prepare(config.policy)
+        self._answers.prepare(config.policy, delivery.queue)
         self.started_total += 1
         self._last_start = now
 

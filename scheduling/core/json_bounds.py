@@ -45,8 +45,11 @@ def loads(text: str | bytes) -> Any:
     return value
 
 
-def check(value: Any) -> None:
+def check(value: Any, longest: int | None = None) -> None:
     """Refuse a JSON value that one of the databases refuses, or that is too long.
+
+    Args:
+        longest: as JSON, the value has at most so many characters, if the caller knows it.
 
     Raises:
         NotStorable: the value is refused.
@@ -56,6 +59,8 @@ def check(value: Any) -> None:
             raise NotStorable("deep", f"is nested deeper than {MAX_DEPTH} levels.")
         for item in level:
             _check_scalar(item)
+    if longest is not None and longest <= MAX_CHARS:
+        return
     if len(json.dumps(value, ensure_ascii=False, default=str)) > MAX_CHARS:
         raise NotStorable("long", f"is longer than {MAX_CHARS} characters.")
 
@@ -65,10 +70,10 @@ def is_deeper(value: Any, depth: int) -> bool:
     return any(number > depth for number, _ in enumerate(_levels(value)))
 
 
-def problem(value: Any) -> str:
+def problem(value: Any, longest: int | None = None) -> str:
     """The second part of a sentence that says why `check` refuses the value; empty if it does not."""
     try:
-        check(value)
+        check(value, longest)
     except NotStorable as error:
         return str(error)
     return ""

@@ -11,8 +11,15 @@ _PLAIN = re.compile(r"[a-z0-9._:/-]{1,56}")
 KEY_LENGTH = 56
 """The greatest length of a stored key, in characters."""
 
+_NAME = re.compile(r"[a-z0-9._:/-]{1,100}")
+
 LONGEST_TEXT = 1_000
 """A longer key is an error of the caller, in characters."""
+
+
+def is_name(text: str) -> bool:
+    """Whether all databases can tell this name apart: 1 to 100 lower-case letters, digits and the signs . _ : / -"""
+    return isinstance(text, str) and _NAME.fullmatch(text) is not None
 
 
 def stored_key(text: str) -> str:

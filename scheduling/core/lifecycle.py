@@ -37,6 +37,7 @@ MOVES: dict[State, frozenset[State]] = {
     State.QUEUED: frozenset({State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED}),
     State.RUNNING: frozenset(
         {State.SUCCEEDED, State.FAILED, State.RETRYING, State.CANCELLED, State.QUEUED, State.CLAIMED}
+        | {State.SKIPPED}  # the handler has been asked and has nothing to do (`when`)
     ),
     State.RETRYING: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED}),
     State.FAILED: frozenset({State.CLAIMED, State.QUEUED, State.DISCARDED}),

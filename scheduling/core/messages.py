@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduling.core import json_bounds
+from scheduling.core.headers import usable
 from scheduling.core.targets import TARGET_KINDS
 
 VERSION = 1
@@ -44,6 +45,7 @@ class TaskMessage:
         execution_id: None for a foreign message, which gets a row when it arrives.
         parked: whether the message was in the failed queue and an operator has moved it out by hand.
         group_id: the group of the execution. Only a message that equals its row may use it: the row decides.
+        headers: the headers of the run (`core.headers`).
     """
 
     type: str
@@ -58,10 +60,12 @@ class TaskMessage:
     retry_count: int = 0
     parked: bool = False
     group_id: int | None = None
+    headers: dict[str, str] = field(default_factory=dict)
 
     def payload(self) -> dict[str, Any]:
-        """The fields that are sent to the broker. The group is left out if there is none."""
+        """The fields that are sent to the broker. Group and headers are left out if there are none."""
         group = {} if self.group_id is None else {"group_id": self.group_id}
+        headers = {"headers": self.headers} if self.headers else {}
         return {
             "type": self.type,
             "id": self.id,
@@ -75,6 +79,7 @@ class TaskMessage:
             "trigger": self.trigger,
             "version": VERSION,
             **group,
+            **headers,
         }
 
 
@@ -173,6 +178,7 @@ def _decode(body: bytes) -> TaskMessage:
         retry_count=_optional(data, "retry_count", body, low=0, high=LARGEST_COUNT) or 0,
         parked=bool(data.get("failed_at")),
         group_id=_optional(data, "group_id", body) if execution_id is not None else None,
+        headers=usable(data.get("headers")),
     )
 
 

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from scheduling.core.backoff import seconds_of
+
 PROGRESS_LENGTH = 64
 """The maximum length of a text that says how far a run is, in characters."""
 
@@ -26,15 +28,23 @@ class RetryableError(Exception):
         self, message: str = "The handler asks for a retry.", *, retry_after: float | timedelta | None = None
     ) -> None:
         super().__init__(message)
-        if isinstance(retry_after, timedelta):
-            retry_after = retry_after.total_seconds()
-        elif isinstance(retry_after, bool) or not isinstance(retry_after, int | float | None):
+        self.retry_after = seconds_of(retry_after)
+        if self.retry_after is None and retry_after is not None:
             raise TypeError(f"retry_after is a number of seconds or a timedelta, not {retry_after!r}.")
-        self.retry_after = retry_after
 
 
 class NonRetryableError(Exception):
     """A handler raises this error when a retry cannot help. The execution goes to the failed inbox at once."""
+
+
+class SoftTimeLimit(BaseException):
+    """A run has reached its soft time limit. It is raised in the handler, which may catch it to end in good order.
+
+    It is no `Exception`, so that `except Exception` in a loop does not swallow it.
+    """
+
+    def __init__(self, seconds: float = 0) -> None:
+        super().__init__(f"It ran longer than its soft time limit of {seconds:g} s.")
 
 
 @dataclass(frozen=True)
@@ -100,6 +110,21 @@ class TimedOut(ProcessEnded):
     def message(self) -> str:
         """One sentence for operators."""
         return f"It ran longer than its time limit of {self.limit:g} s and was ended."
+
+
+@dataclass(frozen=True)
+class MemoryLimit(ProcessEnded):
+    """The processes of the attempt used more memory than its limit and were ended. `limit` and `used` are in MiB."""
+
+    name: ClassVar[str] = "failed"
+    error_class: ClassVar[str] = "MemoryLimit"
+    limit: float
+    used: float
+
+    @property
+    def message(self) -> str:
+        """One sentence for operators."""
+        return f"It used {self.used:.0f} MiB, more than its memory limit of {self.limit:g} MiB, and was ended."
 
 
 @dataclass(frozen=True)
@@ -183,5 +208,87 @@ class Deferred(ProcessEnded):
         return self.reason
 
 
-Outcome = Succeeded | Failed | TimedOut | Crashed | Cancelled | Interrupted | Deferred
+@dataclass(frozen=True)
+class Snoozed:
+    """The handler is not ready (`core.snooze`). The execution waits again, and the attempt does not use up a retry.
+
+    Args:
+        reason: a sentence of the handler for operators.
+        wait: how long the execution waits.
+    """
+
+    name: ClassVar[str] = "snoozed"
+    signal: ClassVar[int | None] = None
+    error_class: ClassVar[str] = ""
+    traceback: ClassVar[str] = ""
+    result: ClassVar[str] = ""
+    reason: str
+    wait: timedelta
+    exit_code: int | None = 0
+
+    @property
+    def message(self) -> str:
+        """One sentence for operators."""
+        return self.reason
+
+
+Failure = Failed | TimedOut | MemoryLimit | Crashed
+"""An outcome after which a retry may follow."""
+
+
+@dataclass(frozen=True)
+class FailedProbe:
+    """A run that a circuit breaker has let through as a probe has failed (`core.breaker`).
+
+    The dependency is still down. The execution waits again, and the attempt does not use up a retry.
+
+    Args:
+        failure: how the attempt ended.
+        reason: one sentence for operators that says for what the execution waits.
+        asked_at: since when the execution waits.
+        wait: how long it waits, if it is not let through before.
+    """
+
+    name: ClassVar[str] = "failed_probe"
+    result: ClassVar[str] = ""
+    failure: Failure
+    reason: str
+    asked_at: datetime
+    wait: timedelta
+
+    @property
+    def exit_code(self) -> int | None:
+        return self.failure.exit_code
+
+    @property
+    def signal(self) -> int | None:
+        return self.failure.signal
+
+    @property
+    def error_class(self) -> str:
+        return self.failure.error_class
+
+    @property
+    def message(self) -> str:
+        return self.failure.message
+
+    @property
+    def traceback(self) -> str:
+        return self.failure.traceback
+
+
+@dataclass(frozen=True)
+class Skipped:
+    """The handler has nothing to do. Its function `when` says so, and the handler was not called."""
+
+    name: ClassVar[str] = "skipped"
+    signal: ClassVar[int | None] = None
+    error_class: ClassVar[str] = ""
+    traceback: ClassVar[str] = ""
+    result: ClassVar[str] = ""
+    message: str
+    exit_code: int | None = 0
+
+
+Outcome = Failure | Succeeded | Cancelled | Interrupted | Deferred | Snoozed | FailedProbe | Skipped
 """An outcome of any kind."""

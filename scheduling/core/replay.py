@@ -48,6 +48,8 @@ def verdict(state: str | None, failed: str | None) -> Wait | Release | Stop:
             return Stop("The canary was cancelled.")
         case State.DISCARDED:
             return Stop("The canary was discarded.")
+        case State.SKIPPED:
+            return Stop("The canary was skipped, because its handler had nothing to do.")
         case State.FAILED:
             return Stop("The canary failed.")
         case _:

@@ -3,14 +3,27 @@
 The delay before retry n (n = 1, 2, ...) is delay x multiplier^(n-1), up to a maximum. By default there are three
 retries, after 30, 60 and 120 s, and then the execution goes to the failed inbox. A policy has 0 to 19 retries and
 delays of 1 s to 1 h. The defaults and these bounds come from the original contract (docs/original-contract.md).
+A handler may name another backoff (`core.backoff`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from scheduling.core.outcome import Cancelled, Crashed, Deferred, Failed, Interrupted, Outcome, Succeeded
+from scheduling.core.backoff import Backoff, BackoffInvalid, resolved
+from scheduling.core.outcome import (
+    Cancelled,
+    Crashed,
+    Deferred,
+    Failed,
+    FailedProbe,
+    Interrupted,
+    Outcome,
+    Skipped,
+    Snoozed,
+    Succeeded,
+)
 from scheduling.core.time_spans import spell_time_span
 
 INVALID = "SCHEDULE_RETRY_POLICY_INVALID"
@@ -54,9 +67,16 @@ class RetryPolicy:
         multiplier: each delay is the previous delay times this number; 1.0 keeps the delay constant.
         max_delay_ms: the maximum delay in milliseconds, at least `delay_ms`.
         jitter: whether each delay is chosen at random between 50 and 100 % of its value.
+        backoff: how the delays grow. `"constant"`: each is `delay_ms`. `"linear"`: the delay before retry n is n times
+            `delay_ms`. `"exponential"`: see `multiplier`. A list has the delays in seconds, and its last one is that of
+            all further retries. A function gets the number of the retry, from 1, and returns seconds; it is called once
+            for each possible retry, when the policy is made. With a list or a function, `delay_ms` is the first delay.
+
+    `problem` is a sentence if the backoff cannot be used. The policy is then exponential, so that one mistake stops
+    neither the other handlers nor the process; `manage.py check` reports it.
 
     Raises:
-        RetryPolicyInvalid: a field is out of bounds; the error names the field.
+        RetryPolicyInvalid: another field is out of bounds; the error names the field.
     """
 
     max_retries: int = 3
@@ -64,8 +84,11 @@ class RetryPolicy:
     multiplier: float = 2.0
     max_delay_ms: int = DELAY_MS[1]
     jitter: bool = False
+    backoff: Backoff = "exponential"
+    problem: str = field(default="", init=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
+        self._resolve_backoff()
         for name, (low, high) in BOUNDS.items():
             value = getattr(self, name)
             kinds = (int, float) if isinstance(low, float) else (int,)  # SQLite stores any type in any column
@@ -77,9 +100,26 @@ class RetryPolicy:
             text = f"The longest delay ({longest}) must be at least the first delay ({first})."
             raise RetryPolicyInvalid("max_delay_ms", text)
 
+    def _resolve_backoff(self) -> None:
+        if self.backoff == "exponential":
+            return
+        try:
+            found = resolved(self.backoff, MAX_RETRIES[1], DELAY_MS[0] / 1000, DELAY_MS[1] / 1000)
+        except BackoffInvalid as error:
+            object.__setattr__(self, "problem", f"{error}.")
+            found = "exponential"
+        object.__setattr__(self, "backoff", found)
+        if isinstance(found, tuple):
+            object.__setattr__(self, "delay_ms", round(found[0] * 1000))
+
     def delay(self, retry: int) -> int:
         """The delay before a retry in milliseconds, without jitter. The first retry has the number 1."""
-        if self.multiplier == 1.0:
+        if isinstance(self.backoff, tuple):
+            steps: tuple[float, ...] = self.backoff  # type: ignore[assignment]  # `resolved` has made them seconds
+            return min(round(steps[min(retry, len(steps)) - 1] * 1000), self.max_delay_ms)
+        if self.backoff == "linear":
+            return min(self.delay_ms * retry, self.max_delay_ms)
+        if self.multiplier == 1.0 or self.backoff == "constant":
             return self.delay_ms
         # The delay grows step by step, because a large power would overflow a float.
         delay = float(self.delay_ms)
@@ -131,7 +171,7 @@ def decide(
         ValueError: the outcome is not a failure.
     """
     match outcome:
-        case Succeeded() | Cancelled() | Interrupted() | Deferred():
+        case Succeeded() | Cancelled() | Interrupted() | Deferred() | Snoozed() | FailedProbe() | Skipped():
             raise ValueError(f"{type(outcome).__name__} is not a failure")
         case Failed(retryable=False):
             return GiveUp("The error says that a retry would not help.")

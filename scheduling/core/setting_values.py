@@ -16,6 +16,9 @@ from scheduling.core.cron import ZoneError, zone
 NAME_CHARS = 100
 """The column of the deployment's name holds so many characters."""
 
+RELEASE_CHARS = 64
+"""The column of an attempt's release holds so many characters."""
+
 QUEUE_TYPES = ("classic", "quorum")
 
 
@@ -117,12 +120,16 @@ def chat_schemes(name: str, value: Any) -> tuple[str, ...]:
     return schemes
 
 
-def deployment_name(name: str, value: Any) -> str:
-    """Read the name of a deployment."""
-    text = str(value).strip()
-    if len(text) > NAME_CHARS or not text.isprintable():
-        raise ConfError(f"{name} is {text[:120]!r}; write a name of at most {NAME_CHARS} characters.")
-    return text
+def name_of(limit: int) -> Callable[[str, Any], str]:
+    """Read a name of at most `limit` printable characters."""
+
+    def read(name: str, value: Any) -> str:
+        text = str(value).strip()
+        if len(text) > limit or not text.isprintable():
+            raise ConfError(f"{name} is {text[:120]!r}; write a name of at most {limit} characters.")
+        return text
+
+    return read
 
 
 def path(_name: str, value: Any) -> str:

@@ -26,6 +26,11 @@ LEFT_OUT = "Left out"
 PAUSED_SERVICE = f"{LEFT_OUT}, because the service is paused. Resume it; then its next occurrence starts it."
 
 
+def not_needed(said: str) -> str:
+    """The sentence for a run that its handler does not need, with what the handler says about it."""
+    return f"{LEFT_OUT} by its handler: {said.strip() or 'there is nothing to do.'}"
+
+
 def left_out(execution: int, service: bool) -> str:
     """The sentence for occurrences that fell due while an earlier execution was not over.
 

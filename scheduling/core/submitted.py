@@ -1,4 +1,4 @@
-"""What a caller gets who asks for a run."""
+"""What a caller gets who asks for a run or for a schedule."""
 
 from __future__ import annotations
 
@@ -16,3 +16,18 @@ class Submitted:
 
     id: int
     is_new: bool
+
+
+@dataclass(frozen=True)
+class Scheduled:
+    """A schedule that code has asked for.
+
+    Args:
+        id: the primary key of the schedule.
+        is_new: whether it was made by this call.
+        changed: the columns that this call has changed, in alphabetical order; empty if it is new.
+    """
+
+    id: int
+    is_new: bool
+    changed: tuple[str, ...] = ()

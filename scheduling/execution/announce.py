@@ -7,7 +7,7 @@ from typing import Any
 
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
-from scheduling.core.outcome import Deferred, signal_name
+from scheduling.core.outcome import Deferred, FailedProbe, Snoozed, signal_name
 from scheduling.core.text import clean
 from scheduling.execution.settle import Settled
 from scheduling.handlers.secret_params import masked
@@ -15,6 +15,7 @@ from scheduling.handlers.targets import handler_of_execution
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes.execution_signals import send_left_out, send_succeeded
 from scheduling.processes.failure_report import Failure, failure_of, report
 
 log = get_logger(__name__)
@@ -38,26 +39,45 @@ def announce(settled: Settled, message: TaskMessage, name: str) -> None:
         log.warning(text, settled.outcome.name, extra=context | attempt)
     elif settled.state is State.SUCCEEDED:
         log.success("Task completed", extra=context | lasted | _exit(settled) | attempt)
+        send_succeeded(message, name, settled.at)
     elif settled.state is State.CANCELLED:
         log.warning("Task cancelled", extra=context | lasted | attempt)
-    elif isinstance(settled.outcome, Deferred):
-        log.warning("Task put off: %s", settled.outcome.reason, extra=context | lasted | attempt)
+    elif settled.state is State.SKIPPED:
+        log.info("Task skipped: %s", settled.reason, extra=context | lasted | attempt)
+        send_left_out(message, name, settled.reason, settled.at)
     elif settled.state in (State.QUEUED, State.CLAIMED):
-        log.warning("Task given back: the consumer is shutting down", extra=context | lasted | attempt)
+        _waits_again(settled, context | lasted | attempt)
     elif settled.retry is not None and settled.max_retries is None:
-        log.warning("Service ended: %s", settled.error.rstrip("."), extra=context | lasted | _exit(settled) | attempt)
+        log.warning("Service ended: %s", _error(settled), extra=context | lasted | _exit(settled) | attempt)
         number, delay = settled.retry.number, settled.retry.delay_ms
         log.warning("Starting the service again in %sms (restart %s)", delay, number, extra=context | attempt)
     else:
         trace = {"stack_trace": clean(getattr(settled.outcome, "traceback", "").rstrip(), TRACE_LENGTH)}
         write = log.error if settled.retry is None else log.warning
         text, facts = "Task execution failed: %s", context | lasted | _exit(settled) | attempt | trace
-        write(text, settled.error.rstrip("."), extra=facts)
+        write(text, _error(settled), extra=facts)
         if settled.retry is not None:
             number, most, delay = settled.retry.number, settled.max_retries, settled.retry.delay_ms
             log.warning("Scheduling retry %s/%s in %sms", number, most, delay, extra=context | attempt)
         else:
             _report(settled, message, name)
+
+
+def _error(settled: Settled) -> str:
+    """The error without characters that a handler of the project's logging may be unable to write."""
+    return clean(settled.error.rstrip("."), TRACE_LENGTH)
+
+
+def _waits_again(settled: Settled, context: dict[str, Any]) -> None:
+    match settled.outcome:
+        case Deferred(reason=reason):
+            log.warning("Task put off: %s", reason, extra=context)
+        case FailedProbe():
+            log.warning("Probe failed: %s", _error(settled), extra=context)
+        case Snoozed(reason=reason, wait=wait):
+            log.info("Task snoozed for %ss: %s", f"{wait.total_seconds():g}", reason, extra=context)
+        case _:
+            log.warning("Task given back: the consumer is shutting down", extra=context)
 
 
 def _report(settled: Settled, message: TaskMessage, name: str) -> None:
@@ -70,8 +90,8 @@ def _report(settled: Settled, message: TaskMessage, name: str) -> None:
         target_name=name,
         attempts=ended.attempt,
         retry_count=settled.retries,
-        error_class=getattr(outcome, "error_class", ""),
-        error_message=getattr(outcome, "message", ""),
+        error_class=clean(getattr(outcome, "error_class", ""), TRACE_LENGTH),
+        error_message=clean(getattr(outcome, "message", ""), TRACE_LENGTH),
         reason=settled.reason,
         failed_at=settled.at,
     )

@@ -10,8 +10,11 @@ from typing import IO
 
 from django.core.files import File
 from django.core.files.storage import FileSystemStorage, Storage
+from django.db import transaction
 
+from scheduling.core.steps import FencedOff
 from scheduling.execution.filenames import safe_filename
+from scheduling.execution.ownership import check_owner
 from scheduling.handlers import Run
 from scheduling.logs import get_logger
 from scheduling.models import Artefact
@@ -42,15 +45,16 @@ def download_type(extension: str) -> str:
     return UNKNOWN_TYPE if extension in SHOWN_BY_BROWSERS else CONTENT_TYPES.get(extension, UNKNOWN_TYPE)
 
 
-def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -> Artefact:
+def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int | None = None) -> Artefact:
     """Store a complete file as an artefact of the attempt, with its size and its SHA-256.
 
     Args:
         file: a binary file. It is read from its beginning, and stays open.
         stem: the proposed file name without its extension; unsafe characters are removed.
-        rows: the number of rows in the file. The pages show the number.
+        rows: the number of rows in the file. The pages show the number. None: the file has no rows.
 
     Raises:
+        FencedOff: another process owns the execution by now. Nothing is left of the file.
         Exception: the storage or the database failed; any type of error is possible.
     """
     filename = safe_filename(stem, extension)
@@ -66,12 +70,21 @@ def store(run: Run, stem: str, extension: str, file: IO[bytes], rows: int = 0) -
     # succeeded.
     storage = artefact.file.storage
     artefact.file.name = artefact.file.field.generate_filename(artefact, filename)
-    artefact.save(force_insert=True)
+    with transaction.atomic():
+        check_owner(run.execution_id, run.attempt)
+        artefact.save(force_insert=True)
     kept = storage.save(artefact.file.name, File(file, name=filename))
-    if kept != artefact.file.name:
+    try:
+        with transaction.atomic():
+            if kept != artefact.file.name:
+                artefact.file.name = kept
+                artefact.save(update_fields=["file"])
+            check_owner(run.execution_id, run.attempt)  # a large file takes long, and a storage may be slow
+    except FencedOff:
         artefact.file.name = kept
-        artefact.save(update_fields=["file"])
-    run.log.info("Wrote %s: %d rows, %d bytes", filename, rows, size)
+        remove([artefact])
+        raise
+    run.log.info("Wrote %s: %s%d bytes", filename, "" if rows is None else f"{rows} rows, ", size)
     return artefact
 
 
@@ -87,7 +100,7 @@ def remove(artefacts: Iterable[Artefact]) -> int:
         try:
             _delete_file(artefact.file.storage, artefact.file.name or "")
         except Exception:
-            log.exception("The file of a report could not be deleted", extra={"artefact": artefact.pk})
+            log.exception("The file of an artefact could not be deleted", extra={"artefact": artefact.pk})
         else:
             done.append(artefact.pk)
     return Artefact.objects.filter(pk__in=done).delete()[0] if done else 0

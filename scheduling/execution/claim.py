@@ -10,6 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from functools import lru_cache
 from typing import Any
 
 from django.db import transaction
@@ -33,6 +34,7 @@ from scheduling.policies import overlap
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
+from scheduling.processes.prepared import Prepared
 
 log = get_logger(__name__)
 
@@ -58,6 +60,17 @@ class Dispatched:
 
 def _schedules() -> QuerySet[Scheduler]:
     return left_out.schedules.without(Scheduler.objects.all())
+
+
+def _due(now: datetime, limit: int) -> QuerySet[Scheduler, tuple[Any, ...]]:
+    due = _schedules().filter(next_run_at__lte=now).order_by("next_run_at", "id")
+    return due.select_for_update(skip_locked=True).values_list(*COLUMNS)[:limit]
+
+
+@lru_cache(maxsize=8)
+def _all_due(limit: int) -> Prepared:
+    """The query for the schedules that are due, if none is left out."""
+    return Prepared(lambda now: _due(now, limit))
 
 
 def next_due() -> datetime | None:
@@ -103,8 +116,7 @@ def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH
 def _claim_batch(now: datetime, embedded: bool, limit: int) -> Dispatched:
     done = Dispatched()
     with transaction.atomic():
-        due = _schedules().filter(next_run_at__lte=now).order_by("next_run_at", "id")
-        locked = due.select_for_update(skip_locked=True).values_list(*COLUMNS)[:limit]
+        locked = _due(now, limit) if left_out.schedules.keys() else _all_due(limit).rows(now)
         rows = [due_row(values) for values in locked]
         done.full = len(rows) == limit
         if rows:

@@ -53,6 +53,8 @@ def start_directly(message: TaskMessage, consumer: str, now: datetime, lease_unt
     params: Any = SchedulerExecution._meta.get_field("params")
     values += [message.trigger, message.scheduler_id, message.group_id, message.attempt - 1 - message.retry_count]
     values += [adapted(message.scheduled_at), params.get_db_prep_save(message.params, connection)]
+    headers: Any = SchedulerExecution._meta.get_field("headers")
+    values.append(headers.get_db_prep_save(message.headers, connection) if message.headers else None)
     with connection.cursor() as cursor:
         cursor.execute(_statement("mariadb"), [*set_values, *values])
         return message if cursor.rowcount == 1 else None
@@ -72,6 +74,6 @@ def _statement(database: str) -> str:
     if database == "mariadb":
         where += [texts["trigger"], f"{column['scheduler']} <=> %s", f"{column['group']} <=> %s"]
         where += [f"{column['retry_base']} = %s"]
-        where += [f"{column['scheduled_at']} = %s", f"{column['params']} = %s"]
+        where += [f"{column['scheduled_at']} = %s", f"{column['params']} = %s", f"{column['headers']} <=> %s"]
         end = ""
     return f"{start_clause()} WHERE {' AND '.join(where)} AND {waits()}{end}"

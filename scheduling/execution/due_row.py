@@ -12,7 +12,7 @@ from scheduling.policies import overlap
 COLUMNS = (
     "id", "schedule", "date_time", "timezone", "status", "params", "next_run_at", "plan_state",
     *overlap.COLUMNS[1:],
-    "group_id",
+    "group_id", "queue", "priority",
     *(f"{type_}_id" for type_ in TARGETS),
 )  # fmt: skip
 """The columns that a claim reads."""
@@ -35,6 +35,8 @@ class DueRow:
     open_run: int | None
     open_skip: int | None
     group_id: int | None
+    queue: str
+    priority: str
     target_type: str
     target_id: int | None
 

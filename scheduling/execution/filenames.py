@@ -27,7 +27,7 @@ def safe_filename(stem: str, extension: str) -> str:
 
     Args:
         stem: the proposed name without extension; at most its first 100 characters are kept.
-        extension: the extension of the format, such as `csv`; it is not checked.
+        extension: the extension of the format, such as `csv`; it is not checked. Empty: the name has none.
     """
     try:
         name = get_valid_filename(unicodedata.normalize("NFC", stem))
@@ -37,4 +37,4 @@ def safe_filename(stem: str, extension: str) -> str:
     name = name.lstrip(".-")[:STEM_LIMIT].encode()[:BYTES_LIMIT].decode(errors="ignore").rstrip(".")
     if not name or name.split(".", 1)[0].lower() in _DEVICES:
         name = f"{FALLBACK}-{name}".rstrip("-")
-    return f"{name}.{extension}"
+    return f"{name}.{extension}" if extension else name

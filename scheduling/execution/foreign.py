@@ -32,6 +32,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.policies import overlap
 from scheduling.processes.database import locking
+from scheduling.processes.execution_signals import send_skipped
 from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
 
@@ -144,6 +145,7 @@ def columns_of(message: TaskMessage) -> dict[str, Any]:
         "target_id": message.id,
         "target_name": target_names([target]).get(target, ""),
         "params": message.params,
+        "headers": message.headers or None,
     }
 
 
@@ -175,6 +177,7 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
         return None
     if problem:
         log.info("A message from outside started nothing: %s", problem, extra=context_of(row))
+        send_skipped([row])
         return None
     if scheduler is not None:
         overlap.let_in({scheduler.pk: row.pk})

@@ -10,9 +10,11 @@ from django.db import IntegrityError, transaction
 
 from scheduling.core.lifecycle import State
 from scheduling.execution.publish import context_of
+from scheduling.handlers.queues import work_queue_of
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.processes.execution_signals import send_skipped
 from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)
@@ -27,16 +29,20 @@ def execution_of(row: Any, now: datetime, names: Names | None = None, **columns:
     """A new execution of a schedule, not saved yet.
 
     Args:
-        row: a Scheduler, or an object that has `id`, `target_type`, `target_id`, `stay_alive`, `params` and `group_id`.
+        row: a Scheduler, or an object that has `id`, `target_type`, `target_id`, `stay_alive`, `queue`, `priority`,
+            `params` and `group_id`.
         names: the names of the targets, if the caller has already read them.
         columns: values of further columns. A value for `params`, `executed_at`, `container_id`, `queue` or `group_id`
             replaces the value that the function would set.
+
+    Raises:
+        QueueInvalid: plain SQL has written a queue or a priority that does not exist.
     """
     target = (row.target_type, row.target_id)
-    queue = SchedulerExecution.Queue.STANDALONE if row.stay_alive else SchedulerExecution.Queue.MAIN
+    name = (target_names([target]) if names is None else names).get(target, "")
+    queue = work_queue_of(row.target_type, name, row.queue, row.priority, service=row.stay_alive)
     own = {"params": row.params, "executed_at": now, "container_id": container_id(), "queue": queue}
     own["group_id"] = row.group_id
-    name = (target_names([target]) if names is None else names).get(target, "")
     return SchedulerExecution(
         **{**own, **columns}, scheduler_id=row.id, type=row.target_type, target_id=row.target_id, target_name=name
     )
@@ -50,8 +56,15 @@ def skipped(now: datetime, reason: str, missed: int = 0) -> dict[str, Any]:
 def insert(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
     """Insert executions. Returns the executions that were inserted.
 
-    If a row with the same key exists, the occurrence is already recorded. Its execution is not inserted.
+    If a row with the same key exists, the occurrence is already recorded. Its execution is not inserted. Receivers of
+    `execution_skipped` are told of the skipped ones.
     """
+    inserted = _insert_all(made)
+    send_skipped(inserted)
+    return inserted
+
+
+def _insert_all(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
     try:
         with transaction.atomic():
             SchedulerExecution.objects.bulk_create(made, batch_size=ROWS_PER_INSERT)

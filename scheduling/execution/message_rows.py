@@ -33,6 +33,7 @@ class MessageRow(NamedTuple):
     scheduled_at: datetime | None
     trigger: str
     group_id: int | None
+    headers: Any
 
 
 Conversion = tuple[int, Any, Callable[..., Any]]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
+from functools import lru_cache
+from typing import Any, Protocol
 
-from django.db import transaction
+from django.db import connection, transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError, BrokerUnavailable
@@ -21,6 +22,13 @@ from scheduling.processes.guard import guard
 log = get_logger(__name__)
 
 
+class Published(Protocol):
+    """An execution, or a row that has the columns that its message needs."""
+
+    @property
+    def queue(self) -> str: ...
+
+
 def initial_columns(now: datetime, embedded: bool) -> dict[str, Any]:
     """The columns of a new row that waits.
 
@@ -32,27 +40,42 @@ def initial_columns(now: datetime, embedded: bool) -> dict[str, Any]:
     return {"state": State.CLAIMED.value, "wake_at": now + CLAIM_GRACE}
 
 
-def publish(executions: Sequence[SchedulerExecution], broker: Broker) -> int:
+def publish(executions: Sequence[Published], broker: Broker, checked: bool = False) -> int:
     """Publish claimed rows. Returns how many rows were published.
 
     If the broker confirms the message of a row, the row becomes queued. Without a confirm the row stays claimed, and a
     sweep publishes it again. If the executions table is the queue, all rows already count as published.
 
     While this process must hold (`processes.guard`), nothing is published.
+
+    Args:
+        checked: whether the statement that has committed the rows, a moment ago, has found that it need not hold.
     """
     if broker.embedded or not executions:
         return len(executions)
-    confirmed = send(executions, broker)
+    confirmed = send(executions, broker, checked)
     mark_published(confirmed, clock.now())
     return len(confirmed)
 
 
-def send(executions: Sequence[SchedulerExecution], broker: Broker) -> set[int]:
+def publish_soon(executions: Sequence[Published], broker: Broker, checked: bool = False) -> None:
+    """Publish claimed rows without waiting for the broker. The rows stay claimed.
+
+    A consumer starts a claimed row as it starts a queued one. If none has after CLAIM_GRACE, a sweep publishes the row
+    again.
+    """
+    if broker.embedded or not executions or (not checked and guard.must_wait(broker, "Publishing waits")):
+        return
+    for queue in {execution.queue for execution in executions}:
+        broker.send([message_of(execution) for execution in executions if execution.queue == queue], queue)
+
+
+def send(executions: Sequence[Published], broker: Broker, checked: bool = False) -> set[int]:
     """Publish the messages of the rows' next attempts. Returns the ids of the rows whose message is confirmed.
 
-    While this process must hold (`processes.guard`), nothing is published.
+    While this process must hold (`processes.guard`), nothing is published. See `publish` for `checked`.
     """
-    if guard.must_wait(broker, "Publishing waits"):
+    if not checked and guard.must_wait(broker, "Publishing waits"):
         return set()
     confirmed: set[int] = set()
     for queue in {execution.queue for execution in executions}:
@@ -79,13 +102,31 @@ def mark_published(ids: Iterable[int], now: datetime) -> int:
         How many rows changed.
     """
     check_move([State.CLAIMED], State.QUEUED)
-    rows = SchedulerExecution.objects.filter(pk__in=list(ids)).order_by("pk")
+    keys = list(ids)
+    if len(keys) == 1:  # one row is found by its key and locked alone
+        with connection.cursor() as cursor:
+            cursor.execute(
+                _mark_one(connection.vendor), [*[connection.ops.adapt_datetimefield_value(now)] * 2, keys[0]]
+            )
+            return int(cursor.rowcount)
+    rows = SchedulerExecution.objects.filter(pk__in=keys).order_by("pk")
     with transaction.atomic():
         # Without a condition on the state: with it, MariaDB could lock the rows in the order of the index of states.
         locked = rows.select_for_update().values_list("pk", "state", "published_at")
         keys = [pk for pk, state, published_at in locked if state == State.CLAIMED and published_at is None]
         claimed = SchedulerExecution.objects.filter(pk__in=keys)
         return claimed.update(state=State.QUEUED.value, published_at=now, wake_at=now)
+
+
+@lru_cache(maxsize=4)
+def _mark_one(_vendor: str) -> str:
+    """A statement of its own, because each run from code needs it, and the ORM would take longer than the database."""
+    quote = connection.ops.quote_name
+    return (
+        f"UPDATE {quote(SchedulerExecution._meta.db_table)} "  # noqa: S608 (names of columns)
+        f"SET {quote('state')} = '{State.QUEUED.value}', {quote('published_at')} = %s, {quote('wake_at')} = %s "
+        f"WHERE {quote('id')} = %s AND {quote('state')} = '{State.CLAIMED.value}' AND {quote('published_at')} IS NULL"
+    )
 
 
 def park(execution: SchedulerExecution, broker: Broker, now: datetime, reason: str, retries: int) -> bool:

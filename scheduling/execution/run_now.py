@@ -54,7 +54,7 @@ def requeue_failed(
     if params is not None:
         columns["params"] = dict(params)
     columns |= {"retry_base": F("attempt"), "reason": reason, "finished_at": None, "cancel_requested_by": ""}
-    columns["deferred_at"] = None
+    columns |= {"deferred_at": None, "snoozes": 0}
     to = State(columns.pop("state"))
     with transaction.atomic():
         scheduler = overlap.locked(schedule)

@@ -27,12 +27,14 @@ class _NoSchedule(NamedTuple):
     id: None = None
     stay_alive: bool = False
     group_id: None = None
+    queue: str = ""
+    priority: str = ""
 
 
 def run_once(
     target: models.Model, broker: Broker, by: str, params: Mapping[str, Any], key: uuid.UUID
 ) -> tuple[SchedulerExecution, bool]:
-    """Run a worker, report or reminder once, now, in the main queue. The execution is published on commit.
+    """Run a worker, report or reminder once, now, in the queue of its handler. The execution is published on commit.
 
     Args:
         by: the name of the user who asked; it is recorded.

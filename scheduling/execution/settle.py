@@ -11,9 +11,20 @@ from django.db import transaction
 
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
-from scheduling.core.outcome import Cancelled, Deferred, Failed, Interrupted, Outcome, Succeeded
+from scheduling.core.outcome import (
+    Cancelled,
+    Deferred,
+    Failed,
+    FailedProbe,
+    Interrupted,
+    Outcome,
+    Skipped,
+    Snoozed,
+    Succeeded,
+)
 from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
 from scheduling.core.service import KEPT_ATTEMPTS, STEADY, restart
+from scheduling.core.snooze import allowed
 from scheduling.core.text import clean
 from scheduling.execution.transitions import DISTANT_FUTURE, AttemptValues, Ended, Entry, Next, settle
 from scheduling.models import Attempt, Output, SchedulerExecution
@@ -85,17 +96,18 @@ def settle_attempt(
         # A sweep leaves a locked row for its next turn: its owner may be paused while it holds the lock.
         locked = SchedulerExecution.objects.select_for_update(skip_locked=lease_before < DISTANT_FUTURE)
         rows = locked.filter(pk=ended.execution_id, attempt=ended.attempt)
-        row = rows.values_list("retry_base", "cancel_requested_by").first()
+        row = rows.values_list("retry_base", "cancel_requested_by", "snoozes").first()
         if row is None:
             return Settled(ended, outcome, now, None)
-        retry_base, cancel_by = row
+        retry_base, cancel_by, snoozes = row
+        outcome = outcome if service else allowed(outcome, snoozes)
         if cancel_by and not isinstance(outcome, Cancelled):
             # An operator's cancel takes precedence over a retry, and over a consumer that gives its runs back.
             following = Next(State.CANCELLED, reason=f"Cancelled by {cancel_by}.", keeps_published=True)
             retry, retries = None, 0
         else:
             retries = max(0, ended.attempt - retry_base - 1)
-            if service and not isinstance(outcome, Cancelled | Interrupted | Deferred):
+            if service and not isinstance(outcome, Cancelled | Interrupted | Deferred | Snoozed):
                 following, retry = _restart(policy, retries, _lasted(ended, now), now, embedded, delay)
             else:
                 following, retry = _following(outcome, policy, retries, now, embedded, delay)
@@ -119,12 +131,12 @@ def settle_attempt(
 
 
 def _lasted(ended: Ended, now: datetime) -> timedelta:
-    """How long a service ran without an end. Attempts that a stopping consumer interrupted are no ends."""
+    """How long a service ran without an end. Attempts that are not counted are no ends."""
     lasted = now - ended.started_at
     if lasted < STEADY:
         earlier = Attempt.objects.filter(execution=ended.execution_id, number__lt=ended.attempt).order_by("-number")
         for outcome, started, finished in earlier.values_list("outcome", "started_at", "finished_at"):
-            if outcome != Attempt.Outcome.INTERRUPTED.value:
+            if outcome not in Attempt.UNCOUNTED:
                 break
             lasted += finished - started
     return lasted
@@ -164,13 +176,14 @@ def _following(
     embedded: bool,
     delay: Delay,
 ) -> tuple[Next, Retry | None]:
-    if isinstance(outcome, Cancelled):
-        return Next(State.CANCELLED, reason=outcome.message, keeps_published=True), None
+    if isinstance(outcome, Cancelled | Skipped):
+        state = State.CANCELLED if isinstance(outcome, Cancelled) else State.SKIPPED
+        return Next(state, reason=outcome.message, keeps_published=True), None
     if isinstance(outcome, Interrupted):
         if embedded:
             return Next(State.QUEUED, wake_at=now, uncounted=1, published_at=now), None
         return Next(State.CLAIMED, wake_at=now, uncounted=1), None
-    if isinstance(outcome, Deferred):
+    if isinstance(outcome, Deferred | FailedProbe):
         # `published_at` is set since the start. It says that the message has arrived: no late confirm may move the row.
         return Next(
             State.QUEUED if embedded else State.CLAIMED,
@@ -178,6 +191,15 @@ def _following(
             reason=outcome.reason,
             deferred_at=outcome.asked_at,
             uncounted=1,
+            keeps_published=True,
+        ), None
+    if isinstance(outcome, Snoozed):
+        return Next(
+            State.QUEUED if embedded else State.CLAIMED,
+            wake_at=now + outcome.wait,
+            reason=outcome.reason,
+            uncounted=1,
+            snoozes=1,
             keeps_published=True,
         ), None
     match decide(policy, retries, outcome, random.random):

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-import json
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal
 
-from django.db import IntegrityError, OperationalError, connection, transaction
+from django.db import IntegrityError, connection, transaction
 from pydantic import BaseModel
 
 from scheduling.broker import Broker
-from scheduling.core import json_bounds
-from scheduling.core.database_errors import Verdict
+from scheduling.core.headers import checked_headers
 from scheduling.core.keys import LONGEST_TEXT, stored_key
-from scheduling.core.lifecycle import OPEN_STATES, WAITING, State, Trigger
-from scheduling.execution.insert import ROWS_PER_INSERT
-from scheduling.execution.publish import initial_columns, publish
-from scheduling.handlers.params import ParamsInvalid, merge, validate
-from scheduling.handlers.params_model import stored
-from scheduling.handlers.registry import find
-from scheduling.handlers.targets import sync_targets, target_model
+from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
+from scheduling.execution.bulk_rows import insert_rows
+from scheduling.execution.direct_insert import insert_directly, is_supported
+from scheduling.execution.new_run import NewRun, shared_columns
+from scheduling.execution.params_from_code import Target, checked_params, known_target, targets_of
+from scheduling.execution.publish import initial_columns, publish, publish_soon
+from scheduling.handlers.params import ParamsInvalid
+from scheduling.handlers.queues import work_queue_of
 from scheduling.models import SchedulerExecution
-from scheduling.processes.database import verdict_of
+from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.processes.guard import guard
-from scheduling.processes.identity import container_id
 
 Unique = Literal["", "waiting", "running"]
 """How long a key refuses a second run: for ever, while the run waits, or until the run is over."""
@@ -55,6 +53,9 @@ class Asked:
         unique: how long the key refuses a second run.
         replaces: whether a run with this key that waits takes over `at` and `params`.
         by: in whose name the run is asked for; it is recorded.
+        headers: texts that accompany the run; its handler sees them as `run.headers`.
+        queue: the queue of the run; empty: that of the handler.
+        priority: `high`, `normal` or `low`; empty: that of the handler.
     """
 
     handler: str
@@ -64,16 +65,16 @@ class Asked:
     unique: Unique = ""
     replaces: bool = False
     by: str = ""
+    headers: Mapping[str, str] = field(default_factory=dict)
+    queue: str = ""
+    priority: str = ""
 
 
-@dataclass(frozen=True)
-class _Target:
-    pk: int
-    params: Mapping[str, Any]
-
-
-def submit(asked: Sequence[Asked], broker: Broker, now: datetime) -> list[tuple[int, bool]]:
+def submit(asked: Sequence[Asked], broker: Broker, now: datetime, confirm: bool = True) -> list[tuple[int, bool]]:
     """Insert executions, in the transaction of the caller. They are published when it commits.
+
+    Args:
+        confirm: whether the publish waits until the broker has confirmed the messages.
 
     Returns:
         For each run its execution's id, and whether the execution is new. It is not if the key refused a second one.
@@ -81,67 +82,92 @@ def submit(asked: Sequence[Asked], broker: Broker, now: datetime) -> list[tuple[
     Raises:
         UnknownHandler: no worker is registered under this name in this process.
         ParamsInvalid: the params do not fit the params model.
-        ValueError: the params cannot be stored, the instant is naive or too late, or the key is too long.
+        ValueError: the params or headers cannot be stored, the instant is naive or too late, the key is too long, or
+            there can be no such queue or priority.
         Held: nothing may be claimed now (`processes.guard`).
     """
-    targets = _targets({one.handler for one in asked})
+    if len(asked) == 1 and (pk := _submit_directly(asked[0], broker, now, confirm)) is not None:
+        return [(pk, True)]
+    targets = targets_of({one.handler for one in asked})
+    # Callers that find a key free at once may lock its entry crosswise. The server then ends one of them.
+    return again_after_conflicts(lambda: _insert(asked, targets, broker, now, confirm))
+
+
+def _submit_directly(asked: Asked, broker: Broker, now: datetime, confirm: bool) -> int | None:
+    """Insert a run without a key with one statement (`execution.direct_insert`).
+
+    Returns:
+        The execution's id. None if nothing was inserted, because a row that it depends on has changed or was not read
+        before. Then `_insert` reads it, and says what is wrong.
+    """
+    if asked.key or asked.unique or asked.replaces or not is_supported() or _commits_later():
+        return None
+    target, remembered = known_target(asked.handler), guard.remembered(broker)
+    if target is None or remembered is None:
+        return None
+    try:
+        new = _new_run(asked, target, now, initial_columns(now, broker.embedded)["wake_at"], str(uuid.uuid4()))
+    except ParamsInvalid:
+        return None  # the worker's default params may be others by now
+    shared = shared_columns(now, broker.embedded)
+    worked = again_after_conflicts(lambda: insert_directly(new, shared, target, remembered))
+    if worked is None:
+        return None
+    guard.found(worked)
     if connection.in_atomic_block:
-        return _insert(asked, targets, broker, now)
-    for _ in range(TRIES - 1):
-        try:
-            return _insert(asked, targets, broker, now)
-        except OperationalError as error:
-            # Callers that find a key free at once may lock its entry crosswise. The server has ended one of them.
-            if verdict_of(error) is not Verdict.CONFLICT:
-                raise
-    return _insert(asked, targets, broker, now)
+        transaction.on_commit(lambda: _publish([new], broker, now, confirm))
+    else:
+        _publish([new], broker, now, confirm, checked=True)
+    return new.id
+
+
+def _commits_later() -> bool:
+    """Whether the connection waits for a `commit()` of the caller outside of `atomic` (autocommit is off)."""
+    return not connection.in_atomic_block and not connection.get_autocommit()
+
+
+def _publish(rows: Sequence[NewRun], broker: Broker, now: datetime, confirm: bool, checked: bool = False) -> None:
+    """Publish the runs that are due. A sweep publishes those that start later."""
+    due = [row for row in rows if row.scheduled_at <= now]
+    (publish if confirm else publish_soon)(due, broker, checked)
 
 
 def _insert(
-    asked: Sequence[Asked], targets: Mapping[str, _Target], broker: Broker, now: datetime
+    asked: Sequence[Asked], targets: Mapping[str, Target], broker: Broker, now: datetime, confirm: bool
 ) -> list[tuple[int, bool]]:
-    rows = [_row(one, targets[one.handler], broker, now) for one in asked]
+    wake_at = initial_columns(now, broker.embedded)["wake_at"]
+    made = uuid.uuid4()
+    rows = [_new_run(one, targets[one.handler], now, wake_at, f"{made}-{n}") for n, one in enumerate(asked)]
+    shared = shared_columns(now, broker.embedded)
     with transaction.atomic():
         guard.check(broker, may_claim=True)
-        free = [row for row in rows if row.key is None]
-        _insert_many(free, now)
-        found = {id(row): (row.pk, True) for row in free}
-        for one, row in zip(asked, rows, strict=True):
-            if row.key is not None:
-                found[id(row)] = _insert_with_key(one, row)
-        # A sweep publishes the runs that start later.
-        due = [row for row in rows if found[id(row)][1] and row.scheduled_at <= now]
-        transaction.on_commit(lambda: publish(due, broker))
-    return [found[id(row)] for row in rows]
+        insert_rows([row for row in rows if row.key is None], shared)
+        standing: dict[int, int] = {}
+        for number, (one, row) in enumerate(zip(asked, rows, strict=True)):
+            if row.key is not None and (found := _insert_with_key(one, row, shared)) is not None:
+                standing[number] = found
+        new = [row for number, row in enumerate(rows) if number not in standing] if standing else rows
+        transaction.on_commit(lambda: _publish(new, broker, now, confirm))
+    return [(standing.get(number, row.id), number not in standing) for number, row in enumerate(rows)]
 
 
-def _targets(names: set[str]) -> dict[str, _Target]:
-    for name in names:
-        find("worker", name)
-    found = _stored(names)
-    if len(found) < len(names):
-        sync_targets()  # the handler is new, and `migrate` has not run since
-        found = _stored(names)
-    return found
+def _new_run(asked: Asked, target: Target, now: datetime, wake_at: datetime, name: str) -> NewRun:
+    """The row of a run.
 
-
-def _stored(names: set[str]) -> dict[str, _Target]:
-    rows = target_model("worker")._default_manager.filter(name__in=names)
-    return {name: _Target(pk, params) for name, pk, params in rows.values_list("name", "pk", "params")}
-
-
-def _row(asked: Asked, target: _Target, broker: Broker, now: datetime) -> SchedulerExecution:
-    key = _checked_key(asked)
-    columns = initial_columns(now, broker.embedded)
-    if asked.at is not None:
-        _check_instant(asked.at)
-        if asked.at > now:
-            columns["wake_at"] = asked.at
-    return SchedulerExecution(
-        execution_key=f"code-{key or uuid.uuid4()}", key=key, scheduled_at=max(asked.at or now, now),
-        trigger=Trigger.CODE.value, requested_by=asked.by[:150], type="worker", target_id=target.pk,
-        target_name=asked.handler, params=_checked_params(asked, target), executed_at=now, container_id=container_id(),
-        queue=SchedulerExecution.Queue.MAIN, **columns,
+    Args:
+        wake_at: of a run that is due now.
+        name: a name of its own for a run without a key.
+    """
+    key, params = _checked_key(asked), checked_params(asked.handler, asked.params, target)
+    at = asked.at
+    if at is not None:
+        _check_instant(at)
+    later = at is not None and at > now
+    return NewRun(
+        execution_key=f"code-{key or name}", key=key, scheduled_at=at if at is not None and later else now,
+        wake_at=at if at is not None and later else wake_at, requested_by=asked.by[:150], target_id=target.pk,
+        target_name=asked.handler, params=params, headers=checked_headers(asked.headers) or None,
+        queue=work_queue_of("worker", asked.handler, asked.queue, asked.priority),
     )  # fmt: skip
 
 
@@ -164,58 +190,26 @@ def _check_instant(at: datetime) -> None:
         raise ValueError(f"at= is after the year {LAST_INSTANT_YEAR}: {at!r}.")
 
 
-def _checked_params(asked: Asked, target: _Target) -> dict[str, Any]:
-    given = asked.params
-    params = stored(given) if isinstance(given, BaseModel) else given
-    if not isinstance(params, Mapping):
-        raise ParamsInvalid({"": "Parameters are a JSON object or an instance of the params model."})
-    own = _storable(asked.handler, params)
-    validate(find("worker", asked.handler), merge(target.params if isinstance(target.params, dict) else {}, own))
-    return own
+def _insert_with_key(asked: Asked, row: NewRun, shared: Mapping[str, Any]) -> int | None:
+    """Insert the row, or find the row that has its key. The unique key decides between callers at the same time.
 
-
-def _storable(handler: str, params: Mapping[str, Any]) -> dict[str, Any]:
-    try:
-        own: dict[str, Any] = json.loads(json.dumps(dict(params)))
-    except (TypeError, ValueError, RecursionError) as error:
-        raise ValueError(f"The parameters of {handler!r} are not JSON: {error}") from None
-    if found := json_bounds.problem(own):
-        raise ValueError(f"The JSON of the parameters of {handler!r} {found}")
-    return own
-
-
-def _insert_many(rows: Sequence[SchedulerExecution], now: datetime) -> None:
-    if len(rows) == 1:
-        rows[0].save(force_insert=True)
-        return
-    newest = None
-    if rows and not connection.features.can_return_rows_from_bulk_insert:
-        newest = SchedulerExecution.objects.order_by("-pk").values_list("pk", flat=True).first() or 0
-    SchedulerExecution.objects.bulk_create(rows, batch_size=ROWS_PER_INSERT)
-    if newest is not None:  # MySQL does not return the ids after a bulk insert
-        made = SchedulerExecution.objects.filter(pk__gt=newest, container_id=container_id(), executed_at=now)
-        ids = dict(made.values_list("execution_key", "pk"))
-        for row in rows:
-            row.pk = ids[row.execution_key]
-
-
-def _insert_with_key(asked: Asked, row: SchedulerExecution) -> tuple[int, bool]:
-    """Insert the row, or find the row that has its key. The unique key decides between callers at the same time."""
+    Returns:
+        The id of the row that has the key; None if the row was inserted.
+    """
     for _ in range(TRIES):
         try:
             with transaction.atomic():
-                row.pk = None
-                row.save(force_insert=True)
+                insert_rows([row], shared)
         except IntegrityError:
-            found = _standing(asked, row)
+            found = _standing(asked, row, shared["executed_at"])
             if found is not None:
-                return found, False
+                return found
         else:
-            return row.pk, True
+            return None
     raise IntegrityError(f"The key {asked.key!r} was taken and given free {TRIES} times.")
 
 
-def _standing(asked: Asked, row: SchedulerExecution) -> int | None:
+def _standing(asked: Asked, row: NewRun, now: datetime) -> int | None:
     """The id of the execution that has the key; None if the key is free now."""
     holder = SchedulerExecution.objects.filter(key=row.key)
     found = holder.values_list("pk", "state").first()
@@ -226,18 +220,20 @@ def _standing(asked: Asked, row: SchedulerExecution) -> int | None:
     if kept is not None and state not in kept:
         holder.filter(pk=pk).exclude(state__in=[str(one) for one in kept]).update(key=None)
         return None
-    if asked.replaces and not _postponed(pk, row):
+    if asked.replaces and not _postponed(pk, row, now):
         holder.filter(pk=pk).update(key=None)
         return None
     return pk
 
 
-def _postponed(pk: int, row: SchedulerExecution) -> bool:
-    """Let a run that waits for its instant wait until the later instant, and run with the later params.
+def _postponed(pk: int, row: NewRun, now: datetime) -> bool:
+    """Let a run that waits for its instant wait until the later instant, and run with the later params and in the
+    later queue.
 
     Returns:
         Whether it did. A run that is due within the next second may be starting already, with its old params.
     """
     waits = SchedulerExecution.objects.in_state(State.CLAIMED, State.QUEUED).filter(pk=pk, attempt=0)
     columns = {"wake_at": row.wake_at, "scheduled_at": row.scheduled_at, "params": row.params}
-    return bool(waits.filter(scheduled_at__gt=row.executed_at + CLOCKS_AGREE).update(**columns))
+    columns |= {"headers": row.headers, "queue": row.queue}
+    return bool(waits.filter(scheduled_at__gt=now + CLOCKS_AGREE).update(**columns))

@@ -35,6 +35,10 @@ class Ended:
     consumer: str
     pid: int | None = None
     progress: str = ""
+    release: str = ""
+    """The consumer's setting CRON_RELEASE; empty if it is unknown."""
+    cpu_ms: int | None = None
+    peak_memory_kb: int | None = None
 
 
 @dataclass(frozen=True)
@@ -50,6 +54,8 @@ class Next:
     deferred_at: datetime | None = None
     uncounted: int = 0
     """1 if the retry policy does not count the attempt, otherwise 0."""
+    snoozes: int = 0
+    """1 if the handler was not ready, otherwise 0."""
     published_at: datetime | None = None
     keeps_published: bool = False
     """Whether `published_at` keeps its value, because no message will be published."""
@@ -82,11 +88,13 @@ def _statements(vendor: str) -> tuple[str, str, str]:
     settle = (
         f"UPDATE {execution} SET {', '.join(f'{column[name]} = %s' for name in SETTLED)}, "  # noqa: S608
         f"{column['retry_base']} = {column['retry_base']} + %s, "
+        f"{column['snoozes']} = {column['snoozes']} + %s, "
         f"{column['published_at']} = CASE WHEN %s = 1 THEN {column['published_at']} ELSE %s END "
         f"WHERE {column['id']} = %s AND {column['attempt']} = %s "
         f"AND {column['state']} = '{State.RUNNING.value}' AND {column['wake_at']} <= %s"
     )
     names = ["execution", "number", "started_at", "finished_at", "consumer", "pid"]
+    names += ["release", "cpu_ms", "peak_memory_kb"]
     names += [own.name for own in fields(Entry)]
     attempt = {field.name: str(field.column) for field in Attempt._meta.concrete_fields}
     columns = ", ".join(quote(attempt[name]) for name in names)
@@ -187,13 +195,19 @@ def settle(
     state = [following.state.value, at(following.wake_at), finished_at, ended.pid, ended.progress]
     error = [following.error_class, following.error_message, following.fingerprint, following.reason]
     error.append(at(following.deferred_at))
-    counted = [following.uncounted, 1 if following.keeps_published else 0, at(following.published_at)]
+    counted = [
+        following.uncounted,
+        following.snoozes,
+        1 if following.keeps_published else 0,
+        at(following.published_at),
+    ]
     condition = [ended.execution_id, ended.attempt, at(lease_before)]
     with connection.cursor() as cursor:
         cursor.execute(update, [*state, *error, *counted, *condition])
         if cursor.rowcount != 1:
             return False
         who = [ended.execution_id, ended.attempt, at(ended.started_at), at(now), ended.consumer, ended.pid]
+        who += [ended.release, ended.cpu_ms, ended.peak_memory_kb]
         own = vars(entry) | {"retry_at": at(entry.retry_at)}
         values = [*who, *own.values()]
         if attempts is None:

@@ -22,6 +22,11 @@ def contract(handler: Handler) -> str:
     return _contract(handler.params)
 
 
+def model_contract(model: type[BaseModel] | None) -> str:
+    """The same for the params model of a listener; empty if it has none."""
+    return "" if model is None else _contract(model)
+
+
 @cache
 def _contract(model: type[BaseModel]) -> str:
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 Errors = type[BaseException] | Sequence[type[BaseException]]
@@ -61,7 +61,7 @@ RETRY_ALL = ErrorRules()
 
 
 def _classes(name: str, errors: Errors) -> tuple[type[BaseException], ...]:
-    found = (errors,) if isinstance(errors, type) else tuple(errors)
+    found = tuple(errors) if isinstance(errors, Iterable) and not isinstance(errors, str) else (errors,)
     for one in found:
         if not (isinstance(one, type) and issubclass(one, BaseException)):
             raise ValueError(f"{name} names classes of exceptions, not {one!r}.")

@@ -7,11 +7,13 @@ from datetime import datetime
 
 from django.db import transaction
 
-from scheduling.handlers.contract import contract
+from scheduling.handlers.contract import contract, model_contract
+from scheduling.handlers.listeners import TYPE, all_listeners
 from scheduling.handlers.registry import handlers
 from scheduling.handlers.targets import sync_targets
 from scheduling.logs import get_logger
 from scheduling.models import HandlerSet, KnownHandler, Process
+from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.processes.database import is_away
 from scheduling.processes.identity import container_id
 
@@ -44,7 +46,9 @@ def record_handlers(now: datetime) -> int | None:
         django.db.DatabaseError: the database cannot be reached.
     """
     try:
-        return _recorded([(handler.type, handler.name, contract(handler)) for handler in handlers()], now)
+        known = [(handler.type, handler.name, contract(handler)) for handler in handlers()]
+        known += [(TYPE, f"{each.topic} {each.name}", model_contract(each.params)) for each in all_listeners()]
+        return again_after_conflicts(lambda: _recorded(known, now))  # MySQL may end one of several first processes
     except Exception as error:
         if is_away(error):
             raise

@@ -50,6 +50,12 @@ def stored(params: BaseModel) -> dict[str, Any]:
     return found
 
 
+def plain_defaults(model: type[BaseModel]) -> dict[str, Any]:
+    """The default values of the fields of a params model, by name. A default that a function makes is left out."""
+    fields = model.model_fields.items()
+    return {name: field.default for name, field in fields if not field.is_required() and field.default_factory is None}
+
+
 def _revealed(value: Any) -> Any:
     """The value with the contents of pydantic's secrets. As JSON, pydantic would write stars."""
     match value:

@@ -10,10 +10,11 @@ from django.apps import apps
 from django.db.models import Q
 from django.utils.translation import gettext as _
 
+from scheduling.core.pauses import Scope
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.handlers.registry import Handler, handlers
 from scheduling.handlers.targets import handler_behind, handler_named, handler_of, handler_of_execution
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Breaker, LoweredLimit, Pause, Scheduler, SchedulerExecution
 
 SHAPE = re.compile(r"[A-Za-z_]\w*\.\w+")
 """`app_label.codename`"""
@@ -47,7 +48,8 @@ def lacks(user: Any, handler: Handler | None) -> bool:
 
 
 def lacked(user: Any, row: Any) -> Handler | None:
-    """The handler of a schedule, an execution or a target whose permission the user lacks; None if all is well.
+    """The handler of a schedule, execution, target, pause or breaker whose permission the user lacks; None if there is
+    no such handler.
 
     A rerun of an execution runs the present target of its schedule, which may be another one. So both handlers count.
     """
@@ -55,6 +57,10 @@ def lacked(user: Any, row: Any) -> Handler | None:
         found = [handler_of(row)]
     elif isinstance(row, SchedulerExecution):
         found = [handler_of_execution(row), *([handler_of(row.scheduler)] if row.scheduler is not None else [])]
+    elif isinstance(row, Pause):
+        found = [handler_named(row.type, row.name)] if row.scope == Scope.HANDLER else []
+    elif isinstance(row, Breaker | LoweredLimit):
+        found = [handler_named(row.type, row.name)]
     else:
         found = [handler_behind(str(row._meta.model_name), row)] if row is not None else []
     return next((handler for handler in found if lacks(user, handler)), None)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import wraps
 from typing import Any, ParamSpec, Protocol, TypeVar
 
 from pydantic import BaseModel
@@ -39,12 +42,36 @@ class WayIn:
     submit: Submit | None = None
 
 
-def run_of(name: str, model: type[BaseModel]) -> Callable[..., Submitted]:
+@dataclass(frozen=True)
+class RunMethod:
     """The method `run` of a registered function."""
 
-    def run(**fields: Any) -> Submitted:
+    name: str
+    model: type[BaseModel]
+
+    def __call__(self, **fields: Any) -> Submitted:
+        """Ask for one run now; see `RegisteredWorker.run`."""
         if WayIn.submit is None:
             raise RuntimeError("Runs can be asked for when Django has started (django.setup).")
-        return WayIn.submit(name, instance(model, fields))
+        return WayIn.submit(self.name, instance(self.model, fields))
 
-    return run
+
+def with_run(function: Any, name: str, model: type[BaseModel]) -> Any:
+    """Give a registered function the method `run`.
+
+    Returns:
+        The function itself; or a function that calls it, if it is registered under another name, too, or allows no
+        attributes, as a bound method. So the `run` of each asks for its own name.
+    """
+    method, own = RunMethod(name, model), getattr(function, "run", None)
+    if not (isinstance(own, RunMethod) and own.name != name):
+        with suppress(AttributeError):
+            function.run = method
+            return function
+
+    @wraps(function)
+    def call(params: Any, run: Run) -> Any:
+        return function(params, run)
+
+    call.run = method  # type: ignore[attr-defined]
+    return call

@@ -10,20 +10,26 @@ from __future__ import annotations
 import time
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeGuard
 
 from django.contrib.auth.models import Group
 from django.db.models import Model
 
 from scheduling.conf import get_conf
+from scheduling.core.breaker import CircuitBreaker
+from scheduling.core.chosen import EVERYTHING, Chosen
 from scheduling.core.messages import TaskMessage
+from scheduling.core.queues import STANDALONE
 from scheduling.core.retry import RetryPolicy
+from scheduling.core.run_limit import Limit
+from scheduling.handlers.options import RetryOf
+from scheduling.handlers.params_model import plain_defaults
 from scheduling.handlers.registry import RECYCLE_AFTER
 from scheduling.handlers.retry_policy import retry_policy
 from scheduling.handlers.targets import handler_named, target_model
 from scheduling.logs import get_logger
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Scheduler
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -56,11 +62,20 @@ class RunConfig:
     fresh: bool = True
     recycle_after: int = RECYCLE_AFTER
     leaves_processes: bool = False
+    memory_limit: float | None = None
     user_id: int | None = None
     group: str | None = None
     language: str = ""
     unknown: bool = False
     """Whether this process does not know the handler that the target names."""
+    breaker: CircuitBreaker | None = None
+    """When the runs of the handler wait. None for a service, which waits on its own."""
+    limit: Limit | None = None
+    """How many runs of the handler there may be at once, or start within a time. None for a service."""
+    default_params: dict[str, Any] = field(default_factory=dict)
+    """The defaults of the params model; only filled for a handler with a limit."""
+    retry_of: RetryOf | None = None
+    """Gives the retry policy of one run, from its params."""
     service: bool = False
     """Whether the run is started again however it ends."""
 
@@ -69,12 +84,19 @@ class RunConfigs:
     """Looks up run configurations. Rows are remembered for `KEEP_SECONDS`.
 
     Args:
-        queue: the queue of all executions that are looked up; empty if they are in several queues. An execution of the
-            main queue is never a service: its schedule has become one since.
+        queues: the queues of all executions that are looked up; empty if they may be in any queue. An execution of
+            another queue than `standalone` is never a service: its schedule has become one since.
+        chosen: the handlers that are run.
     """
 
-    def __init__(self, monotonic: Callable[[], float] = time.monotonic, queue: str = "") -> None:
-        self._monotonic, self._may_serve = monotonic, queue in ("", SchedulerExecution.Queue.STANDALONE.value)
+    def __init__(
+        self,
+        monotonic: Callable[[], float] = time.monotonic,
+        queues: Sequence[str] = (),
+        chosen: Chosen = EVERYTHING,
+    ) -> None:
+        self.chosen = chosen
+        self._monotonic, self._may_serve = monotonic, not queues or STANDALONE in queues
         self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
         """Maps kind and primary key to a pair: when the row was read, and the row (None if it could not be read)."""
         self._made: dict[Key, tuple[float, RunConfig]] = {}
@@ -90,7 +112,7 @@ class RunConfigs:
             if len(self._made) > MOST_SCHEDULERS:
                 self._made.clear()
             self._made[key] = self._read_at(message) + KEEP_SECONDS, config
-        return config
+        return config if config.retry_of is None else _with_own_policy(config, message)
 
     def _read_at(self, message: TaskMessage) -> float:
         """When the oldest of the rows was read."""
@@ -108,19 +130,25 @@ class RunConfigs:
         limits = [seconds for seconds in given if _is_limit(seconds)]
         stays = scheduler is not None and scheduler.stay_alive and message.type == SERVICE_TYPE
         service = stays and self._may_serve
+        limit = handler.limit if handler is not None and not service else None
         usual = 0 if service else get_conf().time_limit_seconds  # a service should never end
         return RunConfig(
             handler=name,
             target_params=dict(target.params) if target is not None and isinstance(target.params, dict) else {},
             policy=retry_policy(handler, scheduler),
             time_limit=limits[0] if limits else usual,
-            fresh=handler.fresh or handler.leaves_processes if handler is not None else True,
+            fresh=handler is None or handler.gets_new_child,
             recycle_after=handler.recycle_after if handler is not None else RECYCLE_AFTER,
             leaves_processes=handler is not None and handler.leaves_processes,
+            memory_limit=handler.memory_limit if handler is not None else None,
             user_id=scheduler.user_id if scheduler is not None else None,
             group=group.name if group is not None else None,
             language=scheduler.language if scheduler is not None else "",
             unknown=bool(name) and handler is None,
+            breaker=handler.breaker if handler is not None and not service else None,
+            limit=limit,
+            default_params=plain_defaults(handler.params) if limit is not None and handler is not None else {},
+            retry_of=handler.retry_of if handler is not None else None,
             service=service,
         )
 
@@ -156,6 +184,11 @@ class RunConfigs:
         if missing:
             found = _rows_of(kind, missing)
             rows.update({pk: (now, found.get(pk)) for pk in missing})
+
+
+def _with_own_policy(config: RunConfig, message: TaskMessage) -> RunConfig:
+    policy = config.retry_of(message.params) if config.retry_of is not None else None
+    return config if policy is None else replace(config, policy=policy)
 
 
 def _key(message: TaskMessage) -> Key:

@@ -10,6 +10,7 @@ from django.apps import apps
 from django.db import DEFAULT_DB_ALIAS, models
 
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
+from scheduling.handlers.default_schedules import make_default_schedules
 from scheduling.handlers.registry import Handler, UnknownHandler, find, handlers
 from scheduling.models import Scheduler, SchedulerExecution
 
@@ -79,7 +80,9 @@ def handler_of_execution(row: SchedulerExecution) -> Handler | None:
 
 
 def sync_targets(using: str = DEFAULT_DB_ALIAS) -> int:
-    """Create a target row for each registered handler that has no row. Returns how many rows were missing.
+    """Create a target row for each registered handler that has no row, and the schedules of `@worker(schedule=)`.
+
+    Returns how many target rows were missing.
 
     Existing rows do not change, because operators may have edited them. If a handler is gone, its row stays, because
     the next deploy may bring the handler back.
@@ -97,6 +100,7 @@ def sync_targets(using: str = DEFAULT_DB_ALIAS) -> int:
         # Two processes may create the same rows at once. The names are unique, so the database ignores the second rows.
         rows.bulk_create(missing, ignore_conflicts=True)
         made += len(missing)
+    make_default_schedules(using)
     return made
 
 
@@ -105,6 +109,6 @@ def sync_after_migrate(sender: Any, using: str = DEFAULT_DB_ALIAS, **_kwargs: An
     from django.db import connections
 
     tables = set(connections[using].introspection.table_names())
-    wanted = {target_model(type_)._meta.db_table for type_ in NAME_FIELD}
+    wanted = {Scheduler._meta.db_table, *(target_model(type_)._meta.db_table for type_ in NAME_FIELD)}
     if apps.ready and wanted <= tables:
         sync_targets(using)

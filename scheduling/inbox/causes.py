@@ -24,6 +24,9 @@ class Cause:
     """Maps the type and the name of a target to the number of its failures."""
     schedulers: set[int] = field(default_factory=set)
     ends: list[datetime] = field(default_factory=list)
+    first: int | None = None
+    """The primary key of the failure that ended first; None if no failure has an end."""
+    first_end: datetime | None = None
 
     @property
     def count(self) -> int:
@@ -45,4 +48,6 @@ def causes_of(failures: Iterable[Failure]) -> list[Cause]:
             cause.schedulers.add(scheduler)
         if finished_at is not None:
             cause.ends.append(finished_at)
+            if cause.first_end is None or finished_at <= cause.first_end:
+                cause.first, cause.first_end = pk, finished_at
     return sorted(causes.values(), key=lambda cause: (-cause.count, -cause.latest))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from typing import Any
 
 from django.conf import settings
@@ -12,6 +13,7 @@ from django.core.management.base import BaseCommand, CommandError
 from scheduling import logs
 from scheduling.broker import Broker, BrokerError, BrokerRefused, TopologyMismatch, get_broker
 from scheduling.conf import Conf, get_conf
+from scheduling.core.queues import MAIN, work_queues
 from scheduling.core.setting_values import ConfError
 from scheduling.handlers.retry_delays import known_delays
 
@@ -45,11 +47,11 @@ class SchedulingCommand(BaseCommand):
         raise NotImplementedError
 
 
-def open_broker(conf: Conf, queue: str = "") -> Broker:
+def open_broker(conf: Conf, queues: Sequence[str] = ()) -> Broker:
     """Connect the transport and declare its queues. If the broker is unreachable, the transport keeps trying.
 
     Args:
-        queue: the queue that this process will consume; empty if the process consumes no queue.
+        queues: the queues that this process will consume; empty if the process consumes none.
 
     Raises:
         CommandError: the broker's URL or login is wrong, or a queue already exists with other arguments.
@@ -59,7 +61,10 @@ def open_broker(conf: Conf, queue: str = "") -> Broker:
     except ConfError as error:
         raise CommandError(str(error)) from None
     try:
-        broker.declare(known_delays() if queue and not broker.embedded else (), queue)
+        known = {} if broker.embedded else {queue: known_delays(queue) for queue in queues}
+        broker.declare(known.get(MAIN, ()), *work_queues(queues))
+        for queue, delays in known.items():
+            broker.declare(delays, queue)
     except (BrokerRefused, TopologyMismatch) as error:
         broker.close()
         raise CommandError(str(error)) from None

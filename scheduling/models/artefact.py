@@ -81,7 +81,8 @@ class Artefact(models.Model):
     filename = models.CharField(_("file name"), max_length=150)
     content_type = models.CharField(_("content type"), max_length=100)
     size = models.PositiveBigIntegerField(_("size in bytes"), default=0)
-    rows = models.PositiveBigIntegerField(_("rows"), default=0)
+    rows = models.PositiveBigIntegerField(_("rows"), null=True, blank=True)
+    """The number of rows of a report; NULL for a file that a handler has attached."""
     checksum = models.CharField("SHA-256", max_length=64, blank=True, default="")  # in hexadecimal digits
     file = models.FileField(_("file"), storage=artefact_storage, upload_to=artefact_path, max_length=255)
     created_at = models.DateTimeField(_("created"), default=clock.now)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.setting_values import RELEASE_CHARS
+
 
 class Attempt(models.Model):
     """How one attempt ended. The row is inserted when the attempt ends, and the row never changes.
@@ -20,6 +22,12 @@ class Attempt(models.Model):
         CRASHED = "crashed", _("crashed")
         CANCELLED = "cancelled", _("cancelled")
         INTERRUPTED = "interrupted", _("interrupted")
+        SNOOZED = "snoozed", _("snoozed")
+        SKIPPED = "skipped", _("skipped")
+        FAILED_PROBE = "failed_probe", _("failed probe")
+
+    UNCOUNTED = (Outcome.INTERRUPTED.value, Outcome.SNOOZED.value, Outcome.FAILED_PROBE.value)
+    """The outcomes of attempts that use up no retry, and after which the execution waits again."""
 
     execution = models.ForeignKey(
         "scheduling.SchedulerExecution", on_delete=models.CASCADE, related_name="attempts", db_index=False
@@ -39,6 +47,12 @@ class Attempt(models.Model):
     """When the retry after this attempt is due; NULL if there is no retry."""
     result = models.TextField(_("result"), blank=True, default="")
     """What the handler has returned, as JSON; empty if it has returned nothing that can be stored."""
+    release = models.CharField(_("release"), max_length=RELEASE_CHARS, blank=True, default="")
+    """The setting CRON_RELEASE of the consumer that ran the attempt; empty if it is unknown."""
+    cpu_ms = models.PositiveBigIntegerField(_("CPU time in ms"), null=True, blank=True)
+    """The CPU time of the child during the attempt, with that of the processes that the run has waited for."""
+    peak_memory_kb = models.PositiveBigIntegerField(_("peak memory in kB"), null=True, blank=True)
+    """The most resident memory of the child during the attempt. NULL in both columns: unknown."""
 
     class Meta:
         verbose_name = _("attempt")

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from enum import StrEnum
 from typing import Any, ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.core.headers import usable
 from scheduling.core.keys import KEY_LENGTH
 from scheduling.core.lifecycle import State, check_move
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import PROGRESS_LENGTH
+from scheduling.core.queues import IMMEDIATE, MAIN, STANDALONE, WORK_QUEUE_LENGTH
 from scheduling.core.text import visible_text
-from scheduling.models.labels import STATES, TRIGGERS, TYPES
+from scheduling.models.labels import STATES, TRIGGERS, TYPES, queue_label
 from scheduling.models.used_group import group_column
 
 
@@ -50,10 +53,10 @@ class SchedulerExecution(models.Model):
     on `state`. For a running execution, it also compares `attempt`.
     """
 
-    class Queue(models.TextChoices):
-        MAIN = "main", _("main")
-        STANDALONE = "standalone", _("standalone")
-        IMMEDIATE = "immediate", _("immediate retry")
+    class Queue(StrEnum):
+        MAIN = MAIN
+        STANDALONE = STANDALONE
+        IMMEDIATE = IMMEDIATE
 
     scheduler = models.ForeignKey(
         "scheduling.Scheduler",
@@ -78,9 +81,13 @@ class SchedulerExecution(models.Model):
     target_name = models.CharField(_("target"), max_length=200, blank=True, default="")
     params = models.JSONField(_("parameters"), default=dict, blank=True)
 
+    headers = models.JSONField(_("headers"), null=True, blank=True)
+    """Texts that accompany the run (`core.headers`), from code or from a message; NULL: none."""
+
     executed_at = models.DateTimeField(_("claimed"))
     container_id = models.CharField(_("claimed by"), max_length=128)
-    queue = models.CharField(_("queue"), max_length=10, choices=Queue.choices, default=Queue.MAIN)
+    queue = models.CharField(_("queue"), max_length=WORK_QUEUE_LENGTH, default=Queue.MAIN.value)
+    """The work queue, which names the queue and the priority (`core.queues`)."""
     published_at = models.DateTimeField(_("published"), null=True, blank=True)
     """When the broker confirmed the message of the next attempt. In a failed row, NULL means that the broker has not
     confirmed a parked message yet."""
@@ -91,8 +98,8 @@ class SchedulerExecution(models.Model):
     the lease of a running row is over, or a claimed row must be published again. NULL if the row waits for nothing."""
     attempt = models.PositiveIntegerField(_("attempt"), default=0)
     retry_base = models.PositiveIntegerField(default=0)
-    """How many attempts the retry policy does not count: attempts before the last republish, and interrupted
-    attempts."""
+    """How many attempts the retry policy does not count: attempts before the last republish, interrupted
+    attempts, and those that have snoozed."""
     consumer = models.CharField(_("consumer"), max_length=128, blank=True, default="")
     pid = models.PositiveIntegerField(_("process id"), null=True, blank=True)
     started_at = models.DateTimeField(_("started"), null=True, blank=True)
@@ -108,6 +115,8 @@ class SchedulerExecution(models.Model):
     """How many missed occurrences a skipped row represents."""
     deferred_at = models.DateTimeField(null=True, blank=True)
     """When the next attempt was first put off, because a consumer does not have the code for it; otherwise NULL."""
+    snoozes = models.PositiveIntegerField(_("times snoozed"), default=0, db_default=0)
+    """How often the handler was not ready since the last republish (`core.snooze`)."""
     cancel_requested_by = models.CharField(_("cancel requested by"), max_length=150, blank=True, default="")
 
     objects: ClassVar[models.Manager[SchedulerExecution]] = ExecutionQuerySet.as_manager()
@@ -136,6 +145,11 @@ class SchedulerExecution(models.Model):
         return visible_text(f"{self.target_name or self.type} {self.execution_key}")
 
     @property
+    def queue_label(self) -> str:
+        """The queue and the priority, as pages show them."""
+        return queue_label(self.queue)
+
+    @property
     def retry_count(self) -> int:
         """How many retries have started; 0 during the first attempt. A republish sets the number to zero."""
         return max(0, self.attempt - self.retry_base - 1)
@@ -143,7 +157,7 @@ class SchedulerExecution(models.Model):
 
 MESSAGE_COLUMNS = (
     "id", "type", "target_id", "scheduler_id", "params", "attempt", "retry_base", "execution_key", "scheduled_at",
-    "trigger", "group_id",
+    "trigger", "group_id", "headers",
 )  # fmt: skip
 """The columns that `message_of` reads."""
 
@@ -170,6 +184,7 @@ def message_of(row: SchedulerExecution | Any) -> TaskMessage:
         trigger=row.trigger,
         retry_count=max(0, row.attempt - row.retry_base),
         group_id=row.group_id,
+        headers={} if row.headers is None else usable(row.headers),
     )
 
 

@@ -28,11 +28,14 @@ class HandlerSet(models.Model):
 
 
 class KnownHandler(models.Model):
-    """A handler of a set, with the hash of its params contract. The row never changes."""
+    """A handler of a set, with the hash of its params contract. The row never changes.
+
+    A listener has the type `topic`, and as its name the topic, a space and its own name.
+    """
 
     handler_set = models.ForeignKey(HandlerSet, on_delete=models.CASCADE, related_name="known", db_index=False)
     type = models.CharField(max_length=8)
-    name = models.CharField(max_length=100)
+    name = models.CharField(max_length=201)
     contract = models.CharField(max_length=32)
 
     class Meta:

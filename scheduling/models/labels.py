@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.health import Health
 from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.queues import IMMEDIATE, MAIN, STANDALONE, Priority, priority_of, queue_of
 from scheduling.core.retention import Rule
 from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.text import visible_text
 
 STATES = {
     State.CLAIMED.value: _("claimed"),
@@ -51,3 +54,17 @@ RETENTION_RULES = {
     Rule.ONE_TIME: _("spent one-time schedules"),
 }
 """What each rule of retention removes. The summary of a pass and the page of retention show these words."""
+
+QUEUES = {MAIN: _("main"), STANDALONE: _("standalone"), IMMEDIATE: _("immediate retry")}
+"""The words for the queues that always exist. The others have the names that code and operators give them."""
+
+PRIORITIES = {Priority.HIGH.value: _("high"), Priority.NORMAL.value: _("normal"), Priority.LOW.value: _("low")}
+
+
+def queue_label(work: str) -> str:
+    """The words for a work queue: its queue and, unless it is normal, its priority."""
+    queue, priority = queue_of(work), priority_of(work)
+    name = str(QUEUES.get(queue) or visible_text(queue, 60))
+    if priority is Priority.NORMAL:
+        return name
+    return gettext("%(queue)s, priority %(priority)s") % {"queue": name, "priority": PRIORITIES[priority]}

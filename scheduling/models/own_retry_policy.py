@@ -49,6 +49,8 @@ class OwnRetryPolicy(models.Model):
         if isinstance(given.get("delay_ms"), int) and "max_delay_ms" not in given:
             # If the schedule's first delay is above the inherited maximum, the maximum is raised to that delay.
             given["max_delay_ms"] = max(base.max_delay_ms, given["delay_ms"])
+        if "multiplier" in given or ("delay_ms" in given and not isinstance(base.backoff, str)):
+            given["backoff"] = "exponential"  # the schedule's own delays replace the list or function of the handler
         return replace(base, **given) if given else base
 
     def retry_errors(self, base: RetryPolicy) -> dict[str, ValidationError]:

@@ -1,45 +1,62 @@
-"""The columns that record a pause: since when, by whom, and up to which instant its occurrences are on record."""
+"""Pause: stops a handler, a queue or the whole site from starting runs."""
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC
+from typing import ClassVar
 
 from django.db import models
+from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
-PAUSE = ("paused_at", "paused_by", "pause_recorded_to")
-"""The columns of `PausableModel`. They are written together with the plan of a row."""
+from scheduling.core.pauses import REASON_LENGTH, Scope, WorkPause
+from scheduling.core.text import visible_text
 
 
-class PausableModel(models.Model):
-    """A row that can be paused. All columns are empty while it is active, and if it has never been active.
+class Pause(models.Model):
+    """One pause. It stops nothing after its end. A user who resumes sets the end to the present time.
 
-    `execution.pauses` counts the occurrences that a pause leaves out, and records them when the pause ends.
+    A producer wakes the runs that have waited, and deletes the row a minute after its end (`producer.ended_pauses`).
     """
 
-    paused_at = models.DateTimeField(_("paused since"), null=True, blank=True, editable=False, db_index=True)
-    paused_by = models.CharField(_("paused by"), max_length=150, blank=True, default="", db_default="", editable=False)
-    """The name of the user who paused the row; empty if code or plain SQL paused it."""
-    pause_recorded_to = models.DateTimeField(null=True, blank=True, editable=False)
-    """The occurrences of the pause up to this instant are on record. NULL if none is. An edit of the times during a
-    pause records what the former times left out until then."""
+    class Scopes(models.TextChoices):
+        SITE = Scope.SITE.value, _("the whole site")
+        QUEUE = Scope.QUEUE.value, _("queue")
+        HANDLER = Scope.HANDLER.value, _("handler")
+
+    scope = models.CharField(_("what"), max_length=10, choices=Scopes)
+    type = models.CharField(_("type"), max_length=20, blank=True, default="")
+    """The type of the handler, such as `worker`; empty for the other scopes."""
+    name = models.CharField(_("name"), max_length=100, blank=True, default="")
+    """The name of the handler or of the queue; empty for the whole site."""
+    reason = models.CharField(_("reason"), max_length=REASON_LENGTH)
+    paused_by = models.CharField(_("paused by"), max_length=150, blank=True, default="")
+    paused_at = models.DateTimeField(_("paused since"))
+    ends_at = models.DateTimeField(_("ends"), null=True, blank=True, db_index=True)
+    """When it ends by itself; NULL if a user ends it."""
+
+    objects: ClassVar[models.Manager[Pause]] = models.Manager()
 
     class Meta:
-        abstract = True
+        verbose_name = _("pause")
+        verbose_name_plural = _("pauses")
+        ordering = ["-id"]
+        default_permissions = ("view",)
+        permissions = [("pause_work", "Can pause and resume handlers, queues and the whole site")]
+        constraints = [models.UniqueConstraint(fields=["scope", "type", "name"], name="scheduling_pause_once")]
 
-    def note_pause(self, active: bool, was_active: bool | None, now: datetime) -> None:
-        """Set the columns after the status has changed.
-
-        Args:
-            was_active: the status of the former plan; None for a row that has never been planned.
-        """
-        if active:
-            self.paused_at, self.paused_by, self.pause_recorded_to = None, "", None
-        elif self.paused_at is None:
-            self.paused_at = now if was_active else None
-            self.paused_by = self.paused_by if was_active else ""
+    def __str__(self) -> str:
+        return self.subject
 
     @property
-    def left_out_since(self) -> datetime | None:
-        """Occurrences after this instant are left out by the present pause and not on record yet."""
-        return self.pause_recorded_to or self.paused_at
+    def subject(self) -> str:
+        """What is paused, as pages show it."""
+        if self.scope == Scope.SITE:
+            return _t("Everything")
+        kind = _t("queue") if self.scope == Scope.QUEUE else visible_text(self.type, 20)
+        return f"{kind} {visible_text(self.name, 100)}"
+
+    def rule(self) -> WorkPause:
+        """The values that decide. Raises ValueError if plain SQL has written a scope that does not exist."""
+        until = None if self.ends_at is None else self.ends_at.astimezone(UTC)
+        return WorkPause(Scope(self.scope), self.type, self.name, self.reason, self.paused_by, until)

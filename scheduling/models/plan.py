@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.conf import get_conf
 from scheduling.core.messages import FIRST_YEAR
 from scheduling.core.occurrences import first_run
-from scheduling.models.pause import PAUSE, PausableModel
+from scheduling.models.pausable import PAUSE, PausableModel
 
 PLAN = ("schedule", "date_time", "timezone", "status")
 """The columns that determine `next_run_at`. Each column has a copy, `planned_<name>`."""

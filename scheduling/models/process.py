@@ -10,6 +10,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.conf import get_conf
 from scheduling.core.lifecycle import silent_after
+from scheduling.core.queues import queue_of
 from scheduling.core.text import visible_text
 
 CLOCK_AHEAD = "clock_ahead"
@@ -20,6 +21,9 @@ LAST_START = "last_start"
 
 DRAINING = "draining"
 """The key of `Process.info` that says whether the consumer has stopped taking runs."""
+
+CHOSEN = "handlers"
+"""The key of `Process.info` with the options of a consumer that runs only some handlers (`core.chosen`)."""
 
 HELD = "held"
 """The key of `Process.info` with the sentence that says why the process holds (`core.deployment`)."""
@@ -101,12 +105,15 @@ class Process(models.Model):
 
     @property
     def queue(self) -> str:
-        """The queue that the consumer serves. Empty for a producer, and for a consumer before its first heartbeat."""
+        """The queues that the consumer serves, with commas. Empty for a producer, and before the first heartbeat."""
         return str(self.info.get("queue", "")) if isinstance(self.info, dict) else ""
 
     def serves(self, queue: str) -> bool:
-        """Whether the consumer serves the queue. Before its first heartbeat, the answer is True for any queue."""
-        return self.queue in {queue, ""}
+        """Whether the consumer serves the queue, or the queue to which this work queue belongs.
+
+        Before its first heartbeat, the answer is True for any queue.
+        """
+        return not self.queue or queue_of(queue) in self.queue.split(",")
 
     @property
     def idle_since(self) -> datetime | None:

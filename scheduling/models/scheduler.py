@@ -22,15 +22,20 @@ from scheduling.core.retry import DELAY_MS, RetryPolicy
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.models.overlap import OPEN_COLUMNS, SERVICE_TARGET, OverlapModel
+from scheduling.models.own_queue import OwnQueue
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
-from scheduling.models.pause import PAUSE
+from scheduling.models.pausable import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
 from scheduling.models.used_group import group_column
 
 TARGETS = tuple(TARGET_KINDS)
 OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
 """Options of an optional text column: a form, code or plain SQL may leave out the column."""
+
+DEFAULT_MARK = "@worker:"
+"""Begins the name of a schedule that was made from `@worker(schedule=)`. `scheduling.api.schedule` refuses the sign
+@."""
 
 ONE_TIME = _("Give either a cron schedule or one date and time.")
 ONE_TARGET = format_lazy(_("Choose exactly one target: {}."), A_TARGET)
@@ -48,12 +53,15 @@ class SchedulerQuerySet(models.QuerySet["Scheduler"]):
         return self.filter(status=True, next_run_at__lt=now - OVERDUE_AFTER).order_by("next_run_at", "pk")
 
 
-class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
+class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedModel):
     """A stored schedule: when to run (see `PlannedModel`) and what to run (one target).
 
     If a column of `PLAN` has changed, `save` plans the next run.
     """
 
+    name = models.CharField(_("name in code"), max_length=120, null=True, blank=True, unique=True, editable=False)
+    """The name by which `scheduling.api.schedule` finds the schedule again. After `DEFAULT_MARK` stands the name of the
+    worker whose `@worker(schedule=)` the schedule was made from. NULL: operators have made the schedule."""
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     pause_reason = models.CharField(
         _("reason for the pause"),
@@ -122,6 +130,16 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
         return visible_text(self.description or f"{self.target or '?'} {self.schedule or self.date_time}")
 
     @property
+    def name_in_code(self) -> str:
+        """The name that `scheduling.api.schedule` gave the schedule; empty if it did not make it."""
+        return "" if self.is_worker_default else self.name or ""
+
+    @property
+    def is_worker_default(self) -> bool:
+        """Whether the schedule was made from the `schedule=` of a registered worker."""
+        return (self.name or "").startswith(DEFAULT_MARK)
+
+    @property
     def paused_because(self) -> str:
         """The reason given for the pause; empty when the schedule is active or no reason was given."""
         return "" if self.status else self.pause_reason
@@ -172,6 +190,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
         # handler and of the settings are checked where they are set.
         problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
         problems |= self.retention_errors()
+        problems |= self.queue_errors(service=self.stay_alive)
         if self.language and self.language != self._stored_language and self.language not in dict(settings.LANGUAGES):
             offered = ", ".join(sorted(code for code, _name in settings.LANGUAGES))
             unknown = _("The setting LANGUAGES has no language %(code)s. It has: %(offered)s.")
@@ -187,7 +206,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OverlapModel, PlannedModel):
         """Validate the row. If a column of `PLAN` has changed, plan the next run. Then save the row.
 
         Raises:
-            django.core.exceptions.ValidationError: the plan, the retry policy, the retention or the params are invalid.
+            django.core.exceptions.ValidationError: the plan, the retry policy, the retention, the queue or the params
+                are invalid.
         """
         if problems := self._plan_problems():
             raise ValidationError(problems)

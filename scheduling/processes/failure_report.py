@@ -11,9 +11,11 @@ from typing import Any
 
 from django.db import transaction
 
+from scheduling.core.events import WORKER
 from scheduling.core.messages import iso_utc
 from scheduling.logs import get_logger, short_json
-from scheduling.models import SchedulerExecution
+from scheduling.models import Event, SchedulerExecution
+from scheduling.processes.execution_signals import send
 from scheduling.signals import execution_failed
 
 log = get_logger(__name__)
@@ -83,6 +85,16 @@ def _report(failure: Failure, details: Details) -> None:
         with suppress(Exception):  # plain SQL may have written values that no message can hold
             if fields := details():
                 log.debug("Failed task details: %s", short_json(fields))
-    for receiver, answer in execution_failed.send_robust(sender=SchedulerExecution, **asdict(failure)):
-        if isinstance(answer, Exception):
-            log.error("A receiver of execution_failed raised: %r: %r", receiver, answer, extra=context)
+    # The document of the schedule service has names of its own for some facts.
+    more = {"scheduled_job_id": failure.execution_id, "last_error": error, **_event_of(failure)}
+    send(execution_failed, "execution_failed", asdict(failure) | more, context)
+
+
+def _event_of(failure: Failure) -> dict[str, Any]:
+    """The topic and the metadata of an event; both are empty for another run."""
+    found: tuple[Any, Any] | None = None
+    if (failure.type, failure.target_name) == ("worker", WORKER):
+        with suppress(Exception):  # plain SQL may have written values that cannot be read
+            found = Event.objects.filter(pk=failure.execution_id).values_list("topic", "metadata").first()
+    topic, metadata = found or ("", {})
+    return {"topic": topic, "metadata": metadata}

@@ -1,12 +1,14 @@
 """Looks whether this process may work with its database, or must hold because it is a copy or was restored.
 
-Every door to a claim, a start or a publish calls `check` in the transaction that opens it. The call reads one row by
-its primary key. So nothing slips through when the database is replaced under a process that runs.
+Every door to a claim, a start or a publish calls `check` in the transaction that opens it, or compares the row with
+what is `remembered` in its own statement. The call reads one row by its primary key. So nothing slips through when the
+database is replaced under a process that runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol
 
@@ -41,6 +43,16 @@ An idle consumer looks with every second heartbeat."""
 NOT_ASKED = "The broker could not be asked yet whether this database was restored."
 
 FILE_REPLACED = "The file of the SQLite database was replaced a moment ago."
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """The row of the deployment as it was when it was last found fine. `worked` never runs back in a fine row."""
+
+    timeline: str
+    name: str
+    fingerprints: str
+    worked: int
 
 
 Read = Callable[[], Values | None]
@@ -103,6 +115,24 @@ class Guard:
             raise Held(hold.said)
         if broker is not None and not broker.embedded and not self._asked and not may_claim:
             raise Held(NOT_ASKED)
+
+    def remembered(self, broker: KeepsBeats) -> Remembered | None:
+        """What a statement may compare with the row in place of `check`. Then it tells `found`.
+
+        Returns:
+            None if this process must look, as after its start: it does not know that it may work, or it has not asked
+            the broker.
+        """
+        if self._fine is None or self._looked_at is None or not (self._asked or broker.embedded):
+            return None
+        timeline, identity, held, own = self._fine
+        if held or own != own_identity() or elapsed_seconds() - self._looked_at > FRESH_SECONDS:
+            return None
+        return Remembered(timeline, identity.name, " ".join(identity.fingerprints), self._worked)
+
+    def found(self, worked: int) -> None:
+        """A statement has found the row as remembered, with so many worked seconds."""
+        self._worked, self._looked_at = worked, elapsed_seconds()
 
     def must_wait(self, broker: KeepsBeats, what: str) -> bool:
         """Whether `check` raises Held, for a caller that goes on without what must wait."""

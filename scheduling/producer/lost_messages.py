@@ -29,6 +29,7 @@ from scheduling.core.lifecycle import CLAIM_GRACE, State
 from scheduling.execution.publish import publish
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
+from scheduling.models.used_queues import used_queues
 from scheduling.processes import left_out
 
 log = get_logger(__name__)
@@ -122,15 +123,17 @@ class LostMessages:
 
     def _begin(self, broker: Broker, now: datetime) -> bool:
         """Begin a count of each queue of which none goes on. Returns whether there is something to count."""
-        new = [queue for queue in SchedulerExecution.Queue.values if queue not in self._counts]
+        used = used_queues([State.QUEUED])
+        new = [queue for queue in used if queue not in self._counts]
+        self._forget([queue for queue in self._suspects if queue not in used])
         if not _queued().filter(queue__in=new, wake_at__lt=now - SUSPECT_AFTER).exists():
             self._forget(new)
             return bool(self._counts)
         try:
-            ready = broker.counts().ready
+            ready = broker.counts(used).ready
         except BrokerError as error:
             log.debug("The broker cannot be asked what it holds: %s", error)
-            self._forget(SchedulerExecution.Queue.values)
+            self._forget({*self._counts, *self._suspects})
             self.broker_answers = False
             return False
         self.broker_answers = True

@@ -33,7 +33,10 @@ from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
 from scheduling.processes.set_aside import handle_each, read_rows
+from scheduling.producer.ended_pauses import wake_after_pauses
+from scheduling.producer.freed_places import give_freed_places
 from scheduling.producer.lost_messages import LostMessages
+from scheduling.producer.open_breakers import let_through
 from scheduling.producer.stopped_services import end_stopped_services
 
 log = get_logger(__name__)
@@ -55,6 +58,7 @@ class Swept:
     lost: int = 0
     replayed: int = 0
     stopped: int = 0
+    woken: int = 0
 
 
 def sweep(
@@ -86,6 +90,7 @@ def sweep(
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
         replayed=replay_sweep.sweep(broker, now),
         stopped=end_stopped_services(now),
+        woken=wake_after_pauses(now) + let_through(now) + give_freed_places(broker, now),
     )
 
 

@@ -1,5 +1,5 @@
 """Built-in handlers. A project can schedule them without writing code. The modules register them when imported."""
 
-from scheduling.workers import http_request, reminder, run_command
+from scheduling.workers import event, http_request, reminder, run_command
 
-__all__ = ["http_request", "reminder", "run_command"]
+__all__ = ["event", "http_request", "reminder", "run_command"]

@@ -26,13 +26,27 @@ from tests.admin.chromium import ARGUMENTS, Visit, chromium_path
 from tests.admin.operator_tasks import TASKS, Clicks, Counted, FirstPage, Table
 from tests.factories import PASSWORD, UserFactory
 
-MODELS = ("scheduler", "schedulerexecution", "failedexecution", "worker", "reminder", "channel", "process")
+MODELS = (
+    "scheduler",
+    "schedulerexecution",
+    "failedexecution",
+    "worker",
+    "reminder",
+    "channel",
+    "pause",
+    "breaker",
+    "event",
+    "limitkey",
+    "loweredlimit",
+    "process",
+)
 
 VIEW = [f"scheduling.view_{model}" for model in MODELS]
 
 OPERATE = [
     "scheduling.run_scheduler",
     "scheduling.pause_scheduler",
+    "scheduling.pause_work",
     "scheduling.rerun_execution",
     "scheduling.cancel_execution",
     "scheduling.republish_failedexecution",

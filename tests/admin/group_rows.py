@@ -25,6 +25,7 @@ from tests.factories import (
     RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
+    RunStepFactory,
     SchedulerExecutionFactory,
     SchedulerFactory,
     UserFactory,
@@ -64,6 +65,8 @@ def rows_of(group: Group | None, marker: str) -> Rows:
     OutputFactory(execution=states["running"], text=f"2026-03-10T12:00:00.000Z INFO {marker} output\n")
     NotificationFactory(execution=states["succeeded"], recipient=f"{marker}@example.com", error=marker)
     DeathRecordFactory(execution=failed, entries=[{"queue": marker, "reason": marker, "count": 1}])
+    RunStepFactory(execution=failed, name=f"{marker} step")
+    RunStepFactory(execution=failed, name="position", position=True, value=f'"{marker}"')
     RefusedRowFactory(row_id=failed.pk, error=f"{marker} error")
     RefusedRowFactory(row_id=first.pk, kind=RefusedRow.Kind.SCHEDULER, error=f"{marker} error")
     replay = Replay.objects.create(

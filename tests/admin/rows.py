@@ -12,17 +12,23 @@ from scheduling.models import Deployment, Replay, ReplayChunk
 from scheduling.processes.deployment_row import make_row_if_new
 from tests.factories import (
     AttemptFactory,
+    BreakerFactory,
     ChannelFactory,
     DeathRecordFactory,
+    EventFactory,
     FailedExecutionFactory,
     GroupFactory,
     HandlerSetFactory,
+    LimitPlaceFactory,
+    LoweredLimitFactory,
     NotificationFactory,
     OutputFactory,
+    PauseFactory,
     ProcessFactory,
     RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
+    RunStepFactory,
     SchedulerExecutionFactory,
     SchedulerFactory,
     UserFactory,
@@ -34,6 +40,9 @@ Rows = dict[str, Sequence[Model]]
 """Maps the name of each Django model to rows of this model. The name is in lower case, as in addresses."""
 
 
+HEADERS = {"trace": "4bf92f", "Authorization": "Bearer hunter2"}
+
+
 def one_of_each() -> Rows:
     """Store and return rows of each Django model. The first schedule is on, and the second schedule is off."""
     make_row_if_new()
@@ -41,11 +50,17 @@ def one_of_each() -> Rows:
     states = ("running", "retrying", "succeeded")
     executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
     failed = FailedExecutionFactory(scheduler=scheduler)
-    AttemptFactory(execution=failed, number=1, traceback="Traceback (most recent call last):\n  ValueError")
+    AttemptFactory(
+        execution=failed, number=1, release="r42", traceback="Traceback (most recent call last):\n  ValueError"
+    )
     OutputFactory(execution=executions[2])
     OutputFactory(execution=executions[0], text="2026-03-10T12:00:00.000Z WARN it takes long\n")
-    of_code = SchedulerExecutionFactory(succeeded=True, scheduler=None, trigger="code", key=str(uuid.uuid4()))
-    AttemptFactory(execution=of_code, number=1, outcome="succeeded", result='{"rows": 7}')
+    of_code = SchedulerExecutionFactory(
+        succeeded=True, scheduler=None, trigger="code", key=str(uuid.uuid4()), headers=HEADERS
+    )
+    AttemptFactory(
+        execution=of_code, number=1, outcome="succeeded", result='{"rows": 7}', cpu_ms=250, peak_memory_kb=70_000
+    )
     reminder, channel = ReminderFactory(), ChannelFactory()
     reminder.channels.add(channel)
     reminded = SchedulerExecutionFactory(succeeded=True, type="reminder", target_id=None)
@@ -57,6 +72,9 @@ def one_of_each() -> Rows:
     ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "a", "tests.mark": "a"}))
     RefusedRowFactory()
     DeathRecordFactory(execution=failed)
+    RunStepFactory(execution=executions[0])
+    RunStepFactory(execution=executions[0], position=True)
+    place = LimitPlaceFactory(execution=executions[0])
     replay = Replay.objects.create(
         key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all failures with ValueError",
         state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,
@@ -70,6 +88,11 @@ def one_of_each() -> Rows:
         "worker": [WorkerFactory(name="unused")],
         "reminder": [reminder],
         "channel": [channel, ChannelFactory()],
+        "event": [EventFactory(execution=executions[0])],
+        "limitkey": [place.limit],
+        "loweredlimit": [LoweredLimitFactory()],
+        "breaker": [BreakerFactory(), BreakerFactory(closed=True)],
+        "pause": [PauseFactory(), PauseFactory(of_queue=True), PauseFactory(ended=True)],
         "process": [ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "b"}))],
         "report": [ReportFactory()],
         "artefact": [artefact_of(executions[2])],

@@ -7,6 +7,7 @@ tested too. A button that changes something must be listed in CHANGES.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,7 +15,8 @@ from typing import Any, NamedTuple
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
+from pytest_django.plugin import DjangoDbBlocker
 
 from scheduling.management.groups import EDITOR, OPERATOR, VIEWER
 from tests.admin.addresses import Address, every_address
@@ -78,6 +80,13 @@ CHANGES = {
     "scheduling_channel_change": Change(EDITOR, r"description: .+ -> described anew$"),
     "scheduling_channel_test": Change(EDITOR, r"test failed"),
     "scheduling_channel_delete": Change(EDITOR, r"name: .+ -> \(empty\)"),
+    "scheduling_pause_add": Change(OPERATOR, r"name: \(empty\) -> Everything; reason: \(empty\) -> it is known"),
+    "scheduling_pause_change": Change(OPERATOR, r"reason: The warehouse moves -> it is known"),
+    "scheduling_loweredlimit_add": Change(OPERATOR, r"name: \(empty\) -> worker tests.two_at_once; "),
+    "scheduling_loweredlimit_change": Change(OPERATOR, r"reason: The depot is slow today -> it is known"),
+    "scheduling_loweredlimit_delete": Change(OPERATOR, r"at_once: 1 -> \(empty\)"),
+    "scheduling_breaker_reset": Change(OPERATOR, r"reset; state: open -> half_open"),
+    "scheduling_pause_resume": Change(OPERATOR, r"resume; reason: The warehouse moves -> "),
     "cron_reports_report_changelist: delete_selected": Change(EDITOR, r"controller: .+ -> \(empty\)"),
     "cron_reports_report_add": Change(EDITOR, r"controller: \(empty\) -> unused.too"),
     "cron_reports_report_change": Change(EDITOR, r"description: .* -> described anew"),
@@ -91,22 +100,40 @@ OPEN = {"login", "logout", "jsi18n", "password_change", "password_change_done"}
 """Names of Django's own addresses that change only the user's own account, or change no stored row."""
 
 
-@pytest.fixture
-def rows(db: None, settings: Any, tmp_path: Path) -> Rows:
+@pytest.fixture(scope="module")
+def kept(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """One transaction around all tests of this module, so that they share the rows. Each test rolls back its own."""
+    with django_db_blocker.unblock(), undone():
+        yield
+
+
+@pytest.fixture(scope="module")
+def media(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("media")
+
+
+@pytest.fixture(scope="module")
+def rows(kept: None, media: Path) -> Rows:
     """Rows of each model that has pages."""
-    settings.MEDIA_ROOT = tmp_path
-    return one_of_each()
+    with override_settings(MEDIA_ROOT=media):
+        return one_of_each()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
+def same_media(media: Path, rows: Rows, db: None, settings: Any) -> None:
+    """The reports of the rows lie in this folder during each test, too."""
+    settings.MEDIA_ROOT = media
+
+
+@pytest.fixture(scope="module")
 def addresses(rows: Rows) -> list[Address]:
     """Every address of the default site."""
     return every_address(rows)
 
 
-@pytest.fixture
-def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[str, Any]]]:
-    """Every POST by which a superuser changes rows, with the changed rows."""
+@pytest.fixture(scope="module")
+def pressed(rows: Rows, addresses: list[Address], media: Path) -> dict[str, tuple[Post, dict[str, Any]]]:
+    """Every POST by which a superuser changes rows, with the changed rows. They are made once for all tests."""
     typed = {
         **TYPED,
         "scheduling_scheduler_add": {"worker": str(WorkerFactory().pk), "schedule": "0 9 * * *"},
@@ -114,7 +141,8 @@ def pressed(rows: Rows, addresses: list[Address]) -> dict[str, tuple[Post, dict[
         "scheduling_channel_changelist": {"_selected_action": [rows["channel"][1].pk]},
     }
     root = logged_in(UserFactory(username="root", superuser=True))
-    return press_all(root, [address for address in addresses if address.own], typed)
+    with override_settings(MEDIA_ROOT=media):
+        return press_all(root, [address for address in addresses if address.own], typed)
 
 
 def test_every_post_that_changes_rows_is_listed_and_logged(
@@ -133,6 +161,7 @@ def test_every_post_that_changes_rows_is_listed_and_logged(
             assert re.search(CHANGES[key].trail, said := entry_line(LogEntry(change_message=entry[7]))), (key, said)
 
 
+@pytest.mark.any_database
 def test_a_role_can_make_only_its_own_changes(pressed: dict[str, tuple[Post, Any]]) -> None:
     members = {role: member(role) for role in ROLES}
     for role, (key, (post, _changes)) in product(ROLES, pressed.items()):
@@ -142,6 +171,7 @@ def test_a_role_can_make_only_its_own_changes(pressed: dict[str, tuple[Post, Any
         assert bool(changes) == (ROLES.index(CHANGES[key].role) <= ROLES.index(role)), (role, key)
 
 
+@pytest.mark.any_database
 def test_no_address_lets_unauthorised_users_change_anything(pressed: dict[str, Any], addresses: list[Address]) -> None:
     viewer, no_rights = member(VIEWER), logged_in(UserFactory(username="no-rights"))
     everything: dict[str, Any] = {**FILLED, "post": "yes", "params": "{}", "typed": "1"}
@@ -170,6 +200,7 @@ def test_a_get_request_changes_nothing(pressed: dict[str, tuple[Post, Any]], add
             assert world() == before, path
 
 
+@pytest.mark.any_database
 def test_staff_without_permissions_see_nothing(addresses: list[Address]) -> None:
     client = logged_in(UserFactory(username="no-rights"))
     for address in addresses:

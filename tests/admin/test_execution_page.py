@@ -15,7 +15,7 @@ from django.urls import reverse
 from django.utils import timezone as clock
 from pydantic import BaseModel, SecretStr
 
-from scheduling.admin.executions.attempts import ended_attempts
+from scheduling.admin.executions.attempts import attempt_rows, ended_attempts
 from scheduling.admin.executions.lineage import lineage
 from scheduling.admin.executions.similar import Similar
 from scheduling.admin.executions.timeline import WIDTH, spans, timeline
@@ -69,6 +69,17 @@ def retried(db: None) -> SchedulerExecution:
     )  # fmt: skip
     AttemptFactory(execution=row, number=2, started_at=at(34), finished_at=at(40), consumer="box-2", retry_at=at(100))
     return row
+
+
+def test_the_table_of_attempts_says_how_long_the_run_waited_after_each(db: None) -> None:
+    row = SchedulerExecutionFactory(running=True, attempt=3, started_at=at(200))
+    AttemptFactory(execution=row, number=1, started_at=at(4), finished_at=at(14), retry_at=at(34))
+    AttemptFactory(
+        execution=row, number=2, started_at=at(40), finished_at=at(50), outcome="snoozed", error_class="", retry_at=None
+    )
+    assert [line["wait"] for line in attempt_rows(row, ended_attempts(row), at(210))] == ["-", "2 min 30 s", "20 s"]
+    row.state, row.started_at = "queued", at(40)
+    assert [line["wait"] for line in attempt_rows(row, ended_attempts(row), at(210))] == ["-", "20 s"]
 
 
 def test_the_timeline_shows_each_step_and_each_wait(retried: SchedulerExecution) -> None:
@@ -161,6 +172,36 @@ def test_failures_with_the_same_error_are_counted_for_a_day(viewer: Client, monk
     assert {listed.fingerprint for listed in rows} == {row.fingerprint}
     monkeypatch.setattr(Similar, "failures_compared", 4)
     assert re.search(r">\d\+ similar in the last 24 h</a>", viewer.get(page_of(row)).content.decode())
+
+
+def test_the_release_of_each_attempt_is_shown(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True, attempt=2)
+    AttemptFactory(execution=row, number=1)
+    AttemptFactory(execution=row, number=2, outcome="succeeded", release="<r>42")
+    context = viewer.get(page_of(row)).context
+    assert [line["release"] for line in context["attempts"]] == ["<code>&lt;r&gt;42</code>", ""]
+    assert dict(context["facts"])["Release"] == "<code>&lt;r&gt;42</code>"
+
+
+def test_the_resources_of_each_attempt_are_shown(viewer: Client) -> None:
+    row = SchedulerExecutionFactory(succeeded=True, attempt=2)
+    AttemptFactory(execution=row, number=1)
+    AttemptFactory(execution=row, number=2, outcome="succeeded", cpu_ms=90_500, peak_memory_kb=70 * 1024)
+    context = viewer.get(page_of(row)).context
+    assert [line["used"] for line in context["attempts"]] == [["CPU 1 min 30 s", "memory 70.0\xa0MB"], []]
+    facts = dict(context["facts"])
+    assert (facts["CPU time"], facts["Peak memory"]) == ("1 min 30 s", "70.0\xa0MB")
+
+
+def test_headers_are_shown_and_secret_ones_are_masked(viewer: Client, settings: Any) -> None:
+    settings.BROKER_URL = "amqp://nowhere"
+    headers = {"trace": "<b>4bf92f", "X-Api-Key": "hunter2", "empty-token": ""}
+    row = SchedulerExecutionFactory(succeeded=True, attempt=1, headers=headers)
+    page = viewer.get(page_of(row)).content.decode()
+    assert "hunter2" not in page
+    assert page.count("&quot;X-Api-Key&quot;: &quot;••••••&quot;") == 2  # also in the message
+    assert "&lt;b&gt;4bf92f" in page
+    assert viewer.get(page_of(SchedulerExecutionFactory(succeeded=True))).context["headers"] == ""
 
 
 def test_a_cancelled_attempt_is_not_shown_as_an_error(viewer: Client) -> None:

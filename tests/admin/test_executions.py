@@ -380,7 +380,7 @@ def test_the_page_makes_a_limited_number_of_queries(viewer: Client, django_asser
     for number in range(1, 15):
         AttemptFactory(execution=row, number=number)
         OutputFactory(execution=row, attempt=number)
-    with django_assert_max_num_queries(22):
+    with django_assert_max_num_queries(23):
         viewer.get(page_of(row))
 
 

@@ -17,7 +17,13 @@ from scheduling.admin.inbox.groups import Groups
 from scheduling.models import SchedulerExecution
 from tests.admin.conftest import said
 from tests.admin.inbox import LIST, confirm, fill, shown_rows, states
-from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, WorkerFactory
+from tests.factories import (
+    AttemptFactory,
+    FailedExecutionFactory,
+    SchedulerExecutionFactory,
+    SchedulerFactory,
+    WorkerFactory,
+)
 
 GROUPED = f"{LIST}?group=error"
 A, B, C = "a" * 40, "b" * 40, "c" * 40
@@ -70,6 +76,20 @@ def test_a_group_shows_its_error_its_dates_and_its_targets(viewer: Client) -> No
     assert now.date().isoformat() in group.last
     assert "style=" not in page.split('id="changelist-form"')[1].split("</form>")[0]
     assert shown_rows(viewer, group.query[1:]) == {old.pk, new.pk}
+
+
+def test_a_group_shows_the_release_in_which_it_first_failed(viewer: Client) -> None:
+    now = clock.now()
+    for hours, releases in ((1, ["r43"]), (3, ["r41", "<b>r42</b>"]), (2, ["r44"])):
+        failure = FailedExecutionFactory(fingerprint=A, attempt=len(releases), finished_at=now - timedelta(hours=hours))
+        for number, release in enumerate(releases, start=1):
+            AttemptFactory(execution=failure, number=number, release=release)
+    unknown = FailedExecutionFactory(fingerprint=B, attempt=1)
+    AttemptFactory(execution=unknown, number=1)
+    assert {group.fingerprint: group.release for group in groups(viewer)} == {A: "<b>r42</b>", B: ""}
+    page = viewer.get(GROUPED).content.decode()
+    assert page.count("first failed in") == 1
+    assert "first failed in &lt;b&gt;r42&lt;/b&gt;" in page
 
 
 def test_the_grouped_list_keeps_filters_and_search(viewer: Client) -> None:

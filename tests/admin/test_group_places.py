@@ -18,6 +18,7 @@ PLACES = {
     "executions/duration.py": (1, "only a primary key at the end of a range"),
     "executions/similar.py": (1, "`newest_values` applies the rule"),
     "executions/rerun.py": (1, "a key that the page itself has made"),
+    "pauses/form.py": (1, "names of queues, for users who see all groups"),
     "schedulers/run_now.py": (1, "keys that the page itself has made"),
     "schedulers/admin.py": (1, "the row of the page, which the user sees"),
     "schedulers/overview.py": (1, "the row of the page, which the user sees"),

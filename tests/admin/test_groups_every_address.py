@@ -173,12 +173,19 @@ def test_no_address_shows_anything_of_another_group(user: User, own: Rows, hidde
     assert with_marker(logged_in(user), paths) == set()
 
 
+@pytest.mark.any_database
 @pytest.mark.slow
 def test_the_same_user_with_the_permission_finds_it(user: User, own: Rows, hidden: Rows, moved: Any) -> None:
-    """Otherwise the test above would pass on pages that show nothing at all."""
-    paths = [*all_paths(own, hidden), *(f"{S}/schedulerexecution/{row.pk}/change/" for row in moved)]
-    found = with_marker(see_all(user), paths)
-    about = [address for address in addresses(together(own, hidden)) if address.row in flat(hidden)]
+    """Otherwise the test above would pass on pages that show nothing at all.
+
+    The pages of the user's own rows are left out: they need not name another group.
+    """
+    hidden_rows, every = flat(hidden), addresses(together(own, hidden))
+    about = [address for address in every if address.row in hidden_rows]
+    of_no_row = [address for address in every if address.row is None]
+    found = with_marker(
+        see_all(user), [*dict.fromkeys([*(address.path for address in [*about, *of_no_row]), *lists(hidden)])]
+    )
     speaking = {address.name for address in about if address.path in found}
     assert {address.name for address in about} - speaking - SILENT == set()
     assert {path for path in EXPECTED if path not in found} == set()
@@ -212,7 +219,7 @@ def flat(rows: Rows) -> list[Any]:
 @pytest.mark.slow
 def test_an_address_of_a_hidden_row_answers_as_if_there_were_no_such_row(user: User, own: Rows, hidden: Rows) -> None:
     client = logged_in(user)
-    hidden_rows = flat(hidden)
+    hidden_rows, of_missing = flat(hidden), dict[str, int]()
     for address in addresses(together(own, hidden)):
         if address.row not in hidden_rows:
             continue
@@ -224,8 +231,10 @@ def test_an_address_of_a_hidden_row_answers_as_if_there_were_no_such_row(user: U
         else:
             assert response.status_code in (302, 404, 403, 405), address
         missing = address.path.replace(f"/{address.row.pk}/", "/987654321/")
-        with undone():
-            assert client.get(missing).status_code == response.status_code, address
+        if missing not in of_missing:  # one answer for all rows of a model
+            with undone():
+                of_missing[missing] = client.get(missing).status_code
+        assert of_missing[missing] == response.status_code, address
 
 
 @pytest.mark.slow

@@ -26,7 +26,7 @@ def test_the_buttons_of_an_object_stand_under_its_title(visit: Visit, width: int
     page.goto(reverse("admin:scheduling_reminder_change", args=[row.pk]))
     title = bottom(page.locator("#content > h1"))
     buttons = page.locator(".object-tools a")
-    assert buttons.all_inner_texts() == ["Run once", "History"]
+    assert buttons.all_inner_texts() == ["Run once", "Pause", "History"]
     for button in buttons.all():
         box = button.bounding_box()
         assert box is not None

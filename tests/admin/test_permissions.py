@@ -13,9 +13,14 @@ from django.urls import reverse
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.admin.conftest import MODELS, OPERATE, VIEW, logged_in
 from tests.factories import (
+    BreakerFactory,
     ChannelFactory,
+    EventFactory,
     FailedExecutionFactory,
+    LimitKeyFactory,
+    LoweredLimitFactory,
     OutputFactory,
+    PauseFactory,
     ProcessFactory,
     ReminderFactory,
     SchedulerExecutionFactory,
@@ -37,6 +42,11 @@ def rows(db: None) -> dict[str, Any]:
         "worker": WorkerFactory(),
         "reminder": ReminderFactory(),
         "channel": ChannelFactory(),
+        "pause": PauseFactory(),
+        "breaker": BreakerFactory(),
+        "event": EventFactory(),
+        "limitkey": LimitKeyFactory(),
+        "loweredlimit": LoweredLimitFactory(),
         "process": ProcessFactory(),
     }
 

@@ -184,7 +184,7 @@ def test_a_search_takes_few_queries(viewer: Client, address: str, monkeypatch: p
     viewer.get(address)
     with CaptureQueriesContext(connection) as captured:
         viewer.get(f"{address}?q=nightly")
-    assert len(captured) <= 22
+    assert len(captured) <= 23
     page = search(viewer, address, "Nightly")
     assert page.context["cl"].result_count == 3
     assert notes(page) == ["Many schedules have “Nightly” in their name. Only the newest 3 of them were searched."]

@@ -115,12 +115,13 @@ def test_the_recipients_of_a_reminder_are_email_addresses(editor: Client) -> Non
 def test_processes_are_alive_silent_or_stopped(viewer: Client) -> None:
     rows = {
         "alive": ProcessFactory(info={"queue": "main", "runs": 7, "running": 1}, concurrency=4),
-        "silent": ProcessFactory(silent=True),
+        "silent": ProcessFactory(silent=True, info={"handlers": "--only <b>"}),
         "stopped": ProcessFactory(stopped=True, producer=True),
     }
     page = viewer.get(PROCESSES).content.decode()
     assert "1 of 4 slots busy, 7 runs started, queue “main”" in page
     assert "silent for 10 min" in page
+    assert "--only &lt;b&gt;" in page
     for presence, row in rows.items():
         listed = viewer.get(f"{PROCESSES}?presence={presence}")
         assert [process.pk for process in listed.context["cl"].result_list] == [row.pk]

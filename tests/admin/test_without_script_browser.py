@@ -96,7 +96,7 @@ def test_a_schedule_is_run_paused_and_resumed(visit: Visit, orders: Scheduler) -
     assert SchedulerExecution.objects.get(state="queued").params == {"since_days": 7}
 
     page.goto(reverse("admin:scheduling_scheduler_change", args=[orders.pk]))
-    page.get_by_role("link", name="Pause").click()
+    page.get_by_role("link", name="Pause", exact=True).click()
     page.get_by_label("Reason").fill("storage full")
     page.get_by_role("button", name="Pause").click()
     expect(page.locator(".sch-head")).to_contain_text("storage full")

@@ -30,6 +30,8 @@ PARAMS = {"params.field.since_days": "7"}
 TYPED: dict[str, dict[str, Any]] = {
     "scheduling_worker_add": {"name": "unused.too"},
     "scheduling_reminder_add": {"name": "another", "recipients": "a@example.com"},
+    "scheduling_pause_add": {"what": "site"},
+    "scheduling_loweredlimit_add": {"handler": "worker:tests.two_at_once", "at_once": "1"},
     "scheduling_channel_add": {"name": "another", "new_address": "json://chat.example.com/token"},
     "cron_reports_report_add": {"controller": "unused.too"},
     "scheduling_schedulerexecution_edit_rerun": PARAMS,

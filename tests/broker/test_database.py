@@ -16,7 +16,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def taken(limit: int) -> list[int | None]:
     with transaction.atomic():
-        return [delivery.message.execution_id for delivery in DatabaseBroker().take("main", limit, clock.now())]
+        return [delivery.message.execution_id for delivery in DatabaseBroker().take(["main"], limit, clock.now())]
 
 
 @pytest.mark.parametrize("retries", [0, 3, READ_AHEAD * 2])
@@ -34,3 +34,31 @@ def test_a_recovered_run_goes_before_the_backlog_and_before_other_retries(retrie
     assert len(ids) == len(set(ids)) == retries + 4
     assert waits.pk not in ids
     assert taken(1) == [recovered.pk]
+
+
+def test_only_the_runs_of_chosen_handlers_are_taken() -> None:
+    past = clock.now() - timedelta(hours=1)
+    kinds = {"worker": ("tests.noop", "tests.mark"), "report": ("tests.noop",), "reminder": ("to all",)}
+    pks = {}
+    for type_, names in kinds.items():
+        for name in names:
+            for columns in ({}, {"retrying": True}, {"retrying": True, "error_class": "Crashed"}):
+                row = SchedulerExecutionFactory(type=type_, target_name=name, wake_at=past, **columns)
+                pks.setdefault((type_, name), set()).add(row.pk)
+    broker = DatabaseBroker()
+
+    def found(*handlers: tuple[str, str]) -> set[int | None]:
+        broker.choose(handlers)
+        with transaction.atomic():
+            ready, rows = broker.ready(["main"], clock.now()), broker.take(["main"], 50, clock.now())
+        assert ready is bool(rows)
+        return {delivery.message.execution_id for delivery in rows}
+
+    assert found(("worker", "tests.noop")) == pks["worker", "tests.noop"]
+    assert (
+        found(("report", "tests.noop"), ("reminder", "send")) == pks["report", "tests.noop"] | pks["reminder", "to all"]
+    )
+    assert found(("worker", "tests.other")) == set()
+    assert found(*((type_, "send" if type_ == "reminder" else name) for type_, name in pks)) == set().union(
+        *pks.values()
+    )

@@ -40,12 +40,12 @@ class StandIn(DatabaseBroker):
 @pytest.fixture
 def rescue(monkeypatch: pytest.MonkeyPatch) -> Rescue:
     monkeypatch.setattr("scheduling.consumer.due_retries.RETRY_POLL_SECONDS", 0.0)
-    return Rescue(StandIn(), "main")
+    return Rescue(StandIn(), ["main"])
 
 
 def keepalive(rescue: Rescue) -> KeepAlive:
     slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=SimpleNamespace(ready=True))
-    return KeepAlive(StandIn(), slots, LEASE_SECONDS, "main", ServerClock(), LoadedCode(), rescue)
+    return KeepAlive(StandIn(), slots, LEASE_SECONDS, ["main"], ServerClock(), LoadedCode(), rescue)
 
 
 def end_session() -> None:
@@ -124,7 +124,7 @@ def test_its_own_unconfirmed_retry_is_expected(rescue: Rescue) -> None:
 def test_without_a_broker_it_looks_each_second(rescue: Rescue, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(StandIn, "receiving", False)
     assert rescue.due(clock.now())
-    assert not Rescue(DatabaseBroker(), "main").due(clock.now())  # the table itself is the queue
+    assert not Rescue(DatabaseBroker(), ["main"]).due(clock.now())  # the table itself is the queue
 
 
 def test_a_heartbeat_learns_of_refused_rows(rescue: Rescue) -> None:

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 def keepalive(slots: Any, clock: ServerClock, lease_seconds: int = 15) -> KeepAlive:
     broker = DatabaseBroker()
-    return KeepAlive(broker, slots, lease_seconds, "main", clock, LoadedCode(), Rescue(broker, "main"))
+    return KeepAlive(broker, slots, lease_seconds, ["main"], clock, LoadedCode(), Rescue(broker, ["main"]))
 
 
 @pytest.mark.parametrize("lease_seconds", [3, 15, 60, 90, 3600])

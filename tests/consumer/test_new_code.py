@@ -89,6 +89,7 @@ def settled(execution: SchedulerExecution) -> SchedulerExecution | None:
     return execution if execution.state in ("succeeded", "failed") else None
 
 
+@pytest.mark.any_database
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 def test_a_consumer_tells_that_its_code_is_old(commands: Commands, project: Path, registered: None) -> None:
@@ -122,6 +123,7 @@ def _old_code() -> list[Named]:
     return [row for found in processes.examine(Present(clock.now())) if found.check == "old code" for row in found.rows]
 
 
+@pytest.mark.any_database
 @pytest.mark.processes
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.parametrize("command", ["run_worker", "run_scheduler"])
@@ -139,6 +141,7 @@ def test_a_process_with_the_option_ends_for_new_code(commands: Commands, project
     assert row.code_changed_at is not None
 
 
+@pytest.mark.any_database
 @pytest.mark.processes
 def test_up_runs_the_new_code(tmp_path: Path, project: Path, free_port: int) -> None:
     database = tmp_path / "data" / "db.sqlite3"

@@ -124,6 +124,7 @@ def test_a_retry_comes_after_its_delay(commands: Commands, tmp_path: Path) -> No
     assert len(marks(tmp_path, execution.pk)) == 2
 
 
+@pytest.mark.any_database
 def test_a_program_that_a_handler_left_running_is_ended(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.fork", params={"directory": str(tmp_path)})
     commands.run("run_worker", "--max-runs", "1")
@@ -152,6 +153,7 @@ def is_gone(pid: int) -> bool:
     return False
 
 
+@pytest.mark.any_database
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
 def test_a_daemon_ends_with_its_run_and_that_of_a_neighbour_goes_on(commands: Commands, tmp_path: Path) -> None:
     neighbour = one("tests.daemon", params={"directory": str(tmp_path), "seconds": 600})
@@ -168,6 +170,7 @@ def test_a_daemon_ends_with_its_run_and_that_of_a_neighbour_goes_on(commands: Co
     assert commands.stop(worker) == 0
 
 
+@pytest.mark.any_database
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux has subreapers")
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
 def test_a_daemon_ends_with_its_consumer(commands: Commands, tmp_path: Path, number: int) -> None:
@@ -223,6 +226,7 @@ def test_cancel_ends_a_running_run(commands: Commands, tmp_path: Path) -> None:
     assert Attempt.objects.get().outcome == "cancelled"
 
 
+@pytest.mark.any_database
 def test_the_children_of_a_killed_consumer_end(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
     worker = commands.start("run_worker")
@@ -268,6 +272,7 @@ def test_a_paused_consumer_is_fenced_off(commands: Commands, tmp_path: Path) -> 
     assert attempts == [(1, "crashed"), (2, "succeeded")]
 
 
+@pytest.mark.any_database
 def test_a_consumer_goes_on_after_its_forkserver_was_killed(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
     worker = commands.start("run_worker")
@@ -291,6 +296,7 @@ def test_a_handler_that_is_not_registered_fails_with_a_message(commands: Command
     assert "No worker is registered as 'tests.noop'" in attempt.error_message
 
 
+@pytest.mark.any_database
 @pytest.mark.parametrize(
     ("environment", "words"),
     [
@@ -312,6 +318,7 @@ def test_an_unusable_setting_stops_every_command_with_a_sentence(
     assert "secret" not in log
 
 
+@pytest.mark.any_database
 def test_bad_arguments_are_refused(commands: Commands) -> None:
     code, log = commands.run("run_worker", "--concurrency", "0")
     assert (code, "--concurrency must be from 1" in log) == (1, True)

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.secret_filter import LONGEST, SHORTEST, SecretFilter, secret_values
 from scheduling.handlers.registry import find
+from scheduling.handlers.secret_headers import masked_headers, secret_header_values
 from scheduling.handlers.secret_params import MASK
 from scheduling.models import Attempt, Output, SchedulerExecution
 from tests.factories import ManualExecutionFactory, SchedulerFactory
@@ -49,6 +50,14 @@ def test_the_texts_of_a_secret_parameter() -> None:
     )
     assert max(map(len, secret_values(handler, {"token": "x" * 10_000}))) == LONGEST
     assert secret_values(None, {"token": "hunter2"}) == []
+
+
+def test_the_texts_of_a_secret_header() -> None:
+    headers = {"Authorization": "Bearer hunter2", "X-Api-Key": "k", "Set-Cookie": "", "trace": "4bf92f"}
+    assert secret_header_values(headers) == ["", "Bearer hunter2", "hunter2", "k"]
+    assert masked_headers(headers) == {
+        "Authorization": MASK, "X-Api-Key": MASK, "Set-Cookie": "", "trace": "4bf92f",
+    }  # fmt: skip
 
 
 def test_output_that_is_cut_in_the_middle_of_a_secret_stays_masked() -> None:

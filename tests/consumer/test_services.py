@@ -41,7 +41,7 @@ def test_an_execution_of_the_main_queue_never_becomes_a_service() -> None:
     assert transitions.start(run.pk, 1, run.execution_key, "one", now - 2 * LEASE, now - LEASE)
     Scheduler.objects.filter(pk=row.pk).update(stay_alive=True)
     message = message_of(run)
-    assert [RunConfigs(queue=queue).get(message).service for queue in ("main", "standalone")] == [False, True]
+    assert [RunConfigs(queues=[queue]).get(message).service for queue in ("main", "standalone")] == [False, True]
     assert recover_leases(DatabaseBroker(), now, RunConfigs()) == 1
     run.refresh_from_db()
     assert (run.state, run.queue) == ("failed", "main")
@@ -68,8 +68,8 @@ def test_only_the_worker_of_a_service_is_a_service_and_the_sites_time_limit_is_n
 def test_a_run_ends_if_its_schedule_is_a_service_no_more() -> None:
     row, broker = service(max_retries=0), DatabaseBroker()
     first_run(row)
-    configs, queue = RunConfigs(monotonic=count(step=3).__next__, queue="standalone"), "standalone"
-    writer = RowWriter(broker, queue, 15, configs, Answers(broker, queue), Rescue(broker, queue))
+    configs, queue = RunConfigs(monotonic=count(step=3).__next__, queues=["standalone"]), "standalone"
+    writer = RowWriter(broker, [queue], 15, configs, Answers(broker), Rescue(broker, [queue]))
     _settled, _deliveries, (arrival,) = writer.write([], 1, clock.now())
     config = configs.get(arrival.delivery.message)
     run = Running(arrival.delivery, config, OutputBuffer(1000, None), clock.now(), container_id())

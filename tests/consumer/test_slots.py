@@ -100,6 +100,14 @@ def a_run(execution_id: int, attempt: int) -> Running:
     return Running(delivery, config, OutputBuffer(1000), clock.now(), "here")
 
 
+@pytest.mark.parametrize("value", [True, -1, 2**63, 1.5, "7", None, [], {}])
+def test_a_figure_that_is_none_is_not_recorded(value: Any) -> None:
+    """A handler can write to the channel, so the figures of an answer may be anything."""
+    run = a_run(7, 2)
+    run.answer = {"op": "ended", "cpu_ms": value, "peak_memory_kb": 70_000}
+    assert (run.ended.cpu_ms, run.ended.peak_memory_kb) == (None, 70_000)
+
+
 def test_an_answer_for_another_attempt_ends_nothing(fake: FakeChild, caplog: pytest.LogCaptureFixture) -> None:
     """A handler can write to the channel and so send a second answer for its own run.
 

@@ -65,8 +65,9 @@ def is_direct() -> bool:
 PARAMS = {"b": [1, 2.5, None, {"ä": "Ö"}], "a": True, "": "1e22", "large": 2**62, "small": 1e-9}
 
 
-def test_a_message_that_says_what_the_row_says_is_started_with_one_statement() -> None:
-    row = ManualExecutionFactory(state=State.QUEUED.value, params=PARAMS)
+@pytest.mark.parametrize("headers", [None, {"trace": "ä", "A": "1"}])
+def test_a_message_that_says_what_the_row_says_is_started_with_one_statement(headers: dict[str, str] | None) -> None:
+    row = ManualExecutionFactory(state=State.QUEUED.value, params=PARAMS, headers=headers)
     now = clock.now()
     with CaptureQueriesContext(connection) as captured:
         (arrival,) = begin([decoded(row)], "desk", now, now + timedelta(seconds=15))
@@ -76,6 +77,7 @@ def test_a_message_that_says_what_the_row_says_is_started_with_one_statement() -
     assert (row.state, row.attempt, row.consumer, row.started_at) == (State.RUNNING.value, 1, "desk", now)
     message = arrival.delivery.message
     assert (message.params, message.scheduled_at, message.attempt) == (PARAMS, row.scheduled_at, 1)
+    assert message.headers == (headers or {})
     (copy,) = begin([decoded(row, attempt=1)], "another", now, now + timedelta(seconds=15))
     assert not copy.started
 
@@ -87,6 +89,9 @@ CHANGES: list[dict[str, Any]] = [
     {"trigger": "cron"},
     {"retry_count": 3},
     {"scheduler_id": None},
+    {"headers": {}},
+    {"headers": {"Trace": "1"}},
+    {"headers": {"trace": "2"}},
     {"scheduler_id": 2**62},
     {"scheduled_at": datetime(2026, 1, 1, tzinfo=UTC)},
 ]
@@ -94,7 +99,7 @@ CHANGES: list[dict[str, Any]] = [
 
 @pytest.mark.parametrize("changes", CHANGES, ids=str)
 def test_a_run_has_the_values_of_its_row(changes: dict[str, Any]) -> None:
-    row = ManualExecutionFactory(state=State.QUEUED.value, params={"a": 1})
+    row = ManualExecutionFactory(state=State.QUEUED.value, params={"a": 1}, headers={"trace": "1"})
     expected = message_of(row)
     now = clock.now()
     (arrival,) = begin([decoded(row, **changes)], "desk", now, now + timedelta(seconds=15))

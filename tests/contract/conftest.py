@@ -68,10 +68,13 @@ def proxy(server: Server) -> Iterator[Proxy]:
 
 @pytest.fixture
 def rabbit(server: Server) -> Iterator[Rabbit]:
-    """Provide a function that makes RabbitMQ transports for this test's queues. At the end, close the transports."""
+    """Provide a function that makes RabbitMQ transports for this test's queues. At the end, close the transports.
+
+    They wait longer than an installation's, because several test runs may share the server and its disk.
+    """
     made: list[RabbitBroker] = []
 
-    def connect(port: int | None = None, patience: float = 5.0, declare: bool = True) -> RabbitBroker:
+    def connect(port: int | None = None, patience: float = 60.0, declare: bool = True) -> RabbitBroker:
         broker = RabbitBroker(server.url(port), ladder=RUNGS, patience=patience, queue_type=QUEUE_TYPE)
         made.append(broker)
         if declare:

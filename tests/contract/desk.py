@@ -16,7 +16,6 @@ from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival, begin
-from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Failed, Outcome, Succeeded
 from scheduling.core.retry import RetryPolicy
 from scheduling.execution.foreign import is_foreign
@@ -33,21 +32,21 @@ ERROR = Failed("builtins.RuntimeError", "no route to host")
 
 
 class Desk:
-    """A consumer of one queue.
+    """A consumer of one work queue, or of several.
 
     Args:
         slots: the number of messages that the broker may deliver before one of them is acknowledged.
         name: the consumer's name in the execution rows.
     """
 
-    def __init__(self, broker: Broker, queue: str = "main", slots: int = 1, name: str = "desk") -> None:
-        self.broker, self.queue, self.name = broker, queue, name
-        self.answers, self.rescue = Answers(broker, queue), Rescue(broker, queue)
-        broker.declare([], queue)
-        broker.consume(queue, slots)
+    def __init__(self, broker: Broker, *queues: str, slots: int = 1, name: str = "desk") -> None:
+        self.broker, self.queues, self.name = broker, queues or ("main",), name
+        self.answers, self.rescue = Answers(broker), Rescue(broker, self.queues)
+        broker.declare([], *self.queues)
+        broker.consume(dict.fromkeys(self.queues, slots))
 
-    def defer(self, message: TaskMessage) -> bool:
-        """Put the attempt of a message off. Returns whether it was put off: never, for this consumer has all code."""
+    def defer(self, delivery: Delivery) -> bool:
+        """Put the attempt of a delivery off. Returns whether it was put off: never, for this consumer has all code."""
         return False
 
     def look(self) -> list[Arrival]:
@@ -57,7 +56,7 @@ class Desk:
         """
         now = clock.now()
         with transaction.atomic():
-            taken = self.rescue.take(1, now) or self.broker.take(self.queue, 1, now)
+            taken = self.rescue.take(1, now) or self.broker.take(self.queues, 1, now)
             own = [delivery for delivery in taken if not is_foreign(delivery.message)]
             arrivals = begin(own, self.name, now, now + timedelta(seconds=60), defer=self.defer)
         for arrival in arrivals:
@@ -72,14 +71,14 @@ class Desk:
         def started() -> Delivery | None:
             return next((arrival.delivery for arrival in self.look() if arrival.started), None)
 
-        return wait_for(started, f"something starts from {self.queue}")
+        return wait_for(started, f"something starts from {self.queues}")
 
     def end(self, delivery: Delivery, outcome: Outcome | None = None, policy: RetryPolicy = SOON) -> Settled:
         """Settle the attempt of a delivery, answer the broker, and return the result of the settle."""
         outcome, now = outcome or Succeeded(), clock.now()
         config = RunConfig("tests.noop", policy=policy)
         running = Running(delivery, config, OutputBuffer(1000, None), now, self.name)
-        self.answers.prepare(policy)
+        self.answers.prepare(policy, delivery.queue)
         with transaction.atomic():
             settled = settle_attempt(
                 running.ended,
@@ -87,7 +86,7 @@ class Desk:
                 policy,
                 now,
                 embedded=self.broker.embedded,
-                delay=lambda wanted, drawn: self.broker.delay(wanted, self.queue, drawn),
+                delay=lambda wanted, drawn: self.broker.delay(wanted, delivery.queue, drawn),
             )
         self.answers.settled(running, settled, now)
         return settled
@@ -101,9 +100,10 @@ class Desk:
 
         def quiet() -> bool:
             assert not any(arrival.started for arrival in self.look()), "something started"
-            return self.broker.counts().ready[self.queue] == 0 and not self.broker.ready(self.queue, clock.now())
+            ready = self.broker.counts(self.queues).ready
+            return not any(ready[queue] for queue in self.queues) and not self.broker.ready(self.queues, clock.now())
 
-        return wait_for(quiet, f"{self.queue} is empty")
+        return wait_for(quiet, f"{self.queues} are empty")
 
 
 def failed(desk: Desk, count: int = 1) -> list[SchedulerExecution]:

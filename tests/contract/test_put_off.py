@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone as clock
 
+from scheduling.broker import Delivery
 from scheduling.consumer.deferral import Deferral
-from scheduling.core.messages import TaskMessage
-from scheduling.core.outcome import Deferred
+from scheduling.core.outcome import Deferred, Snoozed
 from scheduling.execution.run_now import run_now
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Scheduler, SchedulerExecution
@@ -27,8 +27,8 @@ NEW = "tests.only_new_code_knows"
 class OldDesk(Desk):
     """A consumer whose code does not know the handler."""
 
-    def defer(self, message: TaskMessage) -> bool:
-        return Deferral(self.queue, RunConfigs(), embedded=self.broker.embedded).defer(message, clock.now())
+    def defer(self, delivery: Delivery) -> bool:
+        return Deferral(RunConfigs(), embedded=self.broker.embedded).defer(delivery, clock.now())
 
 
 def of_new_code() -> Scheduler:
@@ -71,3 +71,22 @@ def test_an_attempt_that_is_put_off_uses_up_no_retry(connect: Connect) -> None:
     desk.end(delivery)
     run.refresh_from_db()
     assert (run.state, run.deferred_at) == ("succeeded", None)
+
+
+def test_a_run_that_snoozes_is_offered_again_when_its_time_has_come(connect: Connect) -> None:
+    broker = connect()
+    run = run_now(SchedulerFactory(rare=True, params={}), broker)
+    desk = Desk(broker)
+    desk.run(Snoozed("no file yet", timedelta(hours=1)))
+    run.refresh_from_db()
+    assert (run.attempt, run.retry_base, run.snoozes, run.reason) == (1, 1, 1, "no file yet")
+    assert broker.embedded or desk.starts_nothing()
+    assert publish_claimed(broker, clock.now()) == 0
+    SchedulerExecution.objects.update(wake_at=clock.now() - timedelta(seconds=1))
+    publish_claimed(broker, clock.now())
+    delivery = desk.start()
+    assert (delivery.message.attempt, delivery.message.retry_count) == (2, 0)
+    desk.end(delivery)
+    run.refresh_from_db()
+    assert (run.state, run.snoozes) == ("succeeded", 1)
+    assert desk.starts_nothing()

@@ -60,8 +60,8 @@ def test_addresses_that_refuse_or_are_silent_are_passed_over(
         broker.declare([])
         assert published(broker)
         assert server.count(server.name("main")) == 1
-        broker.consume("main", 1)
-        wait_for(lambda: broker.take("main", 1, clock.now()), "the message arrives")
+        broker.consume({"main": 1})
+        wait_for(lambda: broker.take(["main"], 1, clock.now()), "the message arrives")
     assert [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING] == []
     assert "The next address is tried" in caplog.text
 
@@ -88,7 +88,7 @@ def test_one_line_tells_of_an_outage_of_all_addresses(
         address = url(server, proxy.port, silent)
         with closing(RabbitBroker(address, ladder=RUNGS, patience=PATIENCE)) as broker, caplog.at_level(logging.INFO):
             broker.declare([])
-            broker.consume("main", 1)
+            broker.consume({"main": 1})
             wait_for(lambda: published(broker), "it publishes")
             proxy.shut()
             wait_for(lambda: not published(broker) and "It is tried again" in caplog.text, "it is an outage")

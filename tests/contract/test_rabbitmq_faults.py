@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import logging
+from concurrent.futures import Future
 from datetime import timedelta
 from itertools import count
+from typing import Any
 
 import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker import BrokerRefused, BrokerUnavailable, get_broker
 from scheduling.broker.rabbitmq import RabbitBroker
+from scheduling.broker.rabbitmq.io_thread import resolve
+from scheduling.broker.rabbitmq.queue_declaration import Held, QueueDeclaration
 from scheduling.broker.rabbitmq.watchdog import Watchdog
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Failed
@@ -100,6 +104,24 @@ def test_a_frozen_network_is_an_error_and_publishing_works_afterwards(rabbit: Ra
     wait_for(lambda: publish([execution], broker), "it works again")
 
 
+def test_a_queue_may_be_declared_while_another_declaration_of_it_waits_for_its_answer(rabbit: Rabbit) -> None:
+    """Several threads share a connection, such as those of a web server that publish to a new queue."""
+    client = rabbit()._running()
+    answers: list[Future[Any]] = [Future(), Future()]
+
+    class First(QueueDeclaration):
+        def _opened(self, channel: Any) -> None:
+            super()._opened(channel)
+            declare(QueueDeclaration, answers[1])
+
+    def declare(kind: type[QueueDeclaration], answer: Future[Any]) -> None:
+        connection, queue = client._publishing.connection, client.topology.failed
+        kind(client.loop, connection, client.topology, queue, lambda _name, said: resolve(answer, said), 15.0)
+
+    client.loop.call(lambda: declare(First, answers[0]))
+    assert [answer.result(60.0) for answer in answers] == [Held(0, 0), Held(0, 0)]
+
+
 def test_a_channel_that_the_broker_closed_is_opened_again(rabbit: Rabbit) -> None:
     broker = rabbit()
     desk = Desk(broker)
@@ -124,7 +146,7 @@ def test_an_answer_for_the_old_channel_is_not_sent_on_the_new_channel(rabbit: Ra
     proxy.cut()
     second = claimed()
     wait_for(lambda: publish([second], broker), "the connection is back")
-    wait_for(lambda: broker.ready("main", clock.now()), "the second message is delivered")
+    wait_for(lambda: broker.ready(["main"], clock.now()), "the second message is delivered")
     desk.end(delivery)  # the tag of this delivery belongs to the old channel
     broker.close()
     new_desk = Desk(rabbit())
@@ -188,7 +210,7 @@ def test_all_executions_run_after_all_queues_were_deleted(rabbit: Rabbit, server
     retrying = run_now(schedule, broker)
     desk.run(ERROR)
     waiting = [run_now(schedule, broker) for _ in range(20)]
-    broker.consume("main", 0)
+    broker.consume({"main": 0})
     for queue in (*server.topology.base(), *server.topology.rungs("main", RUNGS)):
         server.delete(queue.name)
     lost = LostMessages()
@@ -321,9 +343,9 @@ def test_a_message_does_not_wait_for_a_busy_slot(rabbit: Rabbit, server: Server)
     execution.refresh_from_db()
     assert (execution.state, execution.consumer) == ("succeeded", "other")
     # The other consumer stops. The first consumer asks for a message, and RabbitMQ delivers messages to it again.
-    other.broker.consume("main", 0)
+    other.broker.consume({"main": 0})
     following = run_now(SchedulerFactory(rare=True), busy)
-    wait_for(lambda: busy.ready("main", clock.now()), "the first consumer gets the second message")
+    wait_for(lambda: busy.ready(["main"], clock.now()), "the first consumer gets the second message")
     assert state(following) == "queued"
 
 
@@ -352,7 +374,8 @@ def test_a_consumer_without_a_subscription_reconnects(
     desk.run()
     subscription = broker._running().subscription
     # RabbitMQ ends the subscription, but the transport does not notice.
-    broker._running().loop.call(lambda: subscription._channel.basic_cancel(subscription._consumer))
+    tag = subscription.queues.named(server.name("main")).consumer
+    broker._running().loop.call(lambda: subscription._channel.basic_cancel(tag))
     execution = run_now(SchedulerFactory(rare=True), broker)
     desk.run()
     assert state(execution) == "succeeded"
@@ -381,8 +404,8 @@ def test_a_recovered_run_reaches_an_idle_consumer_as_a_message(rabbit: Rabbit, s
     assert (lost.state, lost.published_at) == ("retrying", now)
     assert sweep(broker, now + timedelta(seconds=20)).retries == 0
     desk = Desk(broker)
-    wait_for(lambda: broker.ready("main", clock.now()), "the message arrives")
-    (delivery,) = broker.take("main", 1, clock.now())
+    wait_for(lambda: broker.ready(["main"], clock.now()), "the message arrives")
+    (delivery,) = broker.take(["main"], 1, clock.now())
     assert (delivery.message.execution_id, delivery.message.attempt) == (lost.pk, 2)
     assert delivery.message.retry_count == 1
     broker.release([delivery])
@@ -397,11 +420,11 @@ def test_the_lost_messages_of_a_long_queue_are_found(rabbit: Rabbit, monkeypatch
     rows = [run_now(SchedulerFactory(rare=True), broker) for _ in range(4)]
     rows += [run_now(rows[0].scheduler, broker) for _ in range(31)]
     desk = Desk(broker, slots=7)
-    wait_for(lambda: broker.ready("main", clock.now()), "the first messages arrive")
+    wait_for(lambda: broker.ready(["main"], clock.now()), "the first messages arrive")
     wait_for(lambda: broker.counts().ready["main"] == 28, "seven messages have arrived")
-    for delivery in desk.broker.take("main", 7, clock.now()):
+    for delivery in desk.broker.take(["main"], 7, clock.now()):
         broker.acknowledge(delivery)  # a consumer that loses what it took
-    broker.consume("main", 0)
+    broker.consume({"main": 0})
     lost, later = LostMessages(), clock.now() + timedelta(seconds=60)
     found = [lost.sweep(broker, later) for _ in range(8)]
     assert found == [0, 0, 0, 0, 0, 0, 0, 7]

@@ -50,7 +50,7 @@ def test_the_message_of_a_retry_names_the_last_error_and_the_first_failure(rabbi
     desk = Desk(broker)
     desk.run(ERROR)
     desk.run(ERROR)
-    broker.consume("main", 0)
+    broker.consume({"main": 0})
     server.wait_count(server.name("main"), 1)
     ((properties, raw),) = server.pull(server.name("main"))
     headers = properties.headers
@@ -92,9 +92,11 @@ def test_an_oversized_error_does_not_kill_the_connection(rabbit: Rabbit, server:
 def test_message_with_the_four_original_fields_runs(rabbit: Rabbit, server: Server) -> None:
     schedule = SchedulerFactory(rare=True, stay_alive=False)
     desk = Desk(rabbit())
-    server.publish(body(scheduler_id=schedule.pk, params_scheduler='{"a": 1}'))
+    headers = {"x-request-id": "7", "trace": "4bf92f", "number": 5, "x-last-error": "old", "nested": {"a": "b"}}
+    server.publish(body(scheduler_id=schedule.pk, params_scheduler='{"a": 1}'), headers=headers)
     desk.run(ERROR)
     row = SchedulerExecution.objects.get()
+    assert row.headers == {"x-request-id": "7", "trace": "4bf92f"}
     assert (row.trigger, row.scheduler_id, row.target_name, row.params) == (
         "message",
         schedule.pk,

@@ -35,9 +35,9 @@ MIDDLE = MANY // 2
 
 
 def test_reading_many_messages_keeps_their_order_and_number(rabbit: Rabbit, server: Server) -> None:
-    broker = rabbit()
+    broker, body = rabbit(), json.loads(original_body())
     for number in range(MANY):
-        server.publish(original_body(number=number), server.topology.failed, message_id=f"m{number}")
+        server.publish(json.dumps({**body, "number": number}).encode(), server.topology.failed, message_id=f"m{number}")
     server.wait_count(server.topology.failed, MANY)
     for _ in range(2):
         with broker.failed_queue() as session:

@@ -29,7 +29,7 @@ from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.parked_messages import original_body
 from tests.support import wait_for
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db(transaction=True)]
 
 Typed = Callable[[str], RabbitBroker]
 
@@ -82,7 +82,7 @@ def test_nothing_is_lost_or_doubled_when_the_type_changes(
     desk, schedule = Desk(old), SchedulerFactory(rare=True)
     retried = run_now(schedule, old)
     assert desk.run(ERROR).state is State.RETRYING
-    old.consume("main", 0)
+    old.consume({"main": 0})
     waiting = [run_now(schedule, old) for _ in range(5)]
     main = Topology(server.prefix).work("main")
     server.wait_count(main, 6)  # after a second, the message of the retry is there, too
@@ -166,9 +166,9 @@ def test_messages_that_are_given_back_do_not_come_near_the_limit(typed: Typed, s
     broker = typed()
     run_now(SchedulerFactory(rare=True), broker)
     for _ in range(5):
-        broker.consume("main", 1)
-        wait_for(lambda: broker.ready("main", clock.now()), "the message arrives")
-        broker.consume("main", 0)
+        broker.consume({"main": 1})
+        wait_for(lambda: broker.ready(["main"], clock.now()), "the message arrives")
+        broker.consume({"main": 0})
         server.wait_count(quorum(server).work("main"), 1)
     assert Desk(broker).run().state is State.SUCCEEDED
 

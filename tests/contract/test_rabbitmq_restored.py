@@ -34,7 +34,7 @@ def leave_messages_of_today(broker: RabbitBroker) -> set[int]:
         for _number in range(count):
             rows.append(run_now(schedule, broker))
             desk.run(outcome, policy)
-    broker.consume("main", 0)
+    broker.consume({"main": 0})
     rows += [run_now(schedule, broker) for _number in range(3)]
     return {row.pk for row in rows}
 

@@ -15,7 +15,7 @@ from scheduling.broker.rabbitmq import RabbitBroker
 from tests.contract.proxy import Proxy
 from tests.contract.server import Server
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.any_database, pytest.mark.django_db]
 
 
 @pytest.fixture

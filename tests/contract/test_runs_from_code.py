@@ -76,3 +76,26 @@ def test_a_later_run_arrives_at_its_instant(broker: Broker) -> None:
     SchedulerExecution.objects.filter(pk=made.id).update(wake_at=clock.now() - timedelta(seconds=1))
     publish_claimed(broker, clock.now())
     assert desk.start().message.execution_id == made.id
+
+
+def test_without_a_confirm_it_arrives_once(broker: Broker) -> None:
+    desk = Desk(broker)
+    made = api.run("tests.noop", confirm=False)
+    if not broker.embedded:
+        assert SchedulerExecution.objects.get(pk=made.id).published_at is None, "nothing waits for the confirm"
+    assert desk.start().message.execution_id == made.id
+    # The sweep publishes only what no consumer has started.
+    assert publish_claimed(broker, clock.now() + timedelta(minutes=1)) == 0
+    assert desk.starts_nothing()
+
+
+def test_without_a_confirm_a_lost_message_is_published_again(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
+    if broker.embedded:
+        pytest.skip("nothing is published after the commit")
+    with monkeypatch.context() as loses:
+        loses.setattr(broker, "send", lambda *_: None)
+        made = api.run("tests.noop", confirm=False)
+    desk = Desk(broker)
+    assert desk.starts_nothing()
+    assert publish_claimed(broker, clock.now() + timedelta(minutes=1)) == 1
+    assert desk.start().message.execution_id == made.id

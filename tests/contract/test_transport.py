@@ -174,7 +174,7 @@ def test_a_released_message_is_delivered_again(connect: Connect) -> None:
 
     def taken_and_released() -> list[int | None]:
         with transaction.atomic():  # a consumer does the same after a database error
-            deliveries = broker.take("main", 1, clock.now())
+            deliveries = broker.take(["main"], 1, clock.now())
             broker.release(deliveries)
             return [delivery.message.execution_id for delivery in deliveries]
 
@@ -188,7 +188,7 @@ def test_messages_of_a_consumer_that_stops_go_to_another_consumer(connect: Conne
     first, second = connect(), connect()
     leaving = Desk(first, name="leaving")
     executions = [published(second) for _ in range(3)]
-    leaving.broker.consume("main", 0)
+    leaving.broker.consume({"main": 0})
     staying = Desk(second, name="staying")
     for _ in executions:
         staying.run()
@@ -258,7 +258,7 @@ def test_a_consumer_that_stood_aside_gets_messages_again(connect: Connect) -> No
 
     def taken() -> int | None:
         with transaction.atomic():
-            found = broker.take("main", 1, clock.now())
+            found = broker.take(["main"], 1, clock.now())
             for delivery in found:
                 transitions.start(
                     int(delivery.message.execution_id or 0), 1, delivery.message.execution_key, "consumer",
@@ -268,7 +268,7 @@ def test_a_consumer_that_stood_aside_gets_messages_again(connect: Connect) -> No
         return found[0].message.execution_id if found else None
 
     for number in range(2):
-        broker.consume("main", 1)
+        broker.consume({"main": 1})
         execution = published(broker)
         assert wait_for(taken, f"message {number} is brought", 8.0) == execution.pk
-        broker.consume("main", 0)
+        broker.consume({"main": 0})

@@ -37,6 +37,7 @@ def test_four_original_fields_are_enough() -> None:
         execution_id=st.none() | st.integers(1, 2**40),
         attempt=st.integers(1, 100),
         execution_key=STORABLE,
+        headers=st.dictionaries(STORABLE.filter(bool), STORABLE, max_size=4),
         scheduled_at=st.none() | st.just(datetime(2025, 12, 12, 8, 0, tzinfo=UTC)),
         trigger=st.sampled_from(["cron", "date", "manual", "message"]),
     )

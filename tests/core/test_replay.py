@@ -22,7 +22,7 @@ def test_a_failed_canary_stops_the_replay_in_every_state(state: State | None) ->
     ("state", "kind"),
     [
         ("claimed", Wait), ("queued", Wait), ("running", Wait), ("retrying", Wait), ("succeeded", Release),
-        ("failed", Stop), ("cancelled", Stop), ("discarded", Stop), (None, Stop),
+        ("failed", Stop), ("cancelled", Stop), ("discarded", Stop), ("skipped", Stop), (None, Stop),
     ],
 )  # fmt: skip
 def test_each_state_has_its_verdict(state: str | None, kind: type) -> None:

@@ -15,11 +15,27 @@ from scheduling.core.retention import Rule
 from scheduling.execution.retention import Pruned, prune
 from scheduling.execution.retention.removal import remove
 from scheduling.management.commands.cleanup_executions import Command
-from scheduling.models import Attempt, DeathRecord, HandlerSet, KnownHandler, Output, SchedulerExecution
+from scheduling.models import (
+    Attempt,
+    Breaker,
+    DeathRecord,
+    HandlerSet,
+    KnownHandler,
+    Output,
+    RunStep,
+    SchedulerExecution,
+)
 from scheduling.processes.server_clock import ServerClock
 from scheduling.signals import executions_pruned
 from tests.execution.retention import keys, left, make_executions
-from tests.factories import DeathRecordFactory, HandlerSetFactory, ProcessFactory, SchedulerFactory
+from tests.factories import (
+    BreakerFactory,
+    DeathRecordFactory,
+    HandlerSetFactory,
+    ProcessFactory,
+    RunStepFactory,
+    SchedulerFactory,
+)
 from tests.support import at_once
 
 pytestmark = pytest.mark.django_db
@@ -45,6 +61,14 @@ def test_the_deaths_of_a_message_are_removed_with_its_execution() -> None:
     assert DeathRecord.objects.count() == 2
     prune(clock.now(), 30)
     assert list(DeathRecord.objects.all()) == [kept] != [old]
+
+
+def test_finished_steps_are_removed_with_their_execution() -> None:
+    old, kept = (RunStepFactory(execution=make_executions(state)[0]) for state in ("succeeded", "failed"))
+    prune(clock.now(), 30, dry_run=True)
+    assert RunStep.objects.count() == 2
+    prune(clock.now(), 30)
+    assert list(RunStep.objects.all()) == [kept] != [old]
 
 
 def test_handlers_that_no_process_knows_any_more_are_removed() -> None:
@@ -191,3 +215,12 @@ def test_a_wrong_clock_removes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(CommandError, match="clock of this host"):
         call_command("cleanup_executions")
     assert left(rows) == keys(rows)
+
+
+def test_a_circuit_breaker_that_is_closed_and_unused_is_removed() -> None:
+    old = clock.now() - timedelta(days=400)
+    kept = [BreakerFactory(used_at=old), BreakerFactory(closed=True)]
+    BreakerFactory(closed=True, used_at=old)
+    assert prune(clock.now(), 30, dry_run=True).breakers == 1
+    assert prune(clock.now(), 30).breakers == 1
+    assert set(Breaker.objects.values_list("pk", flat=True)) == {row.pk for row in kept}

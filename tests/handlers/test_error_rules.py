@@ -48,7 +48,14 @@ def test_the_first_rule_that_knows_an_error_decides(rules: dict[str, Any], error
 
 
 @pytest.mark.parametrize(
-    "rules", [{"retry_on": "ValueError"}, {"give_up_on": [ValueError()]}, {"give_up_on": int}, {"retry_if": True}]
+    "rules",
+    [
+        {"retry_on": "ValueError"},
+        {"give_up_on": [ValueError()]},
+        {"give_up_on": int},
+        {"retry_on": 5},
+        {"retry_if": True},
+    ],
 )
 def test_what_is_no_rule_is_refused_with_the_name_of_the_worker(rules: dict[str, Any]) -> None:
     with pytest.raises(RegistryError, match=r"Worker 'tests\.ruled'"):

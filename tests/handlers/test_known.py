@@ -8,8 +8,9 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
-from scheduling.handlers.contract import contract
+from scheduling.handlers.contract import contract, model_contract
 from scheduling.handlers.known import record_handlers
+from scheduling.handlers.listeners import all_listeners
 from scheduling.handlers.registry import Handler, NoParams, _handlers, handlers, worker
 from scheduling.models import HandlerSet, KnownHandler
 from tests.support import at_once
@@ -66,7 +67,10 @@ def test_a_version_is_recorded_once() -> None:
         assert record_handlers(clock.now()) == first
     assert len(captured) == 1
     known = KnownHandler.objects.filter(handler_set=first).order_by("type", "name")
-    assert [*known.values_list("type", "name", "contract")] == [(h.type, h.name, contract(h)) for h in handlers()]
+    listeners = [("topic", f"{each.topic} {each.name}", model_contract(each.params)) for each in all_listeners()]
+    wanted = [*((each.type, each.name, contract(each)) for each in handlers()), *listeners]
+    assert listeners
+    assert sorted(known.values_list("type", "name", "contract")) == sorted(wanted)
     worker("tests.another_version")(lambda params, run: None)
     try:
         second = record_handlers(clock.now())
@@ -83,7 +87,7 @@ def test_processes_that_start_at_once_share_one_set() -> None:
         assert len(set(found)) == 1
         assert found[0] is not None
         assert HandlerSet.objects.count() == 1
-        assert KnownHandler.objects.count() == len(list(handlers()))
+        assert KnownHandler.objects.count() == len(list(handlers())) + len(list(all_listeners()))
         KnownHandler.objects.all().delete()
         HandlerSet.objects.all().delete()
 

@@ -23,17 +23,23 @@ from scheduling.models import (
 from scheduling.processes.deployment_row import make_row_if_new
 from tests.factories import (
     AttemptFactory,
+    BreakerFactory,
     ChannelFactory,
     DeathRecordFactory,
+    EventFactory,
     GroupFactory,
     HandlerSetFactory,
+    LimitPlaceFactory,
+    LoweredLimitFactory,
     ManualExecutionFactory,
     NotificationFactory,
     OutputFactory,
+    PauseFactory,
     ProcessFactory,
     RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
+    RunStepFactory,
     SchedulerFactory,
     due,
 )
@@ -66,7 +72,12 @@ def stand(now: datetime) -> Rows:
         due(row, now - timedelta(seconds=5))
     executions = [
         ManualExecutionFactory(
-            scheduler=scheduler, state=state, wake_at=past, attempt=int(state != "queued"), reason="an earlier reason"
+            scheduler=scheduler,
+            state=state,
+            wake_at=past,
+            attempt=int(state != "queued"),
+            reason="an earlier reason",
+            headers={"trace": "7"},
         )
         for state in STATES
     ]
@@ -76,13 +87,17 @@ def stand(now: datetime) -> Rows:
         state=Replay.State.RELEASED, canary=succeeded.pk, canary_attempt=1, total=2, sent=1, next_at=past,
     )  # fmt: skip
     handlers = HandlerSetFactory(known={"tests.noop": "a"})
+    place = LimitPlaceFactory(execution=executions[0])
     made = [
         *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
-        NotificationFactory(execution=succeeded), channel,
+        NotificationFactory(execution=succeeded), channel, PauseFactory(), PauseFactory(ended=True),
+        BreakerFactory(name="tests.depending"), BreakerFactory(closed=True), EventFactory(execution=succeeded),
+        place, place.limit, LoweredLimitFactory(name="tests.two_at_once"),
         artefact_of(succeeded), ProcessFactory(handler_set=handlers, started_at=past), ProcessFactory(producer=True),
         ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "b"})), RefusedRowFactory(), replay,
         handlers, KnownHandler.objects.earliest("pk"),
-        DeathRecordFactory(execution=failed),
+        DeathRecordFactory(execution=failed), RunStepFactory(execution=failed),
+        RunStepFactory(execution=succeeded, position=True),
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
         ReplayGroup.objects.create(replay=replay, group=GroupFactory()),
         ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),

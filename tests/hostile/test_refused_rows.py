@@ -97,7 +97,7 @@ def test_an_execution_that_refuses_its_mark_stops_no_other_one(state: str) -> No
     bad = ManualExecutionFactory(state=state, attempt=0 if state in ("claimed", "queued") else 1, wake_at=past)
     good = ManualExecutionFactory(wake_at=past)
     broker, configs = DatabaseBroker(), RunConfigs()
-    writer = RowWriter(broker, "main", 60, configs, Answers(broker, "main"), Rescue(broker, "main"))
+    writer = RowWriter(broker, ["main"], 60, configs, Answers(broker), Rescue(broker, ["main"]))
     with refused(bad):
         started: list[int | None] = []
         for _turn in range(3):
@@ -105,7 +105,7 @@ def test_an_execution_that_refuses_its_mark_stops_no_other_one(state: str) -> No
             _settled, _deliveries, arrivals = writer.write([], 5, now)
             started += [arrival.delivery.message.execution_id for arrival in arrivals if arrival.started]
         assert started == [good.pk]
-        assert not broker.ready("main", now)  # the consumer does not spin
+        assert not broker.ready(["main"], now)  # the consumer does not spin
         assert found(now) == {"refused execution": [bad.pk]}
     left_out.executions.clear()  # as after a minute
     sweep(broker, now, configs)

@@ -120,7 +120,7 @@ def test_an_invalid_execution_does_not_stop_others(column: str, value: str, stat
     valid = ManualExecutionFactory(wake_at=past)
     write_by_sql(invalid, column, value)
     broker, configs = DatabaseBroker(), RunConfigs()
-    writer = RowWriter(broker, "main", 60, configs, Answers(broker, "main"), Rescue(broker, "main"))
+    writer = RowWriter(broker, ["main"], 60, configs, Answers(broker), Rescue(broker, ["main"]))
     sweep(broker, now, configs)
     started: list[int | None] = []
     for _turn in range(3):
@@ -156,7 +156,7 @@ def test_an_execution_that_is_set_aside_names_the_column(column: str, value: str
     row = ManualExecutionFactory(wake_at=now - timedelta(minutes=5))
     write_by_sql(row, column, value)
     broker, configs = DatabaseBroker(), RunConfigs()
-    writer = RowWriter(broker, "main", 60, configs, Answers(broker, "main"), Rescue(broker, "main"))
+    writer = RowWriter(broker, ["main"], 60, configs, Answers(broker), Rescue(broker, ["main"]))
     writer.write([], 5, now)
     ((state, reason),) = SchedulerExecution.objects.filter(pk=row.pk).values_list("state", "error_message")
     assert state == "failed"

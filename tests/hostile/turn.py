@@ -51,9 +51,9 @@ class Consumer:
 
     def __init__(self, healthy: set[str]) -> None:
         broker, self.configs = DatabaseBroker(), RunConfigs()
-        answers = Answers(broker, "main")
+        answers = Answers(broker)
         self.answers, self.healthy = answers, healthy
-        self.writer = RowWriter(broker, "main", LEASE_SECONDS, self.configs, answers, Rescue(broker, "main"))
+        self.writer = RowWriter(broker, ["main"], LEASE_SECONDS, self.configs, answers, Rescue(broker, ["main"]))
         self.over: Sequence[Running] = []
 
     def turn(self, now: datetime) -> int:

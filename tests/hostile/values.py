@@ -26,7 +26,8 @@ WORDS = {
     "trigger": ("cron", "date", "manual", "message", "code", "other"),
     "result": ("null", "{", "NaN", '{"x":"\\u0000"}', '"\\ud800"', "[" * 100_000, '{"<b>": "<script>"}', "1" * 5000),
     "type": ("worker", "report", "reminder", "Worker", "scheduler", "nonsense"),
-    "kind": ("producer", "consumer", "other"),
+    "kind": ("producer", "consumer", "step", "cursor", "other"),
+    "value": ("null", "{", "NaN", '{"x":"\\u0000"}', "[" * 100_000, '{"<b>": "<script>"}', '"\u202e"'),
     "outcome": ("succeeded", "failed", "timed_out", "crashed", "cancelled", "interrupted", "other"),
     "schedule": ("* * * * *", "*/0 * * * *", "61 * * * *", "0 0 31 2 *", "0 0 29 2 *", "@reboot", "@yearly",
                  "* * * * * *", "0-59/7 */5 1,15 jan-dec sun-sat", "L * * * *", "* * * * 8", "-1 * * * *", "*" * 255,
@@ -39,6 +40,7 @@ WORDS = {
                 '[{"queue": "<b>", "reason": "\u202e", "count": 1e999, "time": "0001-01-01"}]',
                 '[{"queue": "%s", "reason": "expired", "count": -1, "time": 9e99, "routing-keys": [1, null]}]',
                 '[{"queue": "%(x)s", "reason": "rejected", "count": 99999999999999999999, "exchange": {}}]'),
+    "headers": ("null", "[]", '"x"', "{", '{"a": 1}', '{"": "x"}', '{"a": {"b": "c"}}', '{"token": "\u202e<b>"}', ""),
     "name": ("tests.noop", "tests.nothing", "Tests.Noop"),
     "file": ("../../etc/passwd", "/etc/passwd", "nowhere/x.csv", "\\x", "a\nb"),
 }  # fmt: skip

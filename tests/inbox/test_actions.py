@@ -41,7 +41,7 @@ def test_a_republish_keeps_the_attempts_and_allows_all_retries_again() -> None:
     assert republish([row.pk], BROKER, "ann") == [row.pk]
     row.refresh_from_db()
     assert (row.state, row.attempt, row.retry_base, row.reason) == ("queued", 4, 4, "Republished by ann.")
-    (delivery,) = BROKER.take("main", 5, clock.now())
+    (delivery,) = BROKER.take(["main"], 5, clock.now())
     assert (delivery.message.attempt, delivery.message.retry_count) == (5, 0)
 
 
@@ -76,7 +76,7 @@ def test_sweeps_retention_and_cancel_do_not_remove_a_failure() -> None:
         sweep(BROKER, later)
     prune(later, 1)
     assert cancel(rows[0].pk, "ann") == "over"
-    assert BROKER.take("main", 10, later) == []
+    assert BROKER.take(["main"], 10, later) == []
     assert states(rows) == ["failed"] * 3
 
 
@@ -95,14 +95,14 @@ def test_cancel(state: str, answer: str, after: str) -> None:
     row = ManualExecutionFactory(state=state)
     assert cancel(row.pk, "ann") == answer
     assert states([row]) == [after]
-    assert BROKER.take("main", 1, clock.now()) == []
+    assert BROKER.take(["main"], 1, clock.now()) == []
 
 
 def test_a_spread_republish_starts_one_execution_after_another() -> None:
     rows, now = failed(4), clock.now()
     assert len(republish([row.pk for row in rows], BROKER, "ann", now, first=now, step=timedelta(minutes=5))) == 4
-    assert len(BROKER.take("main", 9, now)) == 1
-    assert len(DatabaseBroker().take("main", 9, now + timedelta(minutes=10, seconds=1))) == 3
+    assert len(BROKER.take(["main"], 9, now)) == 1
+    assert len(DatabaseBroker().take(["main"], 9, now + timedelta(minutes=10, seconds=1))) == 3
     assert sweep(BROKER, now + timedelta(minutes=1)).claims == 0
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import Any
@@ -42,7 +42,7 @@ class QueueOnly(DatabaseBroker):
         self.away = self.busy = self.loses_answers = False
         self.seen_at_most: int | None = None
 
-    def counts(self) -> Counts:
+    def counts(self, queues: Iterable[str] = ()) -> Counts:
         if self.away:
             raise BrokerUnavailable("no answer")
         return Counts({}, len(self.queue))

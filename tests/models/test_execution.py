@@ -22,7 +22,7 @@ def test_a_row_a_tuple_and_the_database_transport_give_the_same_message() -> Non
     assert (message.execution_id, message.attempt, message.retry_count, message.params) == (row.pk, 5, 3, {"a": 2})
     assert message_of(SchedulerExecution.objects.values_list(*MESSAGE_COLUMNS, named=True).get(pk=row.pk)) == message
     with transaction.atomic():
-        assert [delivery.message for delivery in DatabaseBroker().take("main", 1, clock.now())] == [message]
+        assert [delivery.message for delivery in DatabaseBroker().take(["main"], 1, clock.now())] == [message]
 
 
 def test_move_changes_only_rows_in_the_named_states_and_refuses_forbidden_moves() -> None:

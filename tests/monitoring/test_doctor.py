@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -231,6 +231,9 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
         "deployment",
         "schedules",
         "processes",
+        "queues",
+        "pauses",
+        "breakers",
         "runs",
         "inbox",
         "rows",
@@ -264,7 +267,7 @@ class Remote(DatabaseBroker):
         if self.refuses is not None:
             raise self.refuses
 
-    def counts(self) -> Counts:
+    def counts(self, queues: Iterable[str] = ()) -> Counts:
         return self.counted
 
     def nodes(self) -> list[BrokerNode]:

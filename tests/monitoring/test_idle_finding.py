@@ -68,6 +68,7 @@ def test_a_run_that_waits_beside_an_idle_consumer(idle: float | None) -> None:
         (75, 90, {"draining": True}, {}),
         (75, 90, {"clock_ahead": 60.0}, {}),
         (75, 90, {"queue": "standalone"}, {}),
+        (75, 90, {"handlers": "--only reports.*"}, {}),
         (75, 90, {}, {"queue": "standalone"}),
         (75, 90, {}, {"state": "retrying"}),
         (75, 90, {}, {"state": "claimed"}),

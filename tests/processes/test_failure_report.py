@@ -18,7 +18,7 @@ from scheduling.models.execution import message_of
 from scheduling.processes.set_aside import fail_row
 from scheduling.producer.sweeps import recover_leases
 from scheduling.signals import execution_failed
-from tests.factories import SchedulerExecutionFactory, SchedulerFactory
+from tests.factories import EventFactory, SchedulerExecutionFactory, SchedulerFactory
 from tests.parked_messages import original_body
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -102,3 +102,14 @@ def test_nothing_is_reported_if_the_transaction_is_rolled_back(heard: list[dict[
         fail_row(row.pk, ValueError("no"), clock.now())
         transaction.set_rollback(True)
     assert heard == []
+
+
+def test_the_failure_of_an_event_names_its_topic_and_metadata(heard: list[dict[str, Any]]) -> None:
+    event = EventFactory(topic="invoice.due", metadata={"customer": 42})
+    other = SchedulerExecutionFactory()
+    for row in (event.execution, other):
+        fail_row(row.pk, ValueError("no paper"), clock.now())
+    first, second = heard
+    assert (first["scheduled_job_id"], first["topic"], first["metadata"]) == (event.pk, "invoice.due", {"customer": 42})
+    assert first["last_error"].endswith("no paper")
+    assert (second["scheduled_job_id"], second["topic"], second["metadata"]) == (other.pk, "", {})

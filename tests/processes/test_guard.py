@@ -336,7 +336,7 @@ def test_a_consumer_takes_nothing_before_its_first_look() -> None:
     another_deployment()
     slots: Any = SimpleNamespace(count=1, running=[], over=[], pool=SimpleNamespace(ready=True))
     broker = DatabaseBroker()
-    keeper = KeepAlive(broker, slots, 15, "main", ServerClock(), LoadedCode(), Rescue(broker, "main"))
+    keeper = KeepAlive(broker, slots, 15, ["main"], ServerClock(), LoadedCode(), Rescue(broker, ["main"]))
     assert keeper.holds
     keeper.keep(100.0, runs=0)
     assert keeper.holds

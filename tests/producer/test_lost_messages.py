@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -44,7 +44,7 @@ class QueueModel(DatabaseBroker):
         self.published += ids
         return set(ids)
 
-    def counts(self) -> Counts:
+    def counts(self, queues: Iterable[str] = ()) -> Counts:
         """Count the messages."""
         if self.away:
             raise BrokerUnavailable("Nothing listens there.")

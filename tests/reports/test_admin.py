@@ -75,7 +75,7 @@ def test_values_written_by_plain_sql_are_made_safe(admin_client: Client) -> None
     response = download(admin_client, artefact)
     assert body(response) == b"a,b"
     assert response["Content-Type"] == "application/octet-stream"
-    assert response["Content-Disposition"] == 'attachment; filename="xSet-Cookie_ab.bin"'
+    assert response["Content-Disposition"] == 'attachment; filename="xSet-Cookie_ab.svg"'
     assert "a" not in response.cookies
 
 

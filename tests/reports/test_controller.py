@@ -9,7 +9,7 @@ import pytest
 
 from reports.controller import ReportController, ReportError
 from reports.registry import report
-from scheduling.handlers import RegistryError, find
+from scheduling.handlers import RegistryError, RetryPolicy, find
 from tests.reports.support import Numbers, run_of
 
 
@@ -80,6 +80,37 @@ def test_a_registered_report_runs_in_a_new_process() -> None:
     handler = find("report", "tests.numbers")
     assert (handler.fresh, handler.title, handler.time_limit) == (True, "Numbers", 5)
     assert handler.description == "Two columns and two rows."
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_report_may_say_that_there_is_nothing_to_report() -> None:
+    def has_rows(params: object, run: object) -> bool:
+        return False
+
+    report("tests.numbers_if_any", when=has_rows)(Numbers)
+    assert find("report", "tests.numbers_if_any").when is has_rows
+
+
+@pytest.mark.usefixtures("own_registry")
+def test_a_report_has_the_options_of_a_worker() -> None:
+    policy = RetryPolicy(max_retries=2, backoff=[1, 2])
+    report(
+        "tests.numbers_of_a_shop", retry=policy, soft_time_limit=5, memory_limit=500, leaves_processes=True,
+        give_up_on=KeyError, retry_if=lambda error: True if str(error) == "busy" else None,
+    )(Numbers)  # fmt: skip
+    handler = find("report", "tests.numbers_of_a_shop")
+    limits = (handler.soft_time_limit, handler.memory_limit, handler.leaves_processes)
+    assert (handler.retry, limits) == (policy, (5, 500, True))
+    assert [handler.errors.may_retry(error) for error in (KeyError(), OSError(), ValueError("busy"))] == [
+        False, True, True,
+    ]  # fmt: skip
+    for options in ({"fresh": False}, {"schedule": "0 8 * * *"}):
+        with pytest.raises(TypeError, match=r"^report\(\) has no argument"):
+            report("tests.numbers_of_a_shop", **options)
+    with pytest.raises(RegistryError, match=r"^Report 'tests\.numbers_of_a_shop': give_up_on names classes"):
+        report("tests.numbers_of_a_shop", give_up_on=5)  # type: ignore[arg-type]
+    with pytest.raises(RegistryError, match=r'^@report needs a name: write @report\("Numbers"\) above Numbers\.$'):
+        report(Numbers)  # type: ignore[arg-type]
 
 
 @pytest.mark.usefixtures("own_registry")

@@ -62,6 +62,11 @@ class Viewer:
         return (self.may("pause_scheduler") or self.may("change_scheduler")) and self.sees("scheduler")
 
     @property
+    def may_pause_work(self) -> bool:
+        """Whether the user may pause handlers, queues and the whole site. That concerns the runs of all groups."""
+        return self.may("pause_work") and not self.visible.is_limited
+
+    @property
     def may_cancel(self) -> bool:
         """Whether the user may use the link "Cancel"."""
         return self.may("cancel_execution") and self.sees("schedulerexecution")

@@ -27,6 +27,7 @@ from scheduling.admin.dashboard.running import running
 from scheduling.admin.dashboard.schedules import schedules
 from scheduling.admin.dashboard.tiles import tiles
 from scheduling.admin.dashboard.timeline import SHOWN_DOTS, timeline, upcoming_runs
+from scheduling.admin.pauses.context import freeze_context
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import time_tag
@@ -98,6 +99,7 @@ class DashboardAdmin(ReadOnly):
             "viewer": viewer,
             "parts": {name: self._part(name, viewer, EVERYTHING not in request.GET) for name in PARTS},
             "everything": f"{request.path}?{EVERYTHING}",
+            **freeze_context(viewer),
             **(extra_context or {}),
         }
         return self.page_response(request, f"{TEMPLATES}/page.html", **context)

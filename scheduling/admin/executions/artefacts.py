@@ -22,8 +22,9 @@ from scheduling.admin.ui.links import admin_url, execution_url, link, list_url
 from scheduling.admin.ui.text import is_number, searched
 from scheduling.admin.ui.times import time_with_relative
 from scheduling.artefacts import links_for
+from scheduling.core.attachments import split_name
 from scheduling.core.text import visible_text
-from scheduling.execution.artefacts import CONTENT_TYPES, download_type
+from scheduling.execution.artefacts import download_type
 from scheduling.execution.filenames import safe_filename
 from scheduling.models import Artefact
 from scheduling.models.artefact import Standing
@@ -79,11 +80,11 @@ class ArtefactAdmin(ReadOnly):
             )
             messages.error(request, text % {"name": artefact.filename})
             return HttpResponseRedirect(admin_url("scheduling_artefact_change", artefact.pk))
-        stem, _dot, extension = artefact.filename.rpartition(".")
+        stem, extension = split_name(artefact.filename)
         return FileResponse(
             file,
             as_attachment=True,
-            filename=safe_filename(stem, extension if extension in CONTENT_TYPES else "bin"),
+            filename=safe_filename(stem, extension),
             content_type=download_type(extension),
             headers={"X-Content-Type-Options": "nosniff"},
         )
@@ -144,9 +145,12 @@ def download_url(artefact: Artefact) -> str:
 
 def label(artefact: Artefact) -> str:
     """Name, number of rows, and size. If the artefact is not a result, the label also shows the artefact's standing."""
-    rows = ngettext("%(count)s row", "%(count)s rows", artefact.rows) % {"count": artefact.rows}
-    facts = {"filename": str(artefact), "rows": rows, "size": filesizeformat(artefact.size)}
+    size = filesizeformat(artefact.size)
+    if artefact.rows is not None:
+        rows = ngettext("%(count)s row", "%(count)s rows", artefact.rows) % {"count": artefact.rows}
+        size = _("%(rows)s, %(size)s") % {"rows": rows, "size": size}
+    facts = {"filename": str(artefact), "size": size}
     if artefact.is_result:
-        return _("%(filename)s (%(rows)s, %(size)s)") % facts
+        return _("%(filename)s (%(size)s)") % facts
     facts["standing"] = str(artefact.standing.label)
-    return _("%(filename)s (%(rows)s, %(size)s; from the attempt that succeeded: %(standing)s)") % facts
+    return _("%(filename)s (%(size)s; from the attempt that succeeded: %(standing)s)") % facts

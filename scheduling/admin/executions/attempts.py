@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.admin.executions.attempt_facts import release_text, used_texts
 from scheduling.admin.ui.badges import outcome_badge, state_badge
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, duration_between, relative_time, time_tag, time_with_relative
@@ -28,8 +29,10 @@ def ended_attempts(row: SchedulerExecution) -> list[Attempt]:
 
 def attempt_rows(row: SchedulerExecution, ended: Sequence[Attempt], now: datetime) -> list[dict[str, Any]]:
     """The lines of the table: first the running attempt, which has no Attempt row yet, then the ended attempts."""
-    rows = [_ended(attempt) for attempt in ended]
-    return [_running(row, now), *rows] if row.state == State.RUNNING.value else rows
+    running = row.state == State.RUNNING.value
+    next_starts = [row.started_at if running else None, *(attempt.started_at for attempt in ended)]
+    rows = [_ended(attempt, next_start) for attempt, next_start in zip(ended, next_starts, strict=False)]
+    return [_running(row, now), *rows] if running else rows
 
 
 def _running(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
@@ -44,11 +47,15 @@ def _running(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
         "end": _("its lease ended %(time)s") % {"time": ended} if ended else "",
         "error": visible_text(row.progress),
         "wait": EMPTY,
+        "release": "",
+        "used": [],
     }
 
 
-def _ended(attempt: Attempt) -> dict[str, Any]:
+def _ended(attempt: Attempt, next_start: datetime | None) -> dict[str, Any]:
     error = f"{visible_text(attempt.error_class)}: {first_line(attempt.error_message)}" if attempt.error_class else ""
+    if attempt.outcome in (Attempt.Outcome.SNOOZED, Attempt.Outcome.SKIPPED):
+        error = first_line(attempt.error_message)  # the reason
     return {
         "number": attempt.number,
         "chip": outcome_badge(attempt.outcome),
@@ -58,7 +65,10 @@ def _ended(attempt: Attempt) -> dict[str, Any]:
         "took": duration_between(attempt.started_at, attempt.finished_at),
         "end": exit_text(attempt),
         "error": error,
-        "wait": duration_between(attempt.finished_at, attempt.retry_at),
+        # Only a retry is planned when its attempt ends. A run that has snoozed, for example, waits as long as it says.
+        "wait": duration_between(attempt.finished_at, attempt.retry_at or next_start),
+        "release": release_text(attempt),
+        "used": used_texts(attempt),
     }
 
 

@@ -13,6 +13,7 @@ from scheduling.conf import get_conf
 from scheduling.core.lifecycle import WAITING, State
 from scheduling.core.messages import FailedMessage, headers_of, iso_utc
 from scheduling.handlers import Handler
+from scheduling.handlers.secret_headers import masked_headers
 from scheduling.handlers.secret_params import masked
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.execution import message_of
@@ -34,6 +35,7 @@ def message_panel(
     if not row.type or row.state == State.SKIPPED.value or not isinstance(row.params, dict):
         return None
     message = replace(message_of(row), params=masked(handler, row.params))
+    message = replace(message, headers=masked_headers(message.headers))
     if row.state not in WAITING:
         message = replace(message, attempt=max(row.attempt, 1), retry_count=row.retry_count)
     failures = [attempt for attempt in attempts if attempt.number > row.retry_base and attempt.error_class]

@@ -8,11 +8,14 @@ from typing import Any
 from django.http import HttpRequest
 from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
 from scheduling.admin.executions.artefacts import all_links
+from scheduling.admin.executions.attempt_facts import last_attempt_facts
 from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
 from scheduling.admin.executions.deaths import death_rows
 from scheduling.admin.executions.duration import duration_facts
+from scheduling.admin.executions.finished_steps import finished_steps
 from scheduling.admin.executions.history import audit_entries
 from scheduling.admin.executions.lineage import Lineage, lineage
 from scheduling.admin.executions.lookup import trigger_words
@@ -32,11 +35,13 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
+from scheduling.core.headers import usable
 from scheduling.core.lifecycle import OPEN_STATES, State, Trigger
 from scheduling.core.text import visible_text
 from scheduling.execution.results import result_of
 from scheduling.handlers import Handler
 from scheduling.handlers.permission import refusal
+from scheduling.handlers.secret_headers import masked_headers
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution, target_model
 from scheduling.models import Attempt, SchedulerExecution
@@ -59,9 +64,11 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
         (_("Finished"), time_with_relative(row.finished_at, now)),
         (_("Total time, from the due time"), duration_between(row.scheduled_at, row.finished_at)),
         (_("Trigger"), trigger_words(row)),
-        (_("Queue"), row.get_queue_display()),
+        (_("Queue"), row.queue_label),
         (_("Execution key"), format_html("<code>{}</code>", visible_text(row.execution_key))),
     ]
+    if row.snoozes:
+        values.append((_("Snoozed"), _times(row.snoozes)))
     if found.source is not None:
         gone = _("%(id)s, which is deleted") % {"id": found.source}
         values.append((_("Rerun of"), execution_link(found.source) if found.source_exists else gone))
@@ -70,6 +77,14 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
         more = f" (+{len(found.reruns) - RERUNS})" if len(found.reruns) > RERUNS else ""
         values.append((_("Run again as"), format_html("{}{}", links, more)))
     return values
+
+
+def _times(count: object) -> str:
+    """How often the handler was not ready. Plain SQL can write any value."""
+    if not isinstance(count, int):
+        return visible_text(str(count), 100)
+    text = ngettext("%(count)d time; its handler was not ready", "%(count)d times; its handler was not ready", count)
+    return text % {"count": count}
 
 
 def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | None:
@@ -161,6 +176,12 @@ def _result(row: SchedulerExecution) -> str:
     return "" if found is None else json_block(found)
 
 
+def _headers(row: SchedulerExecution) -> str:
+    """The headers of the run, as a block of JSON; empty if there are none."""
+    found = masked_headers(usable(row.headers))
+    return json_block(found) if found else ""
+
+
 @times_of_schedule
 def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dict[str, Any]:
     """The template context for the two parts of the page that change while the execution goes on.
@@ -181,7 +202,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "why": [visible_text(sentence, 2_000) for sentence in why(row, now, about)],
         "old_code": [visible_text(sentence, 500) for sentence in old_code(row, now, about)],
         "progress": visible_text(row.progress),
-        "facts": [*facts(row, found, now), *duration_facts(request, row, ended, now)],
+        "facts": [*facts(row, found, now), *duration_facts(request, row, ended, now), *last_attempt_facts(row, ended)],
         "lineage": found,
         "steps": steps,
         "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),
@@ -192,6 +213,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "deeds": audit_entries(row),
         "attempt": attempt,
         "recipients": recipients(row),
+        "finished_steps": finished_steps(row),
         "error": error_of(row, attempt),
         "result": _result(row),
         "alike": similar(request, row, now),
@@ -217,6 +239,7 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
         "params": params_block(
             masked(handler, row.params), _("This run has no parameters of its own. Those of its target are used.")
         ),
+        "headers": _headers(row),
         "difference": difference(row, handler),
         "chosen_for_run": chosen_for_run(row),
         "may_change_scheduler": request.user.has_perm("scheduling.change_scheduler"),

@@ -10,6 +10,9 @@ from scheduling.admin.common.broker import open_broker
 from scheduling.admin.ui.text import first_line
 from scheduling.broker import BrokerError
 from scheduling.core.lifecycle import CLAIM_GRACE, RETRY_GRACE, WAITING, State
+from scheduling.core.pauses import WorkPause
+from scheduling.core.targets import TARGET_KINDS
+from scheduling.execution.work_pauses import pause_for
 from scheduling.models import Process, SchedulerExecution
 
 NOT_SUCCEEDED = {State.FAILED.value, State.RETRYING.value}
@@ -32,6 +35,7 @@ class Surroundings:
         claimant: the producer that claimed the row, if this producer has stopped or is silent.
         broker: why the broker cannot be used; empty if the broker can be used or was not checked.
         outdated: the consumer of the failed last attempt, if its files have changed since it loaded them.
+        pause: the pause of its handler, its queue or the whole site, for which it waits.
     """
 
     consumers: int | None = None
@@ -39,6 +43,7 @@ class Surroundings:
     claimant: Process | None = None
     broker: str = ""
     outdated: Process | None = None
+    pause: WorkPause | None = None
 
 
 def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
@@ -51,6 +56,7 @@ def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
         claimant=_gone(row.container_id, now) if unconfirmed and not row.attempt else None,
         broker=broker_problem() if unconfirmed else "",
         outdated=_outdated(row.consumer) if row.consumer and row.state in NOT_SUCCEEDED else None,
+        pause=pause_for(row.type, handler_of(row), row.queue, now) if row.state in WAITING else None,
     )
 
 
@@ -63,6 +69,12 @@ def is_stuck(row: SchedulerExecution, now: datetime) -> bool:
     if row.state == State.RUNNING.value:
         return row.wake_at is not None and row.wake_at < now
     return row.state == State.RETRYING.value and row.wake_at is not None and row.wake_at < now - RETRY_GRACE
+
+
+def handler_of(row: SchedulerExecution) -> str:
+    """The name of the handler that the run's target names, or that all targets of its type share."""
+    kind = TARGET_KINDS.get(row.type)
+    return kind.handler if kind is not None and kind.handler else row.target_name
 
 
 def broker_problem() -> str:

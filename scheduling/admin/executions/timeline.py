@@ -72,7 +72,7 @@ def _events(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime)
         Event(row.executed_at, _("claimed"), _("by %(who)s") % {"who": visible_text(row.container_id)}),
     ]
     published_at, parked_at = _confirmed(row, attempts)
-    where = _("into the queue “%(queue)s”") % {"queue": row.get_queue_display()}
+    where = _("into the queue “%(queue)s”") % {"queue": row.queue_label}
     # A later publish overwrites the time of the first one. The line stays, because the past does not change.
     started_at = attempts[0].started_at if attempts else row.started_at
     if started_at is not None and (published_at is None or published_at > started_at):

@@ -10,7 +10,9 @@ from scheduling.admin.executions.surroundings import Surroundings
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_instant, relative_time
 from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
+from scheduling.core.queues import MAIN, STANDALONE, queue_of
 from scheduling.core.skip_reasons import LEFT_OUT
+from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.monitoring.findings.old_code import old_code_words
 
@@ -18,7 +20,7 @@ from scheduling.monitoring.findings.old_code import old_code_words
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
     """Sentences that explain the row's state. `about` adds sentences about the broker and the processes."""
     about = about or Surroundings()
-    sentences = _put_off(row, now) or _by_state(row, now)
+    sentences = _paused_work(row, about) or _put_off(row, now) or _by_state(row, now)
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
         sentences.append(_("%(who)s is cancelling it.") % who)
@@ -26,9 +28,13 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
     if about.producers == 0:
         sentences.append(_("No producer is alive to continue it: start one with manage.py run_scheduler."))
     if about.consumers == 0 and row.state in WAITING:
-        command = "run_worker --standalone" if row.queue == SchedulerExecution.Queue.STANDALONE else "run_worker"
+        queue, command = queue_of(row.queue), "run_worker"
+        if queue == STANDALONE:
+            command = "run_worker --standalone"
+        elif queue != MAIN:
+            command = f"run_worker --queue {visible_text(queue, 60)}"
         text = _("No consumer of the queue “%(queue)s” is alive: start one with manage.py %(command)s.")
-        sentences.append(text % {"queue": row.get_queue_display(), "command": command})
+        sentences.append(text % {"queue": row.queue_label, "command": command})
     return sentences
 
 
@@ -85,7 +91,7 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
         "attempt": row.attempt,
         "claimed_by": row.container_id,
         "consumer": row.consumer,
-        "queue": row.get_queue_display(),
+        "queue": row.queue_label,
         "since": format_instant(row.published_at or row.executed_at),
         "wake": relative_time(row.wake_at, now) if row.wake_at else "",
         "took": duration_between(row.started_at, row.finished_at),
@@ -117,13 +123,28 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
 
 
 def _put_off(row: SchedulerExecution, now: datetime) -> list[str]:
-    """For what a run that was put off waits, and when it is offered to the consumers again. Empty for other rows."""
-    if row.deferred_at is None or row.wake_at is None or row.state not in (State.CLAIMED.value, State.QUEUED.value):
+    """Why a run that was put off or has snoozed waits, and when it is offered to the consumers again.
+
+    Empty for other rows.
+    """
+    waits = row.state in (State.CLAIMED.value, State.QUEUED.value) and (row.deferred_at is not None or row.snoozes)
+    if not waits or row.wake_at is None:
         return []
     text = _("It is offered to the consumers again %(wake)s.")
+    if row.deferred_at is not None:
+        # What it waits for may be there before: a place, a probe, a consumer with the code.
+        text = _("It is offered to the consumers again %(wake)s at the latest.")
     if row.wake_at <= now:
         text = _("It was offered to the consumers again %(wake)s.")
     return [*_reason(row), text % {"wake": relative_time(row.wake_at, now)}]
+
+
+def _paused_work(row: SchedulerExecution, about: Surroundings) -> list[str]:
+    """That the run waits for the end of a pause; empty if it does not."""
+    if about.pause is None:
+        return []
+    before = _not_succeeded(row) if row.state == State.RETRYING.value else []
+    return [*before, about.pause.sentence(), _("It waits, and starts when the pause has ended.")]
 
 
 def _stands_for(row: SchedulerExecution) -> list[str]:

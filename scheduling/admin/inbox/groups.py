@@ -27,6 +27,7 @@ from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import lacks_all
 from scheduling.inbox.causes import COLUMNS, Cause, causes_of
+from scheduling.inbox.releases import releases_of
 from scheduling.models import SchedulerExecution
 from scheduling.models.newest import newest_values
 from scheduling.models.visibility import visibility_of
@@ -62,16 +63,22 @@ def target_words(type_: str, name: str) -> str:
 
 
 def groups_of(request: HttpRequest, changelist: ChangeList, now: datetime) -> Groups:
-    """The error groups of the failures that match the list's filters and search. This takes two queries."""
+    """The error groups of the failures that match the list's filters and search. This takes three queries."""
     newest = Groups.newest_counted
     failures = changelist.queryset.prefetch_related(None).defer(None)
     rows = newest_values(failures, visibility_of(request.user), COLUMNS, newest + 1)
     causes = causes_of(rows[:newest])
     found = causes[: Groups.shown_groups]
     samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
+    releases = releases_of(cause.first for cause in found)
     capped = len(rows) > newest  # not all failures were counted
     return Groups(
-        [_group(request, changelist, cause, samples.get(cause.latest), capped, now) for cause in found],
+        [
+            _group(
+                request, changelist, cause, samples.get(cause.latest), releases.get(cause.first or 0, ""), capped, now
+            )
+            for cause in found
+        ],
         more=len(causes) - len(found),
         newest=newest if capped else 0,
     )
@@ -82,6 +89,7 @@ def _group(
     changelist: ChangeList,
     cause: Cause,
     sample: SchedulerExecution | None,
+    release: str,
     capped: bool,
     now: datetime,
 ) -> SimpleNamespace:
@@ -94,7 +102,8 @@ def _group(
         # The sample may have been deleted after the first query.
         name=visible_text(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,
         message=first_line(sample.error_message) if sample is not None else "",
-        first=time_with_relative(min(cause.ends, default=None), now),
+        first=time_with_relative(cause.first_end, now),
+        release=visible_text(release),
         last=time_with_relative(max(cause.ends, default=None), now),
         targets=names[:TARGETS],
         more_targets=len(names[TARGETS:]),

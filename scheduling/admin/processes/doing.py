@@ -11,7 +11,7 @@ from django.utils.translation import ngettext
 from scheduling.admin.ui.times import relative_time
 from scheduling.core.text import visible_text
 from scheduling.models import Process
-from scheduling.models.process import recorded_instant
+from scheduling.models.process import CHOSEN, recorded_instant
 
 MOST = 10**15
 """A greater number was not written by this software."""
@@ -47,6 +47,8 @@ def _consumer(row: Process, info: dict[str, Any], now: datetime) -> list[str]:
         found.append(ngettext("%(count)d run started", "%(count)d runs started", runs) % {"count": runs})
     if row.queue:
         found.append(_("queue “%(queue)s”") % {"queue": visible_text(row.queue, 40)})
+    if isinstance(info.get(CHOSEN), str):
+        found.append(visible_text(info[CHOSEN], 100))
     return found
 
 

@@ -104,6 +104,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             },
         ),
         (gettext_lazy("Overlap, service"), {"fields": ("overlap", "stay_alive")}),
+        (gettext_lazy("Queue, priority"), {"fields": ("queue", "priority")}),
         (gettext_lazy("Time limit, language"), {"fields": ("time_limit", "language")}),
         (
             gettext_lazy("Retention"),

@@ -86,9 +86,9 @@ class SchedulerColumns(admin.ModelAdmin):
     """Columns of the list, and the summary line of a schedule's own page."""
 
     list_display = (
-        "name", "health", "target_column", "schedule_column", "next_column", "last_column",
+        "name_column", "health", "target_column", "schedule_column", "next_column", "last_column",
     )  # fmt: skip
-    list_display_links = ("name",)
+    list_display_links = ("name_column",)
     list_select_related = ()
     list_per_page = 50
     show_full_result_count = False
@@ -122,7 +122,7 @@ class SchedulerColumns(admin.ModelAdmin):
         )
 
     @admin.display(description=gettext_lazy("Description"), ordering="description")
-    def name(self, row: Scheduler) -> str:
+    def name_column(self, row: Scheduler) -> str:
         return visible_text(row, 120)
 
     @admin.display(description=gettext_lazy("Target"))

@@ -9,11 +9,14 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
+from scheduling.admin.breakers.context import breaker_context
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.pauses.context import pause_context
 from scheduling.admin.schedulers.columns import SchedulerColumns
 from scheduling.admin.schedulers.duplicate import ARGUMENT
+from scheduling.admin.schedulers.from_code import from_code
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overdue import overdue
 from scheduling.admin.schedulers.recent_runs import recent_runs
@@ -26,6 +29,7 @@ from scheduling.admin.ui.targets import linked_target
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
+from scheduling.handlers.queues import QueueInvalid, work_queue_of
 from scheduling.models import Scheduler
 from scheduling.models.health import health_of, last_results, with_health
 
@@ -63,8 +67,9 @@ class Overview(SchedulerColumns, Audited):
         return super().response_add(request, obj, post_url_continue or admin_url("scheduling_scheduler_edit", obj.pk))
 
     def tabs(self, request: HttpRequest, row: Scheduler) -> dict[str, Any]:
-        """The template context of the tabs, which the overview and the form share."""
+        """The template context that the overview and the form share."""
         return {
+            "from_code": from_code(row),
             "may_change": self.has_change_permission(request, row),
             "may_view_executions": request.user.has_perm("scheduling.view_schedulerexecution"),
         }
@@ -98,8 +103,19 @@ class Overview(SchedulerColumns, Audited):
             may_add=not refused and self.has_add_permission(request),
             may_delete=self.has_delete_permission(request, row),
             copy_argument=ARGUMENT,
+            **self._pause(row, viewer),
             **self.tabs(request, row),
         )
+
+    @staticmethod
+    def _pause(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
+        """The pause and the circuit breaker for which the runs of the schedule wait."""
+        name = getattr(row.target, "handler_name", "")
+        try:
+            queue = work_queue_of(row.target_type, name, row.queue, row.priority, service=row.stay_alive)
+        except QueueInvalid:
+            queue = ""  # the page says that it cannot be planned
+        return pause_context(row.target_type, name, queue, viewer) | breaker_context(row.target_type, name, viewer)
 
     def _facts(self, request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
         """What the form says about the schedule beside its times and parameters."""

@@ -25,6 +25,11 @@ def inherited_hints(base: RetryPolicy) -> dict[str, str]:
         name: _("inherited: %(value)s") % {"value": spelled(attribute, getattr(base, attribute))}
         for name, attribute in RETRY_NUMBERS.items()
     }
+    if base.backoff != "exponential":
+        code = _("inherited: the target's code has its own delays; a value here replaces them")
+        hints["retry_multiplier"] = code
+        if not isinstance(base.backoff, str):
+            hints["retry_delay_ms"] = code
     return {**hints, "retry_jitter": _("Inherited: on") if base.jitter else _("Inherited: off")}
 
 

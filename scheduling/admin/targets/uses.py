@@ -11,7 +11,9 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from scheduling.admin.breakers.context import breaker_context
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.pauses.context import pause_context
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.targets.run_once import RunOnce
 from scheduling.admin.ui.badges import health_badge, state_badge
@@ -56,7 +58,11 @@ class Uses(RunOnce):
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         if (row := context.get("original")) is not None and not context.get("is_popup"):
-            context["uses"] = uses(str(row._meta.model_name), row, Viewer.of(request))
+            viewer = Viewer.of(request)
+            context["uses"] = uses(str(row._meta.model_name), row, viewer)
+            type_ = str(row._meta.model_name)
+            context |= pause_context(type_, row.handler_name, "", viewer)
+            context |= breaker_context(type_, row.handler_name, viewer)
         return super().render_change_form(request, context, *args, **kwargs)
 
 

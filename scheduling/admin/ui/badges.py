@@ -13,7 +13,7 @@ from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers import UnknownHandler, find
-from scheduling.models import Attempt, Process
+from scheduling.models import Attempt, Breaker, Process
 from scheduling.models.labels import HEALTH as HEALTH_LABELS
 from scheduling.models.labels import STATES as LABELS
 
@@ -54,6 +54,9 @@ OUTCOMES: dict[str, tuple[str, str]] = {
     Attempt.Outcome.CRASHED: ("warn", "bad"),
     Attempt.Outcome.CANCELLED: ("stop", "off"),
     Attempt.Outcome.INTERRUPTED: ("pause", "warn"),
+    Attempt.Outcome.SNOOZED: ("clock", "wait"),
+    Attempt.Outcome.SKIPPED: ("skip", "off"),
+    Attempt.Outcome.FAILED_PROBE: ("cross", "warn"),
 }
 """The icon and the tone of each outcome. The badge's word is the outcome's label in the Django model."""
 
@@ -106,6 +109,12 @@ def health_badge(health: Health, title: object = "") -> SafeString:
 def active_badge(active: bool) -> SafeString:
     """Whether a schedule is active or paused."""
     return badge(_("active"), "check", "good") if active else badge(_("paused"), "pause", "off")
+
+
+def breaker_badge(state: str) -> SafeString:
+    """The state of a circuit breaker."""
+    look = {"closed": ("check", "good"), "open": ("pause", "bad"), "half_open": ("play", "warn")}
+    return badge(dict(Breaker.States.choices).get(state, state), *look.get(state, UNKNOWN))
 
 
 def silence(heartbeat_at: datetime, now: datetime) -> str:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import random
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 
@@ -13,23 +12,21 @@ from django.utils import timezone as clock
 from scheduling.broker.base import BrokerError, BrokerNode, BrokerUnavailable, Counts, Delivery, QueueUnavailable
 from scheduling.broker.rabbitmq.addresses import Addresses
 from scheduling.broker.rabbitmq.client import Client
+from scheduling.broker.rabbitmq.consumed_queues import ConsumedQueue
+from scheduling.broker.rabbitmq.declared_queues import DeclaredQueues
 from scheduling.broker.rabbitmq.failed_queue import RabbitParking
-from scheduling.broker.rabbitmq.ladder import LADDER, rung_for, whole_seconds
+from scheduling.broker.rabbitmq.ladder import LADDER
 from scheduling.broker.rabbitmq.messages import Outgoing, first_failure, foreign_id, outgoing_failed, outgoing_task
 from scheduling.broker.rabbitmq.probe import probe
 from scheduling.broker.rabbitmq.queue import Queue
 from scheduling.broker.rabbitmq.topology import WORK, Topology
 from scheduling.core.messages import FailedMessage, TaskMessage, iso_utc
+from scheduling.core.queues import is_work_queue
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
 
 PATIENCE_SECONDS = 5.0
-
-MOST_RUNGS = 200
-"""The maximum number of different delays for which this process declares wait queues.
-
-The number is limited, because wait queues are never removed. Removing a queue could lose messages."""
 
 
 class RabbitBroker:
@@ -61,62 +58,63 @@ class RabbitBroker:
         self.addresses = Addresses.read(url)
         self.topology = Topology(self.addresses.prefix, retry_delay_ms, queue_type)
         self._patience = patience
-        self._rungs = frozenset(ladder)
-        self._waits_for = ""
+        self._queues = DeclaredQueues(self.topology, ladder)
         self._declared = False
         self._starting = threading.Lock()
         self._client: Client | None = None
-        self._queue = ""
-        """The work queue that this process consumes, such as `main`; empty if the process consumes no queue."""
+        self._consumes = False
+        """Whether this process has consumed a queue."""
 
     @property
     def product(self) -> str:
         """Name and version of the broker, such as `RabbitMQ 3.10.8`; empty before the first connection."""
         return self._client.product if self._client is not None else ""
 
-    def declare(self, delays_ms: Iterable[int] = (), queue: str = "") -> None:
+    def declare(self, delays_ms: Iterable[int] = (), *queues: str) -> None:
         """Declare the exchange and all queues at the first call. Every new connection declares them again.
 
         Later calls declare new wait queues in the background. If a message is published before its wait queue exists,
         the broker returns the message. The publisher then declares the queue and sends the message again.
         """
-        new = sorted(whole_seconds(delays_ms) - self._rungs)
-        # Delays beyond MOST_RUNGS get no wait queue of their own. `delay` chooses an existing wait queue for them.
-        wanted = set(new[: max(0, MOST_RUNGS - len(self._rungs))])
-        self._rungs |= wanted
-        first = not self._declared or queue not in ("", self._waits_for)
-        self._waits_for = queue or self._waits_for
+        first = not self._declared or not all(map(self._queues.waits_for, queues))
+        new = self._queues.retry(delays_ms, queues)
         if first:
             self._declared = True
             if (error := self._running().declare(self._everything()).error) is not None:
                 raise error
-        elif wanted and self._waits_for:
-            self._running().declare_soon(self.topology.rungs(self._waits_for, wanted))
+        elif new:
+            self._running().declare_soon(new)
 
     def delay(self, delay_ms: int, queue: str, drawn: bool = False) -> int:
         """The delay (ms) of the existing wait queue that fits best; 0 for the immediate queue, which has no delays."""
-        if queue == "immediate":
-            return 0
-        return rung_for(delay_ms, self._rungs, random.random if drawn else None) * 1000
+        return self._queues.delay(delay_ms, queue, drawn)
 
     def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
         """Publish persistent messages through the default exchange, and wait until the broker has confirmed them."""
-        key = self.topology.work(queue)
+        key = self._work(queue)
         return self._running().send([outgoing_task(message, "", key) for message in messages])
 
-    def consume(self, queue: str, prefetch: int) -> None:
-        """Consume on a separate connection. If this connection is lost, it is opened again."""
-        if prefetch or self._queue:
-            self._queue = queue
-            client = self._running()
-            client.loop.call(partial(client.subscription.want, self.topology.work(queue), prefetch))
+    def send(self, messages: Sequence[TaskMessage], queue: str = "main") -> None:
+        """Hand persistent messages to the thread that publishes them."""
+        key = self._work(queue)
+        self._running().send_soon([outgoing_task(message, "", key) for message in messages])
 
-    def ready(self, queue: str, now: datetime) -> bool:
+    def consume(self, prefetch: Mapping[str, int]) -> None:
+        """Consume on a separate connection. If this connection is lost, it is opened again."""
+        if self._consumes or any(prefetch.values()):
+            self._consumes = True
+            for queue in prefetch:
+                self._queues.use(queue)
+            client = self._running()
+            wanted = [ConsumedQueue(self.topology.work(queue), queue, number) for queue, number in prefetch.items()]
+            client.loop.call(partial(client.subscription.want, wanted))
+
+    def ready(self, queues: Sequence[str], now: datetime) -> bool:
         """Whether the broker has delivered messages that the caller has not taken yet."""
         return self._client is not None and self._client.subscription.waiting()
 
-    def take(self, queue: str, limit: int, now: datetime) -> list[Delivery]:
-        """Take messages that the broker has delivered, in their order."""
+    def take(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
+        """Take messages that the broker has delivered, in the order of their turns."""
         return self._client.subscription.take(limit) if self._client is not None else []
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
@@ -137,17 +135,19 @@ class RabbitBroker:
         a nacked delivery, so there it is acknowledged. For the immediate queue, nothing is published: the broker
         delivers the same message again.
         """
-        queue = self._queue
+        queue = delivery.queue
         if queue == "immediate":
             self._answer(delivery, "requeue")
             return True
         seconds = round(delay_ms / 1000)
         if seconds:
+            if new := self._queues.retry([delay_ms], [queue]):
+                self._running().declare_soon(new)
             exchange, key = self.topology.exchange, self.topology.rung_key(queue, seconds)
         else:
             exchange, key = "", self.topology.work(queue)
         first = first_failure(delivery) or iso_utc(clock.now())
-        confirmed = self._sent(outgoing_task(message, exchange, key, error, first))
+        confirmed = self._sent(outgoing_task(message, exchange, key, error, first, seconds))
         self._answer(delivery, "ack" if confirmed or self.topology.quorum else "nack")
         return confirmed
 
@@ -172,10 +172,15 @@ class RabbitBroker:
         """A session on a separate connection. When it is closed, all remaining messages go back in their old order."""
         return RabbitParking(self._running())
 
-    def counts(self) -> Counts:
+    def counts(self, queues: Iterable[str] = ()) -> Counts:
         """Count the ready messages. This also declares the queues, so a deleted queue exists again afterwards."""
-        declared = self._running().declare(self.topology.base())
-        names = {self.topology.work(queue): queue for queue in WORK}
+        for queue in filter(is_work_queue, queues):
+            self._queues.use(queue)
+        named = self._queues.named
+        declared = self._running().declare(
+            (*self.topology.base(), *(part for queue in named for part in self.topology.named(queue)))
+        )
+        names = {self.topology.work(queue): queue for queue in (*WORK, *named)}
         held = {names[name]: held for name, held in declared.held.items() if name in names}
         failed = declared.held.get(self.topology.failed)
         if declared.error is not None and not held and failed is None:
@@ -194,7 +199,8 @@ class RabbitBroker:
     def left_behind(self) -> dict[str, int]:
         """The messages in queues of the other queue type that have no consumer, by the broker's name of the queue."""
         former = self.topology.former()
-        found = self._running().count([former.work("main"), former.work("standalone"), former.failed])
+        names = [former.work(queue) for queue in ("main", "standalone", *self._queues.named)]
+        found = self._running().count([*names, former.failed])
         return {name: held.ready for name, held in found.items() if held.ready and not held.consumers}
 
     @property
@@ -211,7 +217,9 @@ class RabbitBroker:
 
     def fileno(self) -> int | None:
         """The descriptor that becomes readable when the broker delivers a message; None if no queue is consumed."""
-        return self._client.subscription.buffer.wake_up.fileno() if self._client is not None and self._queue else None
+        return (
+            self._client.subscription.buffer.wake_up.fileno() if self._client is not None and self._consumes else None
+        )
 
     def close(self) -> None:
         """Disconnect. RabbitMQ then delivers the unanswered messages to other consumers."""
@@ -227,12 +235,19 @@ class RabbitBroker:
             return self._client
 
     def _everything(self) -> tuple[Queue, ...]:
-        rungs = self.topology.rungs(self._waits_for, self._rungs) if self._waits_for else ()
-        return (*self.topology.base(), *rungs)
+        return (*self.topology.base(), *self._queues.everything())
 
     def _to_declare(self) -> tuple[Queue, ...]:
-        """The queues to declare on a new connection: everything if `declare` was called before, otherwise nothing."""
-        return self._everything() if self._declared else ()
+        """The queues to declare on a new connection: nothing if this process has only published to the usual queues."""
+        return self._everything() if self._declared or self._queues.named else ()
+
+    def _work(self, queue: str) -> str:
+        """The broker's name of a work queue to which messages are published."""
+        if not is_work_queue(queue):
+            raise BrokerError(f"There is no queue {queue!r:.80}: plain SQL has written this name.")
+        if new := self._queues.use(queue):
+            self._running().declare_soon(new)
+        return self.topology.work(queue)
 
     def _answer(self, delivery: Delivery, how: str) -> None:
         if self._client is not None and delivery.tag is not None:

@@ -94,6 +94,10 @@ class Client:
         limit = self.patience * 6 + len(messages) / 500
         return self.loop.ask(partial(self.publisher.submit, messages), limit, "publishing")
 
+    def send_soon(self, messages: Sequence[Outgoing]) -> None:
+        """Publish messages in the background. Whether the broker has confirmed them is not reported."""
+        self.loop.call(partial(self.publisher.submit, messages, Future()))
+
     def declare(self, queues: Sequence[Queue]) -> Declared:
         """Declare queues. A queue that cannot be used is named in the result, and the others are declared.
 

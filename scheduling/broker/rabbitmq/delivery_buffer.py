@@ -6,11 +6,12 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from scheduling.broker.base import Delivery
+from scheduling.broker.rabbitmq.topology import WORK_DELIVERY_LIMIT
 from scheduling.core.messages import TaskMessage
 
 Identity = tuple[int | None, int, str, str, int, bool]
@@ -29,21 +30,37 @@ class DeliveryTag:
 
     generation: int
     tag: int
+    queue: str = ""
+    """The broker's name of the work queue."""
     identity: Identity | None = None
     """What the message names; None for a message that names no execution."""
     first_failure: str = ""
+    turn: float = 0.0
+    """The instant of its turn among the waiting deliveries, in seconds since 1970 (`core.queues.LATER`)."""
+    returns: int = 0
+    """How often its queue has delivered it before."""
     since: float = field(default_factory=time.monotonic)
 
 
+MOST_RETURNS = WORK_DELIVERY_LIMIT // 2
+"""A delivery that has gone back to its queue so often waits here until a slot is free. A quorum queue counts each
+return, and at its limit it would park the message of a run that never started."""
+
+
 class DeliveryBuffer:
-    """Holds the deliveries that the caller has not taken. Also remembers which taken deliveries are unanswered."""
+    """Holds the deliveries that the caller has not taken. Also remembers which taken deliveries are unanswered.
+
+    Deliveries of one work queue keep their order. Among the first deliveries of several work queues, the one whose turn
+    comes first is taken first.
+    """
 
     def __init__(self) -> None:
         self.wake_up, self._waker = socket.socketpair()
         self.wake_up.setblocking(False)
         self._waker.setblocking(False)
         self._lock = threading.Lock()
-        self._waiting: deque[Delivery] = deque()
+        self._waiting: dict[str, deque[Delivery]] = {}
+        """The waiting deliveries by work queue. No deque is empty."""
         self._held: set[Identity | None] = set()
         self._rung = False
 
@@ -52,7 +69,7 @@ class DeliveryBuffer:
         with self._lock:
             if delivery.tag.identity is not None and delivery.tag.identity in self._held:
                 return False
-            self._waiting.append(delivery)
+            self._waiting.setdefault(delivery.queue, deque()).append(delivery)
             if not self._rung:
                 self._rung = True
                 with suppress(BlockingIOError, OSError):
@@ -60,10 +77,15 @@ class DeliveryBuffer:
         return True
 
     def take(self, limit: int) -> list[Delivery]:
-        """Remove at most `limit` deliveries from the head of the buffer and return them."""
+        """Remove at most `limit` deliveries from the buffer and return them, in the order of their turns."""
+        taken: list[Delivery] = []
         with self._lock:
             self._silence()
-            taken = [self._waiting.popleft() for _ in range(min(limit, len(self._waiting)))]
+            while self._waiting and len(taken) < limit:
+                queue = min(self._waiting, key=lambda queue: self._waiting[queue][0].tag.turn)
+                taken.append(self._waiting[queue].popleft())
+                if not self._waiting[queue]:
+                    del self._waiting[queue]
             self._held.update(delivery.tag.identity for delivery in taken if delivery.tag.identity is not None)
         return taken
 
@@ -78,7 +100,7 @@ class DeliveryBuffer:
         with self._lock:
             for delivery in reversed(deliveries):
                 self._held.discard(delivery.tag.identity)
-                self._waiting.appendleft(delivery)
+                self._waiting.setdefault(delivery.queue, deque()).appendleft(delivery)
 
     def answered(self, delivery: Delivery) -> None:
         """Forget the identity of an answered delivery. From now on, `put` accepts a copy of this delivery."""
@@ -92,18 +114,31 @@ class DeliveryBuffer:
         deliver them again, so they stay in the buffer.
         """
         with self._lock:
-            self._waiting = deque(delivery for delivery in self._waiting if delivery.tag.generation != generation)
+            self._keep(lambda delivery: delivery.tag.generation != generation)
 
-    def clear(self) -> list[Delivery]:
-        """Empty the buffer and return its deliveries. These deliveries do not count as taken."""
+    def clear(self, *, all_of_them: bool = True) -> list[Delivery]:
+        """Remove the waiting deliveries and return them. These deliveries do not count as taken.
+
+        Args:
+            all_of_them: whether to remove those, too, that have gone back to their queue `MOST_RETURNS` times.
+        """
         with self._lock:
-            waiting, self._waiting = list(self._waiting), deque()
-            return waiting
+            return self._keep(lambda delivery: not (all_of_them or _may_return(delivery)))
 
     def age(self) -> float:
-        """How many seconds the first delivery in the buffer has waited; 0 if the buffer is empty."""
+        """How many seconds the oldest delivery has waited that may go back to its queue; 0 if there is none."""
         with self._lock:
-            return time.monotonic() - self._waiting[0].tag.since if self._waiting else 0.0
+            waiting = (each.tag.since for queue in self._waiting.values() for each in queue if _may_return(each))
+            since = min(waiting, default=None)
+            return time.monotonic() - since if since is not None else 0.0
+
+    def _keep(self, wanted: Callable[[Delivery], bool]) -> list[Delivery]:
+        """Keep the waiting deliveries that are wanted; returns the others."""
+        before = [delivery for queue in self._waiting.values() for delivery in queue]
+        self._waiting = {}
+        for delivery in filter(wanted, before):
+            self._waiting.setdefault(delivery.queue, deque()).append(delivery)
+        return [delivery for delivery in before if not wanted(delivery)]
 
     def close(self) -> None:
         """Close the wake-up socket."""
@@ -115,3 +150,7 @@ class DeliveryBuffer:
             self._rung = False
             with suppress(BlockingIOError):
                 self.wake_up.recv(64)
+
+
+def _may_return(delivery: Delivery) -> bool:
+    return bool(delivery.tag.returns < MOST_RETURNS)

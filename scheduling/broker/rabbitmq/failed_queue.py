@@ -59,6 +59,7 @@ class RabbitParking:
         self._moved_at = 0.0
         self._connection: Any = None
         self._channel: Any = None
+        self._lock, self._holds_lock = f"{self._topology.failed}.reader", False
         self._answer: Future[None] = Future()
         self._over: Future[None] = Future()
 
@@ -147,9 +148,12 @@ class RabbitParking:
         self._channel = channel
         channel.add_on_close_callback(self._channel_closed)
         if self._topology.quorum:
-            channel.queue_declare(f"{self._topology.failed}.reader", exclusive=True, callback=_ignore)
+            channel.queue_declare(self._lock, exclusive=True, callback=self._locked)
         channel.basic_qos(prefetch_count=READ_LIMIT, callback=_ignore)
         channel.queue_declare(self._topology.failed, passive=True, callback=self._counted)
+
+    def _locked(self, _frame: Any) -> None:
+        self._holds_lock = True
 
     def _counted(self, frame: Any) -> None:
         self._wanted = min(frame.method.message_count, READ_LIMIT)
@@ -202,7 +206,12 @@ class RabbitParking:
             resolve(self._over, None)
         elif not self._connection.is_closing:
             with suppress(exceptions.AMQPError):
-                self._connection.close()
+                if self._holds_lock and self._channel.is_open:
+                    # RabbitMQ 4 may confirm the close before it deletes the connection's exclusive queue. The next
+                    # reader would then be told that another process reads.
+                    self._channel.queue_delete(self._lock, callback=lambda _frame: self._connection.close())
+                else:
+                    self._connection.close()
 
 
 def _ignore(_frame: Any) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+import math
+import time
 import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -14,6 +16,7 @@ import pika
 from scheduling.broker.base import Delivery
 from scheduling.broker.rabbitmq.topology import Topology
 from scheduling.core.deaths import MOST_DEATHS, REJECTED, Death, deaths_as_text, deaths_from_text, read_deaths
+from scheduling.core.headers import BROKERS_OWN, of_application, usable
 from scheduling.core.json_bounds import HIGH, LOW
 from scheduling.core.messages import (
     DecodeError,
@@ -35,11 +38,6 @@ ID_BYTES = 255
 
 KEPT_HEADERS = 20
 PERSISTENT = 2
-
-# Headers that the broker itself writes. If a client sends them, RabbitMQ up to 3.13 continues to count from the sent
-# values, and RabbitMQ 4 ignores the headers.
-_BROKERS_OWN = ("x-death", "x-first-death-", "x-last-death-", "x-delivery-count", "x-acquired-count")
-
 
 DEATHS_BEFORE = "x-death-before-parking"
 """Our own header. It holds the deaths of a foreign message as JSON text when this project sends the message again."""
@@ -66,13 +64,22 @@ class Arrived:
     earlier: int = 0
     first_failure: str = ""
     deaths: tuple[Death, ...] = ()
+    due: float = math.inf
+    """When the message was due, in seconds since 1970, as its sender says; infinite if it is not one of ours."""
 
 
-def outgoing_task(message: TaskMessage, exchange: str, key: str, error: str = "", first_failure: str = "") -> Outgoing:
-    """Build the message of a task. A message for a wait queue also carries the error of the failed attempt."""
+def outgoing_task(
+    message: TaskMessage, exchange: str, key: str, error: str = "", first_failure: str = "", delay: int = 0
+) -> Outgoing:
+    """Build the message of a task. A message for a wait queue also carries the error of the failed attempt.
+
+    Args:
+        delay: the seconds that the message waits in a wait queue. Its timestamp is the instant at which it is due.
+    """
     assert message.execution_id is not None  # noqa: S101 - only tasks with a row are published
     headers = headers_of(message, cut(error) if error else "", first_failure)
-    return Outgoing(exchange, key, encode(message), _properties(_identity(message), headers), message.execution_id)
+    properties = _properties(_identity(message), headers, int(time.time()) + delay)
+    return Outgoing(exchange, key, encode(message), properties, message.execution_id)
 
 
 def outgoing_failed(
@@ -125,12 +132,20 @@ def read(body: bytes, properties: Any, work_queue: str) -> Arrived:
     if message.execution_id is None:
         # If an operator moved the message out of the failed queue, its retries start at zero.
         earlier = 0 if message.parked else earlier_retries(headers, work_queue)
+        message = replace(message, headers=usable(of_application(headers) | message.headers))
         return Arrived(message, "", message_id, earlier, first, deaths_in(headers))
     count = headers.get("x-retry-count")
     if isinstance(count, int) and count >= 0:
         message = replace(message, retry_count=count)
     deaths = deaths_in(headers) if message.parked else ()
-    return Arrived(message, message_id=message_id, first_failure=first, deaths=deaths)
+    due = properties.timestamp if isinstance(properties.timestamp, int) else math.inf
+    return Arrived(message, message_id=message_id, first_failure=first, deaths=deaths, due=due)
+
+
+def returns_of(properties: Any) -> int:
+    """How often a quorum queue has delivered the message before. A classic queue does not count."""
+    count = (properties.headers or {}).get("x-delivery-count")
+    return count if isinstance(count, int) else 0
 
 
 def deaths_in(headers: dict[str, Any]) -> tuple[Death, ...]:
@@ -175,7 +190,8 @@ def foreign_id(message: TaskMessage, message_id: str) -> str:
 def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
     """Filter the headers of a foreign message; returns the headers that can be sent again.
 
-    The headers that the broker itself writes are left out. Only texts and integers of 64 bits are kept, because pika
+    The headers that the broker itself writes are left out: if a client sends them, RabbitMQ up to 3.13 continues to
+    count from the sent values, and RabbitMQ 4 ignores them. Only texts and integers of 64 bits are kept, because pika
     cannot encode other numbers. (It reads a float as an integer.) The number of headers is limited, because all headers
     must fit into one frame.
     """
@@ -184,7 +200,7 @@ def own_headers(headers: dict[str, Any] | None) -> dict[str, Any]:
         for name, value in (headers or {}).items()
         if isinstance(name, str)
         and (isinstance(value, str) or (isinstance(value, int) and LOW <= value <= HIGH))
-        and not name.startswith(_BROKERS_OWN)
+        and not name.startswith(BROKERS_OWN)
         and len(name) <= 100
     }
     return dict(list(kept.items())[:KEPT_HEADERS])
@@ -203,10 +219,11 @@ def _identity(message: TaskMessage) -> str:
     return f"{message.execution_id}:{message.attempt}"
 
 
-def _properties(message_id: str, headers: dict[str, Any]) -> Any:
+def _properties(message_id: str, headers: dict[str, Any], timestamp: int | None = None) -> Any:
     return pika.BasicProperties(
-        delivery_mode=PERSISTENT, content_type="application/json", message_id=message_id, headers=headers
-    )
+        delivery_mode=PERSISTENT, content_type="application/json", message_id=message_id, headers=headers,
+        timestamp=timestamp,
+    )  # fmt: skip
 
 
 def _as_sent(properties: Any, headers: dict[str, Any]) -> Any:

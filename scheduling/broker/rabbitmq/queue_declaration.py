@@ -24,9 +24,11 @@ PRECONDITION_FAILED, NOT_FOUND = 406, 404
 _HOME_NODE = re.compile(r"home node '([^']*)'")
 
 _SILENT: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()
-"""Maps each connection to the queues whose declaration the broker has not answered yet.
+"""Maps each connection to the queues whose declaration the broker has not answered in time.
 
-Such a declaration is not sent again on this connection. Otherwise the tries would use up the connection's channels."""
+Such a declaration is not sent again on this connection until it is answered. Otherwise the tries would use up the
+connection's channels. A declaration that still has time stops no other one: several threads may declare a queue at
+once."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +67,7 @@ class QueueDeclaration:
         self._loop, self._connection, self._topology, self._queue = loop, connection, topology, queue
         self.name = queue if isinstance(queue, str) else queue.name
         self._told, self._patience = told, patience
-        self._over = False
+        self._over = self._sent = False
         self._held: Held | None = None
         self._timer: Any = None
         silent = _SILENT.setdefault(connection, set())
@@ -83,7 +85,9 @@ class QueueDeclaration:
 
     def _opened(self, channel: Any) -> None:
         channel.add_on_close_callback(self._closed)
-        _SILENT.setdefault(self._connection, set()).add(self.name)
+        self._sent = True
+        if self._over:  # the channel was opened too late
+            self._note_silence()
         queue = self._queue
         # pika waits for the answer to each declaration before it sends the next one, so the order is kept.
         if isinstance(queue, str):
@@ -163,7 +167,12 @@ class QueueDeclaration:
 
     def _too_late(self) -> None:
         self._timer = None
+        if self._sent:
+            self._note_silence()
         self._tell(self._silence())
+
+    def _note_silence(self) -> None:
+        _SILENT.setdefault(self._connection, set()).add(self.name)
 
     def _silence(self) -> QueueUnavailable:
         return QueueUnavailable(

@@ -1,20 +1,22 @@
-"""Consumes one work queue. After the loss of the channel, the queue or the connection, consuming starts again."""
+"""Consumes work queues. After the loss of the channel, a queue or the connection, consuming starts again."""
 
 from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from pika import exceptions
 
-from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery, QueueUnavailable
+from scheduling.broker.base import BrokerError, BrokerUnavailable, Delivery
 from scheduling.broker.rabbitmq.connection import ReconnectingConnection
+from scheduling.broker.rabbitmq.consumed_queues import ConsumedQueue, ConsumedQueues
 from scheduling.broker.rabbitmq.declaration import Declared
 from scheduling.broker.rabbitmq.delivery_buffer import DeliveryBuffer, DeliveryTag, identity_of
 from scheduling.broker.rabbitmq.io_thread import IoThread
-from scheduling.broker.rabbitmq.messages import read
+from scheduling.broker.rabbitmq.messages import read, returns_of
+from scheduling.core.queues import later
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
@@ -45,12 +47,11 @@ class Subscription:
     ) -> None:
         self.loop, self._unreadable, self._declare = loop, unreadable, declare
         self.buffer = DeliveryBuffer()
-        self.name = ""
+        self.queues = ConsumedQueues()
         self.paused = self.closed = False
-        self.brought = 0
-        self._prefetch = self._generation = self._unanswered = self._failures = 0
+        self._wanted = False
+        self._generation = self._failures = 0
         self._channel: Any = None
-        self._consumer = ""
 
     # --- the caller's thread ---------------------------------------------------------------
 
@@ -67,7 +68,7 @@ class Subscription:
     @property
     def consuming(self) -> bool:
         """Whether the broker brings messages, or would bring them to a free slot."""
-        return bool(self._consumer) or self.paused
+        return self.paused or any(queue.consumer for queue in self.queues)
 
     def answer(self, delivery: Delivery, how: str) -> None:
         """Answer a delivery.
@@ -89,22 +90,17 @@ class Subscription:
 
     # --- the loop's thread -----------------------------------------------------------------
 
-    @property
-    def hungry(self) -> bool:
-        """Whether the broker may deliver more messages."""
-        return bool(self._prefetch) and not self.paused and self._unanswered < self._prefetch
-
-    def want(self, name: str, prefetch: int) -> None:
-        """Consume the queue `name`. A prefetch of 0 stops consuming and gives back the waiting deliveries."""
-        self.name, self._prefetch = name, prefetch
-        if not prefetch:
-            self._dismiss()
+    def want(self, wanted: Sequence[ConsumedQueue]) -> None:
+        """Consume these queues. If each prefetch is 0, consuming stops, and the waiting deliveries are given back."""
+        self._wanted = self.queues.want(wanted)
+        if not self._wanted:
+            self._dismiss(all_of_them=True)
             return
         self.reconnecting.start()
         if self.reconnecting.up and self._channel is None:
             self.opened(self.reconnecting.connection)
         else:
-            self._consume_again()  # a prefetch of 0 has cancelled the consumer and kept its channel
+            self._consume_again()  # a prefetch of 0 has cancelled the consumers and kept their channel
 
     def pause(self) -> None:
         """Give back the waiting deliveries. Consume nothing until the next call of `take` or `waiting`."""
@@ -113,21 +109,39 @@ class Subscription:
 
     def opened(self, connection: Any) -> None:
         """Declare the topology on a new connection, open a channel, and consume."""
-        if not self._prefetch:
+        if not self._wanted:
             return
 
         begun = time.monotonic()
 
         def declared(declared: Declared) -> None:
-            if connection is not self.reconnecting.connection or not self.reconnecting.up or not self._prefetch:
+            if connection is not self.reconnecting.connection or not self.reconnecting.up or not self._wanted:
                 return
-            if isinstance(declared.errors.get(self.name), QueueUnavailable):
+            self.queues.learn(declared)
+            if all(queue.away for queue in self.queues):
                 # The class `QueueStates` has logged the outage. A declaration that got no answer was a long wait.
                 self._open_later(connection, time.monotonic() - begun)
-            else:  # the queue may exist even if it cannot be declared
+            else:
                 connection.channel(on_open_callback=self._channel_opened)
+                self._look_for_away(connection)
 
         self._declare(connection, declared)
+
+    def _look_for_away(self, connection: Any) -> None:
+        """Consume the queues that cannot be used now, as soon as they can be used."""
+
+        def declared(declared: Declared) -> None:
+            if connection is self.reconnecting.connection and self.reconnecting.up and self._wanted:
+                self.queues.learn(declared)
+                self._consume_again()
+                self._look_for_away(connection)
+
+        def look() -> None:
+            if connection is self.reconnecting.connection and self.reconnecting.up and self._wanted:
+                self._declare(connection, declared)
+
+        if any(queue.away for queue in self.queues):
+            self.loop.later(LONGEST_DELAY, look)
 
     def _open_later(self, connection: Any, waited: float = 0.0) -> None:
         """Open the channel again. The first try comes at once, and the next ones later and later."""
@@ -144,38 +158,37 @@ class Subscription:
         """Forget a lost channel. The broker delivers the waiting messages again. Started runs continue."""
         self.buffer.forget(self._generation)
         self._generation += 1
-        self._channel, self._consumer, self._unanswered = None, "", 0
+        self._channel = None
+        self.queues.forget()
 
     def close(self) -> None:
         """Close the wake-up socket. The channel was closed with its connection."""
-        self.closed, self._prefetch = True, 0
+        self.closed, self._wanted = True, False
         self.buffer.close()
 
     def _channel_opened(self, channel: Any) -> None:
         self._generation += 1
-        self._channel, self._unanswered, self.paused = channel, 0, False
+        self._channel, self.paused = channel, False
+        self.queues.forget()
         channel.add_on_close_callback(self._channel_closed)
         channel.add_on_cancel_callback(self._cancelled)
-        channel.basic_qos(prefetch_count=self._prefetch, callback=lambda _frame: self._consume(channel))
+        self._consume_again()
 
-    def _consume(self, channel: Any) -> None:
+    def _consume_again(self) -> None:
         def consuming(_frame: Any) -> None:
             self._failures = 0
 
-        if channel is self._channel and channel.is_open and self._prefetch:
-            self._consumer = channel.basic_consume(self.name, self._on_message, callback=consuming)
+        channel = self._channel
+        if channel is not None and channel.is_open and self._wanted and not self.paused:
+            self.queues.consume(channel, self._on_message, consuming)
 
-    def _consume_again(self) -> None:
-        if self._channel is not None and not self._consumer:
-            self._consume(self._channel)
+    def _dismiss(self, *, all_of_them: bool = False) -> None:
+        """Cancel the consumers, then give back the waiting deliveries; see `DeliveryBuffer.clear`."""
+        if self._channel is not None and self._channel.is_open:
+            self.queues.cancel(self._channel, lambda: self._return_waiting(all_of_them=all_of_them))
 
-    def _dismiss(self) -> None:
-        if self._channel is not None and self._channel.is_open and self._consumer:
-            self._channel.basic_cancel(self._consumer, callback=lambda _frame: self._return_waiting())
-            self._consumer = ""
-
-    def _return_waiting(self) -> None:
-        for delivery in self.buffer.clear():
+    def _return_waiting(self, *, all_of_them: bool) -> None:
+        for delivery in self.buffer.clear(all_of_them=all_of_them):
             self._answer(delivery.tag, "return")
 
     def _channel_closed(self, channel: Any, reason: BaseException) -> None:
@@ -189,18 +202,23 @@ class Subscription:
         log.log(level, "RabbitMQ closed the consumer's channel and it is opened again: %s", reason.reply_text)
         self._open_later(reconnecting.connection)
 
-    def _cancelled(self, _frame: Any) -> None:
-        """Reconnect after the queue was deleted or its node died. Otherwise RabbitMQ 4.3 leaves a bad consumer."""
-        text = f"RabbitMQ ended the consumer of {self.name}: the queue was deleted, or its node is down."
+    def _cancelled(self, frame: Any) -> None:
+        """Reconnect after a queue was deleted or its node died. Otherwise RabbitMQ 4.3 leaves a bad consumer."""
+        name = self.queues.name_of(frame.method.consumer_tag)
+        text = f"RabbitMQ ended the consumer of {name}: the queue was deleted, or its node is down."
         self.reconnecting.drop(BrokerUnavailable(text))
 
-    def _on_message(self, channel: Any, method: Any, properties: Any, body: bytes) -> None:
+    def _on_message(self, queue: ConsumedQueue, channel: Any, method: Any, properties: Any, body: bytes) -> None:
         if channel is not self._channel:
             return
-        self._unanswered += 1
-        self.brought += 1
-        arrived = read(body, properties, self.name)
-        tag = DeliveryTag(self._generation, method.delivery_tag, first_failure=arrived.first_failure)
+        queue.unanswered += 1
+        queue.brought += 1
+        arrived = read(body, properties, queue.name)
+        turn = min(arrived.due, time.time()) + later(queue.queue).total_seconds()
+        tag = DeliveryTag(
+            self._generation, method.delivery_tag, queue.name, first_failure=arrived.first_failure, turn=turn,
+            returns=returns_of(properties),
+        )  # fmt: skip
         message = arrived.message
         if message is None:
             log.error("A message cannot be read and is parked in the failed queue: %s", arrived.problem)
@@ -214,7 +232,8 @@ class Subscription:
             return
         if message.execution_id is not None:
             tag.identity = identity_of(message)
-        if not self.buffer.put(Delivery(message, tag, arrived.message_id, arrived.earlier, deaths=arrived.deaths)):
+        delivery = Delivery(message, tag, arrived.message_id, arrived.earlier, deaths=arrived.deaths, queue=queue.queue)
+        if not self.buffer.put(delivery):
             # The message is a copy. This consumer already runs the attempt, but the channel of the first delivery was
             # lost. The run can finish without a message.
             self._answer(tag, "ack")
@@ -222,7 +241,7 @@ class Subscription:
     def _answer(self, tag: DeliveryTag, how: str) -> None:
         if tag.generation != self._generation or self._channel is None or not self._channel.is_open:
             return
-        self._unanswered -= 1
+        self.queues.named(tag.queue).unanswered -= 1
         if how == "ack":
             self._channel.basic_ack(tag.tag)
         elif how == "nack":

@@ -15,7 +15,10 @@ from scheduling.broker.rabbitmq.queue import Queue
 from scheduling.core.retry import MAX_RETRIES
 
 WORK = {"main": "", "standalone": "_standalone", "immediate": "_immediate"}
-"""Maps our own name of each work queue to the end of the broker's name."""
+"""Maps our own name of each work queue that always exists to the end of the broker's name.
+
+The name of any other work queue follows a dot, as in `cron_scheduler.reports.high`. So it differs from these names,
+whatever the queue is called."""
 
 _STEM = {"classic": "cron_scheduler", "quorum": "cron_scheduler_quorum"}
 _EXCHANGE = {"classic": "cron_dlx", "quorum": "cron_dlx_quorum"}
@@ -100,8 +103,8 @@ class Topology:
         return Queue(f"{self.prefix}{_STEM[self.queue_type]}_beat", arguments)
 
     def work(self, queue: str) -> str:
-        """The broker's name of `main`, `standalone` or `immediate`."""
-        return self.prefix + _STEM[self.queue_type] + WORK[queue]
+        """The broker's name of a work queue, such as `main`, `main.high` or `reports`."""
+        return self.prefix + _STEM[self.queue_type] + WORK.get(queue, f".{queue}")
 
     def base(self) -> tuple[Queue, ...]:
         """The queues that do not depend on any delay."""
@@ -123,6 +126,12 @@ class Topology:
             Queue(self.work("immediate"), self._limited(DELIVERY_LIMIT)),
         )
 
+    def named(self, queue: str) -> tuple[Queue, ...]:
+        """A work queue that not every deployment has, with the queue of its nacked messages."""
+        if self.quorum:
+            return (Queue(self.work(queue), self._limited(WORK_DELIVERY_LIMIT) | _SAFELY_PARKED),)
+        return (Queue(self.work(queue), self._returning(_key(queue))), self._nacked(queue))
+
     def rungs(self, queue: str, seconds: Iterable[int]) -> tuple[Queue, ...]:
         """The wait queues of `queue` for these delays, in ascending order; empty for the immediate queue."""
         if queue == "immediate":
@@ -139,6 +148,8 @@ class Topology:
           exchange.
         - All messages come back to the main queue, and its consumers forward the standalone messages. Standalone
           retries then wait if no consumer of the main queue runs.
+
+        Any other work queue has wait queues for those delays only that its retries need.
 
         The second ladder costs 34 idle queues, which take about 2 MB. Up to RabbitMQ 3.13, each queue also reserves
         three file handles, and a broker started with `ulimit -n 1024` has 927 handles. To save handles, only the
@@ -170,7 +181,11 @@ class Topology:
             "x-dead-letter-exchange": "",
             "x-dead-letter-routing-key": self.work(queue),
         }
-        return Queue(f"{self.work(queue)}_retry", arguments, _key(queue))
+        return Queue(self._retry(queue), arguments, _key(queue))
+
+    def _retry(self, queue: str) -> str:
+        # After the name of a queue that people choose comes a dot: a queue may be called `reports_retry`.
+        return self.work(queue) + ("_retry" if queue in WORK else ".retry")
 
     def _rung(self, queue: str, seconds: int) -> Queue:
         # The name contains the delay, so a changed setting never conflicts with an existing queue.
@@ -182,15 +197,16 @@ class Topology:
             "x-dead-letter-routing-key": self.work(queue),
             **_SAFELY_PARKED,
         }
-        return Queue(f"{self.work(queue)}_retry.{seconds}", arguments, self.rung_key(queue, seconds))
+        return Queue(f"{self._retry(queue)}.{seconds}", arguments, self.rung_key(queue, seconds))
 
     def former(self) -> Topology:
         """The queues of the other type. Messages may still be in them after CRON_QUEUE_TYPE was changed."""
         return replace(self, queue_type="classic" if self.quorum else "quorum")
 
     def is_nacked(self, name: str) -> bool:
-        """Whether `name` is a queue in which nacked messages wait. There is one for `main` and one for `standalone`."""
-        return not self.quorum and name in {f"{self.work(queue)}_retry" for queue in ("main", "standalone")}
+        """Whether `name` is a queue in which nacked messages wait: the queue of this kind of `main` or of another."""
+        nacked = {self._retry("main"), self._retry("standalone")}
+        return not self.quorum and (name in nacked or (name.startswith(self.work("main")) and name.endswith(".retry")))
 
 
 def _key(queue: str) -> str:

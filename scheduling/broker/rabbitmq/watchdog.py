@@ -1,4 +1,4 @@
-"""Reconnects a consumer that receives nothing although its queue holds messages.
+"""Reconnects a consumer that receives nothing although one of its queues holds messages.
 
 The watchdog also gives messages back to the queue if they wait too long for a slot of this consumer.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from scheduling.broker.base import BrokerUnavailable
+from scheduling.broker.rabbitmq.consumed_queues import ConsumedQueue
 from scheduling.broker.rabbitmq.subscription import Subscription
 from scheduling.logs import get_logger
 
@@ -28,8 +29,6 @@ class Watchdog:
     def __init__(self, subscription: Subscription) -> None:
         self._subscription = subscription
         self._turns = 0
-        self._doubted: int | None = None
-        """`subscription.brought` at the broker's last answer. None if the queue was empty or a message arrived."""
         subscription.loop.later(self.look_seconds, self._look)
 
     def _look(self) -> None:
@@ -43,18 +42,19 @@ class Watchdog:
             subscription.pause()
         self._turns += 1
         if self._turns % DOUBT_TURNS == 0:
-            self._doubt()
+            for queue in subscription.queues:
+                self._doubt(queue)
 
-    def _doubt(self) -> None:
+    def _doubt(self, queue: ConsumedQueue) -> None:
         subscription, reconnecting = self._subscription, self._subscription.reconnecting
-        connection, brought = reconnecting.connection, subscription.brought
+        connection, brought = reconnecting.connection, queue.brought
         answers: list[bool] = []
-        if not reconnecting.up or not subscription.hungry:
-            self._doubted = None
+        if not reconnecting.up or not queue.hungry:
+            queue.doubted = None
             return
 
         def opened(channel: Any) -> None:
-            channel.queue_declare(subscription.name, passive=True, callback=lambda frame: counted(channel, frame))
+            channel.queue_declare(queue.name, passive=True, callback=lambda frame: counted(channel, frame))
             # If the queue is missing, the broker closes this channel. This counts as an answer, because the broker also
             # cancels the subscription's consumer, and the subscription then reconnects.
             channel.add_on_close_callback(lambda _channel, _reason: answers.append(True))
@@ -62,7 +62,7 @@ class Watchdog:
         def counted(channel: Any, frame: Any) -> None:
             answers.append(True)
             channel.close()
-            self._compare(connection, brought, frame.method.message_count)
+            self._compare(connection, queue, brought, frame.method.message_count)
 
         def judge() -> None:
             if not answers and connection is reconnecting.connection and not subscription.closed:
@@ -71,13 +71,13 @@ class Watchdog:
         connection.channel(on_open_callback=opened)
         subscription.loop.later(self.look_seconds * (DOUBT_TURNS - 0.5), judge)
 
-    def _compare(self, connection: Any, brought: int, held: int) -> None:
+    def _compare(self, connection: Any, queue: ConsumedQueue, brought: int, held: int) -> None:
         """Drop the connection if two answers in a row show waiting messages and none was delivered in between."""
-        subscription, reconnecting = self._subscription, self._subscription.reconnecting
-        if held == 0 or not subscription.hungry or brought != subscription.brought:
-            self._doubted = None
-        elif self._doubted != brought:
-            self._doubted = brought
+        reconnecting = self._subscription.reconnecting
+        if held == 0 or not queue.hungry or brought != queue.brought:
+            queue.doubted = None
+        elif queue.doubted != brought:
+            queue.doubted = brought
         elif connection is reconnecting.connection:
-            self._doubted = None
-            reconnecting.drop(BrokerUnavailable(f"{subscription.name} holds messages and brings none."))
+            queue.doubted = None
+            reconnecting.drop(BrokerUnavailable(f"{queue.name} holds messages and brings none."))

@@ -1,4 +1,4 @@
-"""Removes the records of processes and of their handlers, replays and refused rows."""
+"""Removes the records of processes and of their handlers, circuit breakers, replays and refused rows."""
 
 from __future__ import annotations
 
@@ -6,9 +6,22 @@ from contextlib import suppress
 from datetime import datetime
 
 from django.db import IntegrityError, transaction
+from django.db.models import Exists, OuterRef
 
+from scheduling.core.breaker import BreakerState
 from scheduling.execution.retention.pruned import Pruned
-from scheduling.models import HandlerSet, KnownHandler, Process, RefusedRow, Replay, ReplayChunk, ReplayGroup
+from scheduling.models import (
+    Breaker,
+    HandlerSet,
+    KnownHandler,
+    LimitKey,
+    LimitPlace,
+    Process,
+    RefusedRow,
+    Replay,
+    ReplayChunk,
+    ReplayGroup,
+)
 from scheduling.models.replay import OPEN
 
 
@@ -16,13 +29,18 @@ def remove_records(cutoff: datetime, now: datetime, done: Pruned, *, dry_run: bo
     """Remove processes without a heartbeat since the cutoff, sets of handlers without a process, and replays that ended
     before the cutoff.
 
-    The record of a refused row is removed when the row is no longer refused.
+    The record of a refused row is removed when the row is no longer refused, and a circuit breaker or the key of a
+    limit when it keeps no run waiting and no run has used it since the cutoff.
     """
     gone = Process.objects.filter(heartbeat_at__lt=cutoff)
     done.processes = gone.count() if dry_run else gone.delete()[0]
     done.handler_sets = _handler_sets(cutoff, dry_run)
     refused = RefusedRow.objects.past(now)
     done.refused_rows = refused.count() if dry_run else refused.delete()[0]
+    unused = Breaker.objects.filter(state=BreakerState.CLOSED.value, used_at__lt=cutoff)
+    done.breakers = unused.count() if dry_run else unused.delete()[0]
+    keys = LimitKey.objects.filter(~Exists(LimitPlace.objects.filter(limit=OuterRef("pk"))), used_at__lt=cutoff)
+    done.limits = keys.count() if dry_run else keys.delete()[0]
     done.replays = _replays(cutoff, dry_run)
 
 

@@ -11,7 +11,17 @@ from scheduling.core.retention import Rule
 from scheduling.execution import artefacts
 from scheduling.execution.retention.pruned import Pruned
 from scheduling.logs import get_logger
-from scheduling.models import Artefact, Attempt, DeathRecord, Notification, Output, SchedulerExecution
+from scheduling.models import (
+    Artefact,
+    Attempt,
+    DeathRecord,
+    Event,
+    LimitPlace,
+    Notification,
+    Output,
+    RunStep,
+    SchedulerExecution,
+)
 from scheduling.signals import executions_pruned
 
 log = get_logger(__name__)
@@ -49,7 +59,7 @@ def remove(rules: Mapping[int, Rule], done: Pruned, *, dry_run: bool) -> None:
         done.outputs += Output.objects.filter(execution__in=own)._raw_delete(outputs.db) if own else 0
         done.attempts += Attempt.objects.filter(execution__in=own)._raw_delete(outputs.db) if own else 0
         if own:
-            for model in (DeathRecord, Notification):
+            for model in (DeathRecord, Event, LimitPlace, Notification, RunStep):
                 model._default_manager.filter(execution__in=own)._raw_delete(outputs.db)
             SchedulerExecution.objects.filter(pk__in=own)._raw_delete(outputs.db)
     done.rules.update(rules[pk] for pk in own)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import suppress
 from datetime import datetime, timedelta
@@ -25,6 +24,7 @@ from scheduling.core.setting_values import ConfError
 from scheduling.handlers.retry_delays import known_delays
 from scheduling.models import Attempt, Process, SchedulerExecution
 from scheduling.models.time_words import format_span
+from scheduling.models.used_queues import used_queues
 from scheduling.monitoring.doctor import broker_nodes
 from scheduling.monitoring.findings.finding import Finding, counted, fail, ok, warn
 
@@ -90,7 +90,7 @@ def _reached(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
 
 
 def _held(broker: Broker, now: datetime, rows: bool) -> Iterator[Finding]:
-    counts = broker.counts()
+    counts = broker.counts(used_queues([State.QUEUED]) if rows else ())
     yield from broker_nodes.queues(counts)
     if rows:
         yield from _depths(counts, now)
@@ -115,14 +115,13 @@ def _version(product: str) -> Iterator[Finding]:
 def _depths(counts: Counts, now: datetime) -> Iterator[Finding]:
     queued = SchedulerExecution.objects.in_state(State.QUEUED).order_by()
     rows = dict(queued.values_list("queue").annotate(Count("pk")))
-    taken: Counter[str] = Counter()
-    for process in Process.objects.alive(now):
-        taken[process.queue] += process.concurrency
+    alive = list(Process.objects.alive(now, Process.Kind.CONSUMER))
     for queue, ready in sorted(counts.ready.items()):
         waiting = rows.get(queue, 0)
         seen = f"{queue}: {counted(ready, 'message')}, {counted(waiting, 'queued row')}."
         # A consumer may hold one message for each slot. The broker does not count a held message as ready.
-        if waiting > ready + taken[queue]:
+        taken = sum(process.concurrency for process in alive if process.serves(queue))
+        if waiting > ready + taken:
             yield warn("depths", seen, "Rows whose message is gone are published again by the producers' sweeps.")
         else:
             yield ok("depths", seen)

@@ -19,7 +19,7 @@ ZONES_OLD_AFTER_YEARS = 2
 
 def settings() -> Iterator[Finding]:
     """The results of the app's Django system checks, as findings."""
-    messages = run_checks(tags=["scheduling"])
+    messages = run_checks(tags=["scheduling", "scheduling_handlers"])
     for message in messages:
         level = fail if isinstance(message, Error) else warn
         yield level("settings", message.msg, message.hint or "Correct it in the environment and start again.")

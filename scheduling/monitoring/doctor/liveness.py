@@ -12,16 +12,14 @@ from django.conf import settings
 from django.db import DatabaseError
 
 from scheduling.conf import get_conf
+from scheduling.core.queues import work_queues
 from scheduling.core.setting_values import ConfError
-from scheduling.models import Process, SchedulerExecution
+from scheduling.models import Process
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.doctor.database import alias, impatient
-from scheduling.monitoring.findings import watched
 from scheduling.monitoring.findings.finding import words
 from scheduling.monitoring.findings.idle import idle_consumers, waiting_since
 from scheduling.monitoring.findings.old_code import old_code_words
-
-Queue = SchedulerExecution.Queue
 
 WEB_SECONDS = 5.0
 
@@ -74,11 +72,12 @@ def _stalled(row: Process | None, now: datetime) -> str:
 
     A consumer that runs something is left alone, because a restart would end its runs.
     """
-    if row is None or row.queue not in watched.waiting or row.info.get("running"):
+    if row is None or not row.queue or row.info.get("running"):
         return ""
-    if not idle_consumers(row.queue, [row], now) or (since := waiting_since(Queue(row.queue), now)) is None:
-        return ""
-    return f"it is idle, and runs of its queue wait for {format_span((now - since).total_seconds())}"
+    for queue in work_queues(row.queue.split(",")):
+        if idle_consumers(queue, [row], now) and (since := waiting_since(queue, now)) is not None:
+            return f"it is idle, and runs of its queue wait for {format_span((now - since).total_seconds())}"
+    return ""
 
 
 def of_web(port: int, host: str = "127.0.0.1") -> Liveness:

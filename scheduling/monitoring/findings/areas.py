@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from itertools import chain
 
-from scheduling.monitoring.findings import bad_rows, deployment, inbox, processes, runs, schedules
+from scheduling.monitoring.findings import (
+    bad_rows,
+    breakers,
+    deployment,
+    inbox,
+    pauses,
+    processes,
+    queues,
+    runs,
+    schedules,
+)
 from scheduling.monitoring.findings.finding import Finding, Level, severity
 from scheduling.monitoring.findings.present import Present
 
@@ -13,6 +23,9 @@ AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "deployment": deployment.examine,
     "schedules": schedules.examine,
     "processes": processes.examine,
+    "queues": queues.examine,
+    "pauses": pauses.examine,
+    "breakers": breakers.examine,
     "runs": runs.examine,
     "inbox": inbox.examine,
     "rows": bad_rows.examine,

@@ -12,7 +12,8 @@ from django.db.models import Count, Q
 from django.utils.translation import gettext as _
 
 from scheduling.core.text import visible_text
-from scheduling.models import KnownHandler, Process, SchedulerExecution
+from scheduling.models import KnownHandler, Process
+from scheduling.models.labels import queue_label
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings.finding import Finding, Named, named, some, warn
 
@@ -90,15 +91,15 @@ def examine(alive: Iterable[Process], now: datetime) -> Iterator[Finding]:
     consumers = [
         process for process in alive if process.kind == Process.Kind.CONSUMER and process.known_set is not None
     ]
-    for queue, label in SchedulerExecution.Queue.choices:
-        serving = [process for process in consumers if process.queue == queue]
+    for queue in sorted({queue for process in consumers for queue in process.queue.split(",") if queue}):
+        serving = [process for process in consumers if process.queue and process.serves(queue)]
         first: dict[int, datetime] = {}
         for process in serving:
             pk = process.known_set or 0
             first[pk] = min(process.started_at, first.get(pk, process.started_at))
         if len(first) < 2 or now - max(first.values()) < DEPLOY_TIME:
             continue
-        yield from _differ(serving, first, str(label), now)
+        yield from _differ(serving, first, queue_label(queue), now)
 
 
 def _differ(serving: list[Process], first: dict[int, datetime], queue: str, now: datetime) -> Iterator[Finding]:

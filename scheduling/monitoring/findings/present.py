@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -9,11 +10,13 @@ from typing import Any, NamedTuple
 
 from django.db.models import DateTimeField, QuerySet, Value
 
+from scheduling.core.lifecycle import State
 from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.counts import Count, counts
 from scheduling.models.newest import in_parts, newest_values
+from scheduling.models.used_queues import used_queues
 from scheduling.models.visibility import EVERYTHING, Visibility
-from scheduling.monitoring.findings.watched import WATCHED, Rows, failed
+from scheduling.monitoring.findings.watched import ALWAYS, WATCHED, Rows, failed, in_other_queues
 
 LOOKED_AT = 1_000
 """How many of the newest failures in the inbox the checks look at."""
@@ -63,16 +66,28 @@ class Present:
         return in_parts(found, self.visible) if found.model is SchedulerExecution else [self.rows(rows)]
 
     def count(self, rows: Rows) -> Count:
-        """How many of these rows there are.
-
-        Args:
-            rows: one of `watched.WATCHED`.
-        """
+        """How many of these rows there are. Those of `watched.WATCHED` are all counted by one statement."""
+        if rows not in self._counts:
+            self._counts |= counts({rows: self._parts(rows)})
         return self._counts[rows]
 
     @cached_property
     def _counts(self) -> dict[Rows, Count]:
         return counts({rows: self._parts(rows) for rows in WATCHED})
+
+    def counts(self, rows: Mapping[str, QuerySet[Any]]) -> dict[str, Count]:
+        """How many of these executions are seen under each name. One statement counts them."""
+        return counts({name: in_parts(found, self.visible) for name, found in rows.items()})
+
+    def used_queues(self, *states: State) -> list[str]:
+        """The work queues of the executions in these states, in alphabetical order.
+
+        Those that every installation uses are left out. If nothing waits in another one, only counts are read.
+        """
+        if not any(self.count(rows) for rows in in_other_queues):
+            return []
+        found = used_queues(states, self.visible.only(SchedulerExecution.objects.all()))
+        return [queue for queue in found if queue not in ALWAYS]
 
     @cached_property
     def failures(self) -> list[Failed]:

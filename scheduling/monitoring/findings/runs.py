@@ -14,6 +14,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import Process, SchedulerExecution
 from scheduling.models.counts import Count
+from scheduling.models.labels import queue_label
 from scheduling.models.last_runs import durations, last_runs
 from scheduling.models.newest import newest_values
 from scheduling.models.time_words import format_span
@@ -30,7 +31,8 @@ QUEUED_LONG = timedelta(minutes=5)
 
 def examine(present: Present) -> Iterator[Finding]:
     """Find executions that stay queued, claimed or running for too long."""
-    queued = [finding for queue in watched.waiting for finding in _queued(queue, present)]
+    queues = (*watched.ALWAYS, *present.used_queues(State.QUEUED))
+    queued = [finding for queue in queues for finding in _queued(queue, present)]
     yield from queued or [ok("queued", "Nothing waits.")]
     if present.count(watched.running):
         yield from _slow(present.now, present.visible)
@@ -101,13 +103,13 @@ def _consumer(process: Process) -> Named:
     return Named(visible_text(process.container_id, 60), about)
 
 
-def _queued(queue: SchedulerExecution.Queue, present: Present) -> Iterator[Finding]:
-    now, rows = present.now, watched.waiting[queue]
+def _queued(queue: str, present: Present) -> Iterator[Finding]:
+    now, rows = present.now, watched.waiting(queue)
     oldest = present.rows(rows).values_list("wake_at", flat=True).first() if present.count(rows) else None
     if oldest is not None:
         facts = {
             "count": present.count(rows),
-            "queue": queue.label,
+            "queue": queue_label(queue),
             "time": format_span((now - oldest).total_seconds()),
         }
         idle = idle_consumers(queue, present.alive, now) if now - oldest > IDLE_LONG else []

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
-from scheduling.core.lifecycle import OPEN_STATES, State
+from scheduling.core.breaker import BreakerState
+from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
+from scheduling.core.queues import MAIN, STANDALONE
 from scheduling.core.service import OFTEN, STEADY
-from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
+from scheduling.models import Breaker, Pause, Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.plan import PlanState
 
 SILENT_REMEMBERED = timedelta(days=1)
@@ -28,14 +30,18 @@ def in_state(*states: State) -> Rows:
     return lambda _now: SchedulerExecution.objects.in_state(*states)
 
 
-def waiting_in(queue: SchedulerExecution.Queue, now: datetime) -> QuerySet[SchedulerExecution]:
+def waiting_in(queue: str, now: datetime) -> QuerySet[SchedulerExecution]:
     """The queued executions that should have started, the oldest first."""
-    return SchedulerExecution.objects.overdue(State.QUEUED, now).filter(queue=queue.value)
+    return SchedulerExecution.objects.overdue(State.QUEUED, now).filter(queue=str(queue))
 
 
 def stuck_in(state: State, now: datetime) -> QuerySet[SchedulerExecution]:
     """The executions whose time in this state has been over for `STUCK_LONG`."""
     return SchedulerExecution.objects.overdue(state, now - STUCK_LONG)
+
+
+CLOSED_LATELY = timedelta(hours=1)
+"""So long a circuit breaker that has closed again is a finding."""
 
 
 def fell_silent(now: datetime) -> QuerySet[Process]:
@@ -56,6 +62,22 @@ def without_next_run(_now: datetime) -> QuerySet[Scheduler]:
     return Scheduler.objects.filter(plan_state=PlanState.WITHOUT_NEXT_RUN).order_by("pk")
 
 
+def paused_work(now: datetime) -> QuerySet[Pause]:
+    """The pauses of handlers, queues and the whole site that have not ended, the newest first."""
+    return Pause.objects.filter(Q(ends_at=None) | Q(ends_at__gt=now)).order_by("-pk")
+
+
+def open_breakers(_now: datetime) -> QuerySet[Breaker]:
+    """The circuit breakers that are open or half open."""
+    return Breaker.objects.exclude(state=BreakerState.CLOSED.value).order_by("-state", "pk")
+
+
+def closed_breakers(now: datetime) -> QuerySet[Breaker]:
+    """The circuit breakers that have closed again lately, the last one first."""
+    rows = Breaker.objects.filter(state=BreakerState.CLOSED.value, since__gt=now - CLOSED_LATELY, openings__gt=0)
+    return rows.order_by("-since", "pk")
+
+
 def overdue(now: datetime) -> QuerySet[Scheduler]:
     """The schedules that are due and not claimed, the oldest first."""
     return Scheduler.objects.overdue(now)
@@ -73,7 +95,7 @@ def services(_now: datetime) -> QuerySet[Scheduler]:
 
 def unsteady(now: datetime) -> QuerySet[SchedulerExecution]:
     """The open runs of services that have ended `OFTEN` times in a row, the worst first."""
-    standalone = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(queue=SchedulerExecution.Queue.STANDALONE)
+    standalone = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(queue=STANDALONE)
     # The comparison subtracts nothing: MariaDB and MySQL refuse a negative result of columns without a sign.
     often = standalone.filter(attempt__gt=F("retry_base") + OFTEN, scheduler__stay_alive=True)
     steady = Q(state=State.RUNNING.value, started_at__lte=now - STEADY)
@@ -91,11 +113,30 @@ retrying = in_state(State.RETRYING)
 failed = in_state(State.FAILED)
 claimed_long = partial(stuck_in, State.CLAIMED)
 running_long = partial(stuck_in, State.RUNNING)
-waiting: dict[SchedulerExecution.Queue, Rows] = {
-    # Each queue is counted on its own, because the index is (state, queue, wake_at).
-    queue: partial(waiting_in, queue)
-    for queue in SchedulerExecution.Queue
-}
+
+
+@lru_cache(1_000)
+def waiting(queue: str) -> Rows:
+    """The executions that wait in a work queue. Each is counted on its own: the index is (state, queue, wake_at)."""
+    return partial(waiting_in, queue)
+
+
+ALWAYS = (MAIN, STANDALONE)
+"""The work queues that every installation uses."""
+
+
+def _between(after: str | None, before: str | None, _now: datetime) -> QuerySet[SchedulerExecution]:
+    rows = SchedulerExecution.objects.in_state(*WAITING)
+    rows = rows if after is None else rows.filter(queue__gt=after)
+    return rows if before is None else rows.filter(queue__lt=before)
+
+
+in_other_queues: tuple[Rows, ...] = tuple(
+    partial(_between, after, before)
+    for after, before in zip((None, *sorted(ALWAYS)), (*sorted(ALWAYS), None), strict=True)
+)
+"""The executions that wait in other work queues than those. Each gap between two names is one range of the index
+(state, queue, wake_at, id), so the runs that wait in the main queue are not read."""
 
 WATCHED: tuple[Rows, ...] = (
     queued,
@@ -104,12 +145,16 @@ WATCHED: tuple[Rows, ...] = (
     failed,
     claimed_long,
     running_long,
-    *waiting.values(),
+    *map(waiting, ALWAYS),
+    *in_other_queues,
     fell_silent,
     set_aside,
     without_next_run,
     overdue,
     paused_long,
+    paused_work,
+    open_breakers,
+    closed_breakers,
     services,
     unsteady,
     refused,

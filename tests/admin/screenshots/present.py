@@ -21,8 +21,13 @@ from tests.admin.rows import Rows
 from tests.admin.screenshots.history import CONSUMER, store_history
 from tests.factories import (
     AttemptFactory,
+    BreakerFactory,
     DeathRecordFactory,
+    EventFactory,
+    LimitPlaceFactory,
+    LoweredLimitFactory,
     ManualExecutionFactory,
+    PauseFactory,
     ProcessFactory,
     SchedulerExecutionFactory,
     UserFactory,
@@ -55,6 +60,23 @@ def store_installation(now: datetime) -> Rows:
         "worker": [worker],
         "reminder": [reminder],
         "channel": [Channel.objects.get(name="Shop team")],
+        "pause": [
+            PauseFactory(
+                name="shop.archive_logs",
+                reason="The disk of the archive is full until Monday",
+                paused_by="anna",
+                ends_at=now + timedelta(days=2),
+            )
+        ],
+        "limitkey": [LimitPlaceFactory(limit__name="shop.push_stock", limit__key="Berlin").limit],
+        "loweredlimit": [LoweredLimitFactory(name="shop.push_stock")],
+        "event": [EventFactory(topic="invoice.due", metadata={"customer": "Contoso", "invoice": 4711})],
+        "breaker": [
+            BreakerFactory(
+                name="shop.push_stock", since=now - timedelta(minutes=14), probed_at=now - timedelta(seconds=40)
+            ),
+            BreakerFactory(name="shop.refresh_token", closed=True, since=now - timedelta(minutes=38), openings=2),
+        ],
         "process": _processes(now),
         "report": [Report.objects.get(controller="shop.revenue")],
         "artefact": [

@@ -17,23 +17,22 @@ from pydantic import BaseModel, Field, SecretStr
 from scheduling.api import Asked, run_many
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
 from scheduling.models import SchedulerExecution
-from tests.apps.sample import exclusive, habits, misbehaviours, returns  # noqa: F401 - these modules register workers
-
-
-class MarkParams(BaseModel):
-    """The directory of the files that `mark` writes, and the length of a run in seconds."""
-
-    directory: str = ""
-    seconds: float = Field(0, ge=0, le=600)
-
-
-def mark(params: MarkParams, run: Run, word: str = "start") -> None:
-    """Append a line to a file. The file shows which attempts really ran, independently of the database rows."""
-    if params.directory:
-        path = Path(params.directory) / f"{run.execution_id}.txt"
-        with path.open("a") as file:
-            file.write(f"{word} {run.attempt} {os.getpid()}\n")
-
+from tests.apps.sample import (  # noqa: F401 - these modules register workers
+    coroutines,
+    depending,
+    doors,
+    exclusive,
+    habits,
+    keyed,
+    limited,
+    listening,
+    misbehaviours,
+    readiness,
+    returns,
+    run_facts,
+    surviving,
+)
+from tests.apps.sample.marks import MarkParams, mark
 
 FAST = RetryPolicy(max_retries=2, delay_ms=1000, multiplier=1.0)
 
@@ -160,6 +159,13 @@ def fail_once(params: MarkParams, run: Run) -> None:
     mark(params, run)
     if run.retry_count == 0:
         raise RuntimeError("the first attempt fails")
+
+
+if "TEST_OWN_QUEUE" in os.environ:  # a queue that no consumer serves would be a finding in other tests
+
+    @worker("tests.in_own_queue", queue="own")
+    def in_own_queue(params: BaseModel, run: Run) -> None:
+        """Does nothing, in a queue of its own."""
 
 
 @worker("tests.never_again", retry=FAST)

@@ -1,0 +1,126 @@
+"""How many runs of a handler may run at once, and how many may start within a time, for all or for each key.
+
+A run that finds no place waits, and says for what. Places are given in the order of arrival, for each key apart.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from scheduling.core.text import visible_text
+
+LONGEST_KEY = 200
+MOST_STARTS = 1_000
+"""The instants of so many starts are kept for each key, so `starts` is at most this."""
+
+LONGEST_SPAN = 86_400.0
+
+KeyFunction = Callable[[Mapping[str, Any]], object]
+
+UNUSABLE_KEY = "(no usable key)"
+"""The key of runs whose key cannot be told. They wait for each other, so that none starts beside its own key."""
+
+
+@dataclass(frozen=True)
+class Limit:
+    """A limit for the runs of a handler, over all machines.
+
+    Args:
+        at_once: so many runs at once; None: any number.
+        starts: so many starts within `per` seconds, in any such span; None: any number.
+        per: the length of the span in seconds.
+        key: the name of a param, or a function of the params: the limit holds for each value apart. Empty: for all runs
+            of the handler together.
+
+    Raises:
+        ValueError: a value is out of bounds; the sentence names it.
+    """
+
+    at_once: int | None = None
+    starts: int | None = None
+    per: float = 60.0
+    key: str | KeyFunction = ""
+
+    def __post_init__(self) -> None:
+        if self.at_once is None and self.starts is None:
+            raise ValueError("Limit needs at_once= or starts=.")
+        for name, most in (("at_once", 1_000_000), ("starts", MOST_STARTS)):
+            value = getattr(self, name)
+            if value is not None and (type(value) is not int or not 1 <= value <= most):
+                raise ValueError(f"Limit: {name} is a whole number from 1 to {most:,}, not {value!r:.50}.")
+        number = isinstance(self.per, int | float) and not isinstance(self.per, bool)
+        if not number or not 0.01 <= self.per <= LONGEST_SPAN:
+            raise ValueError(f"Limit: per is a number of seconds from 0.01 to {LONGEST_SPAN:g}, not {self.per!r:.50}.")
+        if not (isinstance(self.key, str) or callable(self.key)):
+            raise ValueError(f"Limit: key is the name of a param or a function, not {self.key!r:.50}.")
+
+    def key_of(self, params: Mapping[str, Any]) -> str:
+        """The key of a run. It is `UNUSABLE_KEY` if there is none, the function raises, or the text is too long."""
+        if self.key == "":
+            return ""
+        try:
+            value = self.key(params) if callable(self.key) else params[self.key]
+            text = value if isinstance(value, str) else repr(value)
+        except Exception:  # the function is code of the project
+            return UNUSABLE_KEY
+        text = visible_text(" ".join(text.split()))
+        return text if len(text) <= LONGEST_KEY else UNUSABLE_KEY
+
+    def room(self, taken: int, started: Sequence[float], now: datetime) -> int:
+        """How many more runs may start now.
+
+        Args:
+            taken: how many run or were let through.
+            started: when the last ones started, in seconds since 1970, ascending.
+        """
+        places = math.inf if self.at_once is None else self.at_once - taken
+        if self.starts is not None:
+            places = min(places, self.starts - len(self.recent(started, now)))
+        return max(0, MOST_STARTS if places == math.inf else int(places))
+
+    def recent(self, started: Sequence[float], now: datetime) -> list[float]:
+        """Those of the starts that are within the span. A clock that was set back forgets what lies in the future."""
+        at = now.timestamp()
+        return [start for start in started if at - self.per < start <= at] if self.starts is not None else []
+
+    def next_start(self, started: Sequence[float], now: datetime) -> datetime | None:
+        """When the span has room again; None if it has room now, or if there is no such limit."""
+        recent = self.recent(started, now)
+        if self.starts is None or len(recent) < self.starts:
+            return None
+        return datetime.fromtimestamp(recent[-self.starts], UTC) + timedelta(seconds=self.per)
+
+    def lowered(self, at_once: int | None, starts: int | None) -> Limit:
+        """The limit with the operators' values. They only lower it."""
+        return Limit(_lower(self.at_once, at_once), _lower(self.starts, starts), self.per, self.key)
+
+    def sentence(self, subject: str, key: str, taken: int, started: Sequence[float], now: datetime) -> str:
+        """Why a run waits.
+
+        Args:
+            subject: the handler in a sentence, such as `the worker 'push'`.
+        """
+        of = f" with the key {key!r}" if self.key != "" else ""
+        following = self.next_start(started, now)
+        if following is not None:
+            text = f"It waits for its turn: {self.starts} runs of {subject}{of} have started within {self.per:g} s."
+            return f"{text} The next one starts at {following:%H:%M:%S} UTC at the earliest."
+        if self.at_once is not None and taken >= self.at_once:
+            return f"It waits for a place: {taken} of {self.at_once} runs of {subject}{of} run."
+        return f"It waits for its turn: older runs of {subject}{of} wait for a place."
+
+
+def limit_problem(limit: object) -> str:
+    """Why the option `limit` of a handler cannot be used; empty if it can."""
+    if limit is None or isinstance(limit, Limit):
+        return ""
+    return f"limit is a Limit, not {limit!r:.50}."
+
+
+def _lower(own: int | None, given: int | None) -> int | None:
+    known = [value for value in (own, given) if value is not None and value >= 1]
+    return min(known, default=None)

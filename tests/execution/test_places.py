@@ -1,0 +1,164 @@
+"""Places of limited handlers: given in the order of arrival, for each key apart, and never more than there are."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from django.db import connection
+from django.utils import timezone as clock
+
+from scheduling.broker import get_broker
+from scheduling.core.run_limit import Limit
+from scheduling.execution.lowered_limits import LoweredLimits
+from scheduling.execution.places import Limited, free_places, give_places, take_place, wake
+from scheduling.models import LimitKey, LimitPlace, LoweredLimit, SchedulerExecution
+from scheduling.producer.freed_places import SETTLED, give_freed_places
+from tests.factories import LimitKeyFactory, LimitPlaceFactory, LoweredLimitFactory, SchedulerExecutionFactory
+from tests.support import at_once
+
+pytestmark = pytest.mark.django_db
+
+ONE = Limit(at_once=1, key="region")
+NAME = "tests.one_of_each_key"
+
+
+def limited(key: str = "eu", rules: Limit = ONE) -> Limited:
+    return Limited("worker", NAME, key, rules)
+
+
+def waiting_run(**columns: Any) -> SchedulerExecution:
+    now = clock.now()
+    values = {"deferred_at": now, "reason": "It waits.", "wake_at": now + timedelta(minutes=50)} | columns
+    row: SchedulerExecution = SchedulerExecutionFactory(**values)
+    return row
+
+
+def take(row: SchedulerExecution, key: str = "eu", rules: Limit = ONE, now: datetime | None = None) -> str:
+    return take_place(limited(key, rules), row.pk, 1, now or clock.now())
+
+
+def state_of(row: SchedulerExecution) -> str:
+    return str(LimitPlace.objects.get(pk=row.pk).state)
+
+
+def test_the_first_run_of_a_key_has_the_place_and_the_others_wait_in_their_order() -> None:
+    first, second, third, other = (waiting_run() for _ in range(4))
+    assert take(first) == ""
+    assert take(second).startswith("It waits for a place: 1 of 1 runs")
+    assert take(third) != ""
+    assert take(other, "us") == "", "a full key blocks no other"
+    limit = LimitPlace.objects.get(pk=first.pk).limit_id
+    assert give_places(limit, ONE, clock.now()) == []
+    free_places([first.pk])
+    assert give_places(limit, ONE, clock.now()) == [second.pk]
+    assert state_of(second) == "granted"
+    assert take(third) != "", "the place was given"
+    assert take(second) == ""
+    assert (state_of(second), LimitPlace.objects.get(pk=second.pk).attempt) == ("held", 1)
+
+
+def test_a_new_run_does_not_overtake_one_that_waits() -> None:
+    first, second, new = (waiting_run() for _ in range(3))
+    take(first)
+    take(second)
+    free_places([first.pk])
+    assert "older runs" in take(new)
+    assert take(second) == "", "the first one in line may take the place itself"
+
+
+def test_keys_that_differ_in_case_only_are_two() -> None:
+    first, second = waiting_run(), waiting_run()
+    assert take(first, "EU") == take(second, "eu") == ""
+    assert LimitKey.objects.count() == 2
+
+
+def test_so_many_starts_within_a_span() -> None:
+    rules, now = Limit(starts=2, per=60), clock.now()
+    rows = [waiting_run() for _ in range(4)]
+    said = [take(row, "", rules, now) for row in rows]
+    assert [bool(text) for text in said] == [False, False, True, True]
+    assert "2 runs of the worker" in said[2]
+    limit = LimitKey.objects.get().pk
+    assert give_places(limit, rules, now + timedelta(seconds=59)) == []
+    assert give_places(limit, rules, now + timedelta(seconds=60)) == [rows[2].pk, rows[3].pk]
+
+
+def test_runs_that_were_given_a_place_are_offered_at_once() -> None:
+    row, now = waiting_run(), clock.now()
+    assert wake([row.pk], get_broker("database://"), now) == 1
+    row.refresh_from_db()
+    assert (row.wake_at, row.deferred_at, row.reason) == (now, None, "")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite locks the whole file")
+def test_of_runs_that_start_at_once_only_as_many_as_there_are_places_hold_one() -> None:
+    for _ in range(10):
+        rows = [waiting_run() for _ in range(6)]
+        at_once([lambda row=row: take(row, "", Limit(at_once=2)) for row in rows])  # type: ignore[misc]
+        held = LimitPlace.objects.filter(state="held").count()
+        assert held <= 2
+        LimitPlace.objects.all().delete()
+
+
+def test_a_producer_frees_the_places_of_runs_that_do_not_run_any_longer() -> None:
+    broker, now = get_broker("database://"), clock.now()
+    limit = LimitKeyFactory(name=NAME)
+    old = {"limit": limit, "since": now - 2 * SETTLED}
+    running = LimitPlaceFactory(execution=SchedulerExecutionFactory(running=True), state="held", attempt=1, **old)
+    LimitPlaceFactory(execution=SchedulerExecutionFactory(retrying=True), state="held", attempt=1, **old)
+    LimitPlaceFactory(execution=SchedulerExecutionFactory(running=True), state="held", attempt=7, **old)
+    LimitPlaceFactory(execution=SchedulerExecutionFactory(succeeded=True), state="granted", **old)
+    LimitPlaceFactory(execution=SchedulerExecutionFactory(succeeded=True), state="waiting", **old)
+    gone = LimitPlaceFactory(execution=SchedulerExecutionFactory(), state="held", **old)
+    rows = SchedulerExecution.objects.filter(pk=gone.pk)
+    rows._raw_delete(rows.db)
+    young = LimitPlaceFactory(execution=SchedulerExecutionFactory(), state="held", limit=limit, since=now)
+    granted = LimitPlaceFactory(execution=waiting_run(), state="granted", **old)
+    assert give_freed_places(broker, now) == 0
+    assert set(LimitPlace.objects.values_list("pk", flat=True)) == {running.pk, young.pk, granted.pk}
+
+
+def test_a_producer_gives_free_places_to_runs_that_wait() -> None:
+    broker, now = get_broker("database://"), clock.now()
+    keys = [LimitKeyFactory(name=NAME) for _ in range(3)]
+    rows = [LimitPlaceFactory(limit=limit, execution=waiting_run()) for limit in keys for _ in range(2)]
+    assert give_freed_places(broker, now) == 3
+    assert {row.pk for row in rows[::2]} == set(LimitPlace.objects.filter(state="granted").values_list("pk", flat=True))
+    assert give_freed_places(broker, now) == 0
+
+
+def test_runs_of_a_handler_without_a_limit_wait_for_nothing() -> None:
+    limit = LimitKeyFactory(name="tests.noop")
+    row = LimitPlaceFactory(limit=limit, execution=waiting_run())
+    assert give_freed_places(get_broker("database://"), clock.now()) == 1
+    assert not LimitPlace.objects.filter(pk=row.pk).exists()
+
+
+def test_without_a_handler_that_has_a_limit_no_query_is_made(
+    monkeypatch: pytest.MonkeyPatch, django_assert_num_queries: Any
+) -> None:
+    monkeypatch.setattr("scheduling.producer.freed_places.handlers", list)
+    with django_assert_num_queries(0):
+        assert give_freed_places(get_broker("database://"), clock.now()) == 0
+
+
+@pytest.mark.parametrize("started", [7, ["x", None, True, -5], {"a": 1}, "later"])
+def test_starts_that_plain_sql_has_written_are_left_out(started: Any) -> None:
+    row = waiting_run()
+    rules = Limit(starts=1)
+    take(row, "", rules)
+    LimitKey.objects.update(started=started)
+    free_places([row.pk])
+    take(waiting_run(), "", rules)
+
+
+def test_a_lowered_limit_holds_for_all_keys_of_its_handler() -> None:
+    row = LoweredLimitFactory(name=NAME, at_once=2)
+    rules = Limit(at_once=5)
+    assert LoweredLimits().apply("worker", NAME, rules) == Limit(at_once=2)
+    assert LoweredLimits().apply("worker", "tests.other", rules) is rules
+    LoweredLimit.objects.filter(pk=row.pk).update(at_once=0)
+    assert LoweredLimits().apply("worker", NAME, rules) == rules

@@ -1,0 +1,28 @@
+"""Several database servers share the tests of single pages, and none is left out."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.page_share import PAGES, in_share, leave_out_other_shares
+
+
+@pytest.mark.parametrize("turn", [0, 1, 2, 20261124])
+def test_each_file_is_in_one_share(turn: int) -> None:
+    names = [file.name for file in PAGES.rglob("test_*.py")]
+    assert len(names) > 50
+    for name in names:
+        assert sum(in_share(name, share, 3, turn) for share in (1, 2, 3)) == 1
+
+
+def test_each_file_comes_to_each_share() -> None:
+    for share in (1, 2, 3):
+        assert any(in_share("test_executions.py", share, 3, turn) for turn in range(3))
+
+
+def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    for value in ("4/3", "0/3", "2", "a/b", "2/"):
+        monkeypatch.setenv("TEST_PAGE_SHARE", value)
+        with pytest.raises(pytest.UsageError, match="must be like 2/3"):
+            leave_out_other_shares(request.config, [])

@@ -1,0 +1,106 @@
+"""The Python examples of the docs run as they are written. The tests among them pass."""
+
+from __future__ import annotations
+
+import inspect
+import unittest
+from io import BytesIO
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from django.db import transaction
+from django.utils import timezone as clock
+from pydantic import BaseModel
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+from scheduling.handlers import Run, Snooze, SoftTimeLimit, worker
+from scheduling.signals import execution_failed
+from scheduling.testing import drain
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_handlers")]
+
+
+class RegionParams(BaseModel):
+    """The params of the workers that the examples name and do not define."""
+
+    region: str = ""
+    order: int = 0
+
+
+def register_workers() -> Any:
+    """Register the workers. Returns the last one."""
+    for name in ("send_invoice", "send_invoices", "sync_tokens"):
+
+        @worker(name, params=RegionParams)
+        def noop(params: RegionParams, run: Run) -> None:
+            """Does nothing."""
+
+    return noop
+
+
+def names_of(page: str) -> dict[str, Any]:
+    """The names that the examples of a page use and do not define."""
+    if page == "api.md":
+        sync_tokens = register_workers()
+        order = SimpleNamespace(pk=7, save=lambda: None)
+        return {
+            "transaction": transaction, "order": order, "regions": ["eu", "us"], "trace_id": "0af7651916cd43dd",
+            "sync_tokens": sync_tokens, "SyncParams": RegionParams,
+        }  # fmt: skip
+    if page == "handlers.md":
+        params = ("Clean", "Fetch", "Import", "Month", "Refresh", "Salary", "Sync")
+        surroundings = {
+            "HTTPError": OSError, "Path": Path, "path": Path("/"), "BytesIO": BytesIO, "data": b"", "orders": [],
+            "client": SimpleNamespace(pages=lambda after: []), "Snooze": Snooze, "SoftTimeLimit": SoftTimeLimit,
+            "run": Run(1, "manual-1", 1, 0, False, clock.now()),
+        }  # fmt: skip
+        return {f"{name}Params": RegionParams for name in params} | surroundings
+    return {}
+
+
+def run_tests(found: dict[str, Any], request: pytest.FixtureRequest) -> list[str]:
+    """Run the tests that the examples define. Return their names."""
+    ran = []
+    for name, value in list(found.items()):
+        if name.startswith("test_"):
+            value(**{fixture: request.getfixturevalue(fixture) for fixture in inspect.signature(value).parameters})
+            ran.append(name)
+        elif inspect.isclass(value) and issubclass(value, unittest.TestCase) and value.__name__ != "TestCase":
+            for method in unittest.defaultTestLoader.getTestCaseNames(value):
+                with transaction.atomic():  # a TestCase would close the connection of this test
+                    getattr(value(method), method)()
+                    transaction.set_rollback(True)
+                ran.append(method)
+    return ran
+
+
+@pytest.mark.parametrize("page", ["api.md", "handlers.md", "signals.md", "testing.md"])
+def test_the_examples_of_a_page_run(page: str, request: pytest.FixtureRequest) -> None:
+    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(DOCS / page)
+    document.namespace.update(names_of(page))
+    examples = list(document.examples())
+    assert len(examples) == (DOCS / page).read_text().count("```python\n")
+    for example in examples:
+        drain()  # an example may wait for the run of an earlier one
+        example.evaluate()
+    ran = run_tests(document.namespace, request)
+    if page == "testing.md":
+        assert ran == [
+            "test_the_tokens_of_a_region_are_synced", "test_an_unreachable_region_is_tried_again",
+            "test_a_run_from_code", "test_the_error_of_a_handler_is_raised", "test_a_month_with_a_clock_change",
+            "test_retries", "test_with_fixtures",
+        ]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def own_receivers() -> Any:
+    """Disconnect the receivers that the examples connect."""
+    before = list(execution_failed.receivers)
+    yield
+    execution_failed.receivers[:] = before
+    execution_failed.sender_receivers_cache.clear()
