@@ -73,6 +73,9 @@ SERVICES = (
 SCHEMES = {scheme: service for service in SERVICES for scheme in service.schemes}
 """Each scheme and its service."""
 
+_MATTERMOST_WEBHOOK = re.compile(
+    r"https://(?P<host>[^/?#@\s]+)(?P<folder>(?:/[^/?#\s]+)*)/hooks/(?P<token>[A-Za-z0-9]{16,64})/?(?P<options>\?\S*)?"
+)
 _VARIABLE = re.compile(r"\$\{(CRON_CHAT_[A-Z0-9_]{1,80})\}")
 
 
@@ -80,6 +83,17 @@ def scheme_of(address: str) -> str:
     """What stands before `://`, in lower case; empty if the address has no scheme."""
     scheme, mark, _rest = address.partition("://")
     return scheme.strip().lower() if mark else ""
+
+
+def with_own_scheme(address: str) -> str:
+    """The same address with the scheme of its service, if its form tells the service; otherwise unchanged.
+
+    Mattermost shows the address of a webhook as `https://host/hooks/token`. Apprise 2.2 understood it on hosts whose
+    name begins with `mattermost.`, and 2.3 no longer does. Rocket.Chat has two parts after `/hooks/`, not one.
+    """
+    if found := _MATTERMOST_WEBHOOK.fullmatch(address.strip()):
+        return f"mmosts://{found['host']}{found['folder']}/{found['token']}/{found['options'] or ''}"
+    return address
 
 
 def variable_of(address: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 from scheduling.core import json_bounds
 from scheduling.core.headers import usable
+from scheduling.core.lifecycle import Trigger
 from scheduling.core.targets import TARGET_KINDS
 
 VERSION = 1
@@ -174,7 +175,7 @@ def _decode(body: bytes) -> TaskMessage:
         execution_key=key,
         scheduled_at=_instant(data.get("scheduled_at"), body),
         # This value may be unhashable too.
-        trigger=data["trigger"] if data.get("trigger") in ("cron", "date", "manual", "message") else "message",
+        trigger=data["trigger"] if data.get("trigger") in tuple(Trigger) else Trigger.MESSAGE.value,
         retry_count=_optional(data, "retry_count", body, low=0, high=LARGEST_COUNT) or 0,
         parked=bool(data.get("failed_at")),
         group_id=_optional(data, "group_id", body) if execution_id is not None else None,

@@ -63,7 +63,9 @@ def take_place(limited: Limited, pk: int, attempt: int, now: datetime) -> str:
         row = _row_of(limited, now)
         own = LimitPlace.objects.filter(pk=pk).first()
         locked = LimitKey.objects.select_for_update(skip_locked=True).filter(pk=row.pk).first()
-        if own is not None and own.limit_id == row.pk and own.state == GRANTED:
+        # A start asks twice if its message says something else than its row (`consumer.start`).
+        has_place = own is not None and (own.state == GRANTED or (own.state == HELD and own.attempt == attempt))
+        if own is not None and own.limit_id == row.pk and has_place:
             LimitPlace.objects.filter(pk=pk).update(state=HELD, attempt=attempt, since=now)
             return ""
         started = _started(locked or row)

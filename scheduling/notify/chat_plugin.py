@@ -6,7 +6,7 @@ from functools import lru_cache
 from importlib.util import find_spec, module_from_spec
 from typing import Any
 
-from scheduling.core.chat_services import SCHEMES, SERVICES, ChatService, scheme_of
+from scheduling.core.chat_services import SCHEMES, SERVICES, ChatService, scheme_of, with_own_scheme
 from scheduling.notify.chat_address import ChatAddressError, incomplete, not_possible, option_refused, too_many
 
 IS_INSTALLED = all(find_spec(name) is not None for name in ("apprise", "requests_hardened"))
@@ -39,6 +39,8 @@ def plugin_of(address: str, schemes: tuple[str, ...]) -> tuple[Any, ChatService]
 
 
 def _parsed(address: str, schemes: tuple[str, ...]) -> tuple[ChatService, dict[str, Any]]:
+    if "mmosts" in schemes:
+        address = with_own_scheme(address)
     scheme = scheme_of(address)
     if scheme == "https":  # the services show the addresses of their webhooks in this form
         for service in SERVICES:

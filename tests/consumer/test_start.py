@@ -13,7 +13,7 @@ from django.utils import timezone as clock
 
 from scheduling.broker import Delivery
 from scheduling.consumer.start import begin
-from scheduling.core.lifecycle import State
+from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage, decode, encode
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import message_of
@@ -65,9 +65,12 @@ def is_direct() -> bool:
 PARAMS = {"b": [1, 2.5, None, {"ä": "Ö"}], "a": True, "": "1e22", "large": 2**62, "small": 1e-9}
 
 
+@pytest.mark.parametrize("trigger", [trigger.value for trigger in Trigger])
 @pytest.mark.parametrize("headers", [None, {"trace": "ä", "A": "1"}])
-def test_a_message_that_says_what_the_row_says_is_started_with_one_statement(headers: dict[str, str] | None) -> None:
-    row = ManualExecutionFactory(state=State.QUEUED.value, params=PARAMS, headers=headers)
+def test_a_message_that_says_what_the_row_says_is_started_with_one_statement(
+    headers: dict[str, str] | None, trigger: str
+) -> None:
+    row = ManualExecutionFactory(state=State.QUEUED.value, params=PARAMS, headers=headers, trigger=trigger)
     now = clock.now()
     with CaptureQueriesContext(connection) as captured:
         (arrival,) = begin([decoded(row)], "desk", now, now + timedelta(seconds=15))

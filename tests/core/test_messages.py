@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduling.core.lifecycle import Trigger
 from scheduling.core.messages import DecodeError, FailedMessage, TaskMessage, decode, encode
 
 JSON = st.recursive(
@@ -39,7 +40,7 @@ def test_four_original_fields_are_enough() -> None:
         execution_key=STORABLE,
         headers=st.dictionaries(STORABLE.filter(bool), STORABLE, max_size=4),
         scheduled_at=st.none() | st.just(datetime(2025, 12, 12, 8, 0, tzinfo=UTC)),
-        trigger=st.sampled_from(["cron", "date", "manual", "message"]),
+        trigger=st.sampled_from([trigger.value for trigger in Trigger]),
     )
 )
 def test_round_trip(message: TaskMessage) -> None:

@@ -68,6 +68,15 @@ def test_a_new_run_does_not_overtake_one_that_waits() -> None:
     assert take(second) == "", "the first one in line may take the place itself"
 
 
+def test_a_start_that_asks_twice_keeps_its_place() -> None:
+    """The start asks again if the message says something else than its row, and others wait by then."""
+    first, second = waiting_run(), waiting_run()
+    assert take(first) == ""
+    take(second)
+    assert take(first) == ""
+    assert take_place(limited(), first.pk, 2, clock.now()) != "", "the next attempt queues up like all others"
+
+
 def test_keys_that_differ_in_case_only_are_two() -> None:
     first, second = waiting_run(), waiting_run()
     assert take(first, "EU") == take(second, "eu") == ""

@@ -110,6 +110,7 @@ def test_what_a_page_shows_is_the_scheme(scheme: str) -> None:
             "prod-15.uksouth.logic.azure.com",
         ),
         ("https://mattermost.example.com/hooks/3ccdd113474722377935511fc85d3dd4", "mattermost.example.com"),
+        ("https://chat.example.com:8443/team/hooks/3ccdd113474722377935511fc8?channel=a", "chat.example.com"),
         (f"https://webexapis.com/v1/webhooks/incoming/{'ab12' * 20}/", "api.ciscospark.com"),
     ],
 )

@@ -58,7 +58,7 @@ class EventAdmin(ReadOnly):
     list_display_links = ("event",)
     list_filter = (TopicFilter,)
     search_fields = ("topic",)
-    search_help_text = gettext_lazy("Search topic, id, customer=42")
+    search_help_text = gettext_lazy("Search topic, customer=42")
     readonly_fields = ("topic_shown", "state", "due", "run", "cancel_link", "metadata_shown")
     ordering = ("-pk",)
     no_rows = gettext_lazy("An event is planned by code: scheduling.api.schedule_at. None is on record.")
