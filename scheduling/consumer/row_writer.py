@@ -59,8 +59,8 @@ class RowWriter:
     ) -> None:
         self._broker, self._queues, self._lease = broker, work_queues(queues), timedelta(seconds=lease_seconds)
         self._configs, self._answers, self._rescue = configs, answers, rescue
-        self._places = PlaceGate(broker)
-        self._deferral = Deferral(configs, self._places, embedded=broker.embedded)
+        self.places = PlaceGate(broker, self._queues)
+        self._deferral = Deferral(configs, self.places, embedded=broker.embedded)
         # The place of a limited run is taken in the transaction of its start.
         self._has_limits = any(handler.limit for handler in handlers())
 
@@ -73,7 +73,7 @@ class RowWriter:
         """
         written = self._write(over, limit, now)
         self._deferral.breakers.record(written[0], now)
-        self._places.give_on(written[0], now)
+        self.places.give_on(written[0], now)
         return written
 
     def _write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
@@ -153,7 +153,8 @@ class RowWriter:
         return [], []
 
     def _take(self, limit: int, now: datetime) -> list[Delivery]:
-        deliveries = self._rescue.take(limit, now)
+        deliveries = self.places.take(limit, now)
+        deliveries += self._rescue.take(limit - len(deliveries), now)
         if limit > len(deliveries):
             deliveries += self._broker.take(self._queues, limit - len(deliveries), now)
         return deliveries
@@ -166,7 +167,7 @@ class RowWriter:
             now,
             now + self._lease,
             self._configs.prepare,
-            lambda delivery: self._deferral.defer(delivery, now),
+            lambda deliveries: self._deferral.defer(deliveries, now),
         )
 
     def _settle(self, over: Sequence[Running], now: datetime) -> list[tuple[Running, Settled]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 
@@ -39,7 +39,7 @@ def begin(
     now: datetime,
     lease_until: datetime,
     prepare: Callable[[list[TaskMessage]], None] = lambda messages: None,
-    defer: Callable[[Delivery], bool] = lambda delivery: False,
+    defer: Callable[[Sequence[Delivery]], Collection[int]] = lambda deliveries: (),
 ) -> list[Arrival]:
     """Start the attempts that messages ask for; returns what happened to each message, in the same order.
 
@@ -54,7 +54,7 @@ def begin(
 
     Args:
         prepare: gets the messages of the attempts that will start. If it raises an error, no attempt starts.
-        defer: gets the delivery of each attempt before its start. If it returns True, it has put the attempt off.
+        defer: gets the deliveries of the attempts before their start. Returns the executions that it has put off.
     """
     ordered = sorted(deliveries, key=lambda delivery: delivery.message.execution_id or 0)
     starter = _Starter(consumer, now, lease_until, prepare, defer)
@@ -72,7 +72,7 @@ class _Starter:
     now: datetime
     lease_until: datetime
     prepare: Callable[[list[TaskMessage]], None]
-    defer: Callable[[Delivery], bool]
+    defer: Callable[[Sequence[Delivery]], Collection[int]]
 
     def start_directly(self, deliveries: Sequence[Delivery]) -> dict[int, Arrival]:
         """Start the attempts whose messages say exactly what their rows say; returns these arrivals by delivery."""
@@ -86,9 +86,10 @@ class _Starter:
                 raise
             return {}  # a message may name another target than its row, so its row is read first
         arrivals = {}
+        put_off = self.defer(found)
         for delivery in found:
             message = delivery.message
-            if self.defer(delivery):
+            if message.execution_id in put_off:
                 arrivals[id(delivery)] = Arrival(delivery, started=False, deferred=True)
             elif (own := start_directly(message, self.consumer, self.now, self.lease_until)) is not None:
                 arrivals[id(delivery)] = Arrival(replace(delivery, message=own), started=True)
@@ -99,15 +100,19 @@ class _Starter:
         ids = [delivery.message.execution_id for delivery in deliveries if not delivery.from_row]
         rows = message_rows([pk for pk in ids if pk is not None]) if ids else {}
         checked = [_check(delivery, rows, self.now) for delivery in deliveries]
-        self.prepare([found.message for found in checked if isinstance(found, Delivery)])
+        startable = [found for found in checked if isinstance(found, Delivery)]
+        self.prepare([found.message for found in startable])
+        put_off = self.defer(startable)
         arrivals = {}
         for delivery, found in zip(deliveries, checked, strict=True):
-            arrivals[id(delivery)] = found if isinstance(found, Arrival) else self._start(delivery, found)
+            arrivals[id(delivery)] = self._arrival(delivery, found, put_off)
         return arrivals
 
-    def _start(self, delivery: Delivery, found: Delivery) -> Arrival:
+    def _arrival(self, delivery: Delivery, found: Delivery | Arrival, put_off: Collection[int]) -> Arrival:
+        if isinstance(found, Arrival):
+            return found
         own = found.message
-        if self.defer(found):
+        if own.execution_id in put_off:
             return Arrival(delivery, started=False, deferred=True)
         assert own.execution_id is not None  # noqa: S101 - it comes from the row
         started = transitions.start(

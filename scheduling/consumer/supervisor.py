@@ -60,6 +60,9 @@ within two seconds."""
 STORE_BYTES = 64 * 1024
 """If more output than this waits to be stored, the output is written before STORE_SECONDS are over."""
 
+MOST_GIVEN_TURNS = 3
+"""How often a turn is followed by another one for runs that were given a place."""
+
 CANCEL_POLL_SECONDS = 1.0
 
 
@@ -219,8 +222,26 @@ class Supervisor:
             self._store_at = monotonic + STORE_SECONDS
 
     def _settle_and_start(self, monotonic: float) -> None:
+        # Limited runs that have ended give their places on first, so that runs which wait for these start here at once.
+        places = self._writer.places
+        limited = any(run.config.limit is not None for run in self._slots.over)
+        self._write_rows(monotonic, start=not limited)
+        for _ in range(MOST_GIVEN_TURNS):
+            if limited or places.given:
+                self._write_rows(monotonic, asked=True)
+            limited = False
+        if places.given:
+            places.offer(self.now())
+
+    def _write_rows(self, monotonic: float, *, start: bool = True, asked: bool = False) -> None:
+        """Settle the runs that are over and start new ones.
+
+        Args:
+            start: whether to start new ones.
+            asked: whether runs have just ended, or were given a place.
+        """
         now, over = self.now(), list(self._slots.over)
-        limit = self._take_limit(monotonic, now)
+        limit = self._take_limit(monotonic, now, asked=asked) if start else 0
         if not over and not limit:
             return
         settled, deliveries, arrivals = self._writer.write(over, limit, now)
@@ -238,13 +259,13 @@ class Supervisor:
             self._answers.settled(run, result, now)
         self._answers.adopt([delivery for delivery in deliveries if is_foreign(delivery.message)], now)
 
-    def _take_limit(self, monotonic: float, now: datetime) -> int:
+    def _take_limit(self, monotonic: float, now: datetime, *, asked: bool) -> int:
         """How many deliveries to take in this turn; 0 if no delivery waits or if the next poll is not due yet."""
-        slots = self._slots
-        if not self._may_start or not slots.pool.ready or not (slots.over or monotonic >= self._poll_at):
+        slots, asked = self._slots, asked or bool(self._slots.over)
+        if not self._may_start or not slots.pool.ready or not (asked or monotonic >= self._poll_at):
             return 0
         limit = slots.free if self.max_runs is None else min(slots.free, self.max_runs - self.started_total)
-        if limit and not slots.over and not self.broker.ready(self._work_queues, now) and not self._rescue.due(now):
+        if limit and not asked and not self.broker.ready(self._work_queues, now) and not self._rescue.due(now):
             self._poll_at = monotonic + self._poll_seconds
             return 0
         return limit

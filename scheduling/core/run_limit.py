@@ -83,9 +83,21 @@ class Limit:
         return max(0, MOST_STARTS if places == math.inf else int(places))
 
     def recent(self, started: Sequence[float], now: datetime) -> list[float]:
-        """Those of the starts that are within the span. A clock that was set back forgets what lies in the future."""
+        """Those of the starts that are within the span.
+
+        A start may lie in the future: the process that has noted it took its time later and was faster. What lies more
+        than a span ahead is forgotten, because a clock was set back.
+        """
         at = now.timestamp()
-        return [start for start in started if at - self.per < start <= at] if self.starts is not None else []
+        return [start for start in started if abs(at - start) < self.per] if self.starts is not None else []
+
+    def noted(self, started: Sequence[float], count: int, now: datetime) -> list[float]:
+        """The starts with `count` new ones. Those that the span of no process needs any longer are left out."""
+        if self.starts is None:
+            return []
+        at = now.timestamp()
+        kept = [start for start in started if abs(at - start) < 2 * self.per]
+        return sorted([*kept, *[at] * count])[-MOST_STARTS:]
 
     def next_start(self, started: Sequence[float], now: datetime) -> datetime | None:
         """When the span has room again; None if it has room now, or if there is no such limit."""

@@ -1,32 +1,36 @@
-"""Gives the places of limited handlers (`core.run_limit`) to runs, in the order of their arrival.
+"""Takes the places of limited handlers (`core.run_limit`) for runs that are about to start.
 
-The row of a key is locked while places are counted and given. A consumer that starts runs never waits for this lock:
-its transaction may hold the rows of other keys. If the lock is taken, its run waits, and gets the
-next free place.
+The rows of keys are locked while places are counted and taken. A start never waits for these locks: its transaction
+may hold the rows of other keys. If the row of a key is locked, the run waits, and its consumer looks for a free place
+right after the transaction (`execution.given_places`).
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import datetime, timedelta
+from typing import NamedTuple
 
-from django.db import IntegrityError, transaction
+from django.db import connection, transaction
+from django.db.models import Exists, OuterRef, QuerySet
 
-from scheduling.broker import Broker
-from scheduling.core.lifecycle import CLAIM_GRACE, State
-from scheduling.core.run_limit import LONGEST_KEY, MOST_STARTS, Limit
-from scheduling.execution.publish import publish_soon
-from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
-from scheduling.processes.set_aside import read_rows
+from scheduling.core.run_limit import LONGEST_KEY, Limit
+from scheduling.models import LimitKey, LimitPlace
 
 HELD, GRANTED, WAITS = (
     LimitPlace.States.HELD.value,
     LimitPlace.States.GRANTED.value,
     LimitPlace.States.WAITING.value,
 )
+
+USED_STEP = timedelta(minutes=1)
+"""How exact `LimitKey.used_at` is. Retention needs days."""
+
+Columns = tuple[str, str, str]
+"""The type, the name and the digest by which the row of a key is found."""
 
 
 @dataclass(frozen=True)
@@ -47,117 +51,181 @@ class Limited:
         """The handler in a sentence."""
         return f"the {self.type} {self.name!r}"
 
-    def columns(self) -> dict[str, str]:
+    @property
+    def columns(self) -> Columns:
         """The columns by which the row of the key is found."""
-        digest = hashlib.sha256(self.key.encode("utf-8", "replace")).hexdigest()
-        return {"type": self.type, "name": self.name, "digest": digest}
+        return self.type, self.name, hashlib.sha256(self.key.encode("utf-8", "replace")).hexdigest()
 
 
-def take_place(limited: Limited, pk: int, attempt: int, now: datetime) -> str:
-    """Take a place for an attempt that is about to start. Call it in the transaction of the start.
+class Start(NamedTuple):
+    """An attempt that is about to start.
 
-    Returns:
-        Why the run must wait; empty if it has a place.
+    Args:
+        pk: the execution.
     """
-    with transaction.atomic():
-        row = _row_of(limited, now)
-        own = LimitPlace.objects.filter(pk=pk).first()
-        locked = LimitKey.objects.select_for_update(skip_locked=True).filter(pk=row.pk).first()
+
+    pk: int
+    attempt: int
+    limited: Limited
+
+
+class Taken(NamedTuple):
+    """What `take_places` has decided.
+
+    Args:
+        reasons: maps each execution to why it must wait. The text is empty if it has a place.
+        locked: the limits that another process had locked. Runs of these limits wait, although a place may be free.
+    """
+
+    reasons: dict[int, str]
+    locked: dict[int, Limited]
+
+
+def take_places(starts: Collection[Start], now: datetime) -> Taken:
+    """Take places for attempts that are about to start. Call it in the transaction of the start."""
+    if not starts:
+        return Taken({}, {})
+    with transaction.atomic(savepoint=False):
+        turn = _Turn({start.limited.columns: start.limited for start in starts}, starts, now)
+        reasons = {start.pk: turn.take(start) for start in sorted(starts)}
+        turn.write()
+        return Taken(reasons, {turn.rows[columns].pk: limited for columns, limited in turn.refused.items()})
+
+
+class _Turn:
+    """The places of the keys that one turn of a consumer needs."""
+
+    def __init__(self, keys: dict[Columns, Limited], starts: Collection[Start], now: datetime) -> None:
+        self.now = now
+        self.locked = _lock(keys, now)
+        self.rows = self.locked | _read(keys.keys() - self.locked.keys())
+        """The row of each key. Those that are not locked here are locked by another process."""
+        self.refused: dict[Columns, Limited] = {}
+        limits = [row.pk for row in self.rows.values()]
+        self.own = {place.pk: place for place in LimitPlace.objects.filter(pk__in=[start.pk for start in starts])}
+        self.taken = taken_places(limits)
+        self.waiting = with_waiting_runs(limits)
+        """The keys for which runs wait."""
+        self.changed: dict[int, LimitPlace] = {}
+        self.used: dict[int, LimitKey] = {}
+
+    def take(self, start: Start) -> str:
+        """Why a run must wait; empty if it has a place."""
+        limited, own = start.limited, self.own.get(start.pk)
+        row = self.rows[limited.columns]
+        if own is not None and own.limit_id != row.pk:
+            own = None  # another release had another key
         # A start asks twice if its message says something else than its row (`consumer.start`).
-        has_place = own is not None and (own.state == GRANTED or (own.state == HELD and own.attempt == attempt))
-        if own is not None and own.limit_id == row.pk and has_place:
-            LimitPlace.objects.filter(pk=pk).update(state=HELD, attempt=attempt, since=now)
+        if own is not None and (own.state == GRANTED or (own.state == HELD and own.attempt == start.attempt)):
+            self._set(start, row, HELD)
             return ""
-        started = _started(locked or row)
-        taken = LimitPlace.objects.filter(limit=row, state__in=(GRANTED, HELD)).exclude(pk=pk).count()
-        if locked is not None and limited.rules.room(taken, started, now) and not _is_behind(own, row, now):
-            _hold(pk, row, attempt, now)
-            _note_starts(locked, limited.rules, 1, now)
+        taken = self.taken[row.pk] - (own is not None and own.state == HELD)
+        started = starts_of(row)
+        if limited.columns not in self.locked:
+            self.refused[limited.columns] = limited
+        elif limited.rules.room(taken, started, self.now) and not self._is_behind(own, row):
+            self._set(start, row, HELD)
+            self.taken[row.pk] = taken + 1
+            self.use(row, limited.rules, 1)
             return ""
-        if own is None or own.limit_id != row.pk or own.state != WAITS:
-            values = {"limit": row, "state": WAITS, "attempt": None, "since": now}
-            LimitPlace.objects.update_or_create(pk=pk, defaults=values)
-        return limited.rules.sentence(limited.subject, limited.key, taken, started, now)
+        self.taken[row.pk] = taken
+        self.waiting.add(row.pk)
+        if own is None or own.state != WAITS:
+            self._set(start, row, WAITS)
+        return limited.rules.sentence(limited.subject, limited.key, taken, started, self.now)
+
+    def use(self, row: LimitKey, rules: Limit, count: int) -> None:
+        """Note that runs of a key start."""
+        if note_starts(row, rules, count, self.now):
+            self.used[row.pk] = row
+
+    def write(self) -> None:
+        """Store what has changed."""
+        target = {"unique_fields": ["execution"]} if connection.features.supports_update_conflicts_with_target else {}
+        LimitPlace.objects.bulk_create(
+            self.changed.values(), update_conflicts=True, update_fields=["limit", "state", "attempt", "since"],
+            **target,  # type: ignore[arg-type]  # a dict of one argument
+        )  # fmt: skip
+        store_used(self.used.values())
+
+    def _set(self, start: Start, row: LimitKey, state: str) -> None:
+        attempt = start.attempt if state == HELD else None
+        place = LimitPlace(execution_id=start.pk, limit=row, state=state, attempt=attempt, since=self.now)
+        self.own[start.pk] = self.changed[start.pk] = place
+
+    def _is_behind(self, own: LimitPlace | None, row: LimitKey) -> bool:
+        """Whether another run has waited longer."""
+        if row.pk not in self.waiting:
+            return False
+        if own is None or own.state != WAITS:
+            return True
+        first = waiting_places(row.pk).values_list("pk", flat=True).first()
+        return first is not None and first != own.pk
 
 
-def places_of(keys: Sequence[int]) -> list[tuple[int, int]]:
-    """Pairs of an execution that has a place or waits for one, and the primary key of its limit."""
-    return list(LimitPlace.objects.filter(pk__in=keys).values_list("pk", "limit"))
+def waiting_places(limit: int) -> QuerySet[LimitPlace]:
+    """The runs that wait for a place of a key, the one that has waited longest first."""
+    return LimitPlace.objects.filter(limit=limit, state=WAITS).order_by("since", "pk")
 
 
-def free_places(keys: Sequence[int]) -> None:
-    """Free the places of attempts that have ended."""
-    rows = LimitPlace.objects.filter(pk__in=keys)
-    rows._raw_delete(rows.db)
+def taken_places(limits: Iterable[int]) -> Counter[int]:
+    """How many runs of each limit have a place: they run, or were let through."""
+    rows = LimitPlace.objects.filter(limit__in=list(limits), state__in=(GRANTED, HELD)).order_by()
+    return Counter(rows.values_list("limit_id", flat=True))
 
 
-def give_places(limit: int, rules: Limit, now: datetime) -> list[int]:
-    """Give the free places of a key to the runs that have waited longest. Returns their executions."""
-    with transaction.atomic():
-        row = LimitKey.objects.select_for_update().filter(pk=limit).first()
-        if row is None:
-            return []
-        taken = LimitPlace.objects.filter(limit=row, state__in=(GRANTED, HELD)).count()
-        room = rules.room(taken, _started(row), now)
-        if not room:
-            return []
-        waiting = LimitPlace.objects.filter(limit=row, state=WAITS).order_by("since", "pk")
-        found = list(waiting.values_list("pk", flat=True)[:room])
-        if found:
-            LimitPlace.objects.filter(pk__in=found, state=WAITS).update(state=GRANTED, since=now)
-            _note_starts(row, rules, len(found), now)
-        return found
+def with_waiting_runs(limits: Iterable[int]) -> set[int]:
+    """The limits among these for which runs wait."""
+    waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
+    return set(LimitKey.objects.filter(waiting, pk__in=list(limits)).order_by().values_list("pk", flat=True))
 
 
-def wake(keys: Sequence[int], broker: Broker, now: datetime) -> int:
-    """Offer runs that were given a place to the consumers, at once. Returns how many."""
-    woken: list[int] = []
-    for pk in sorted(keys):
-        rows = SchedulerExecution.objects.filter(pk=pk, deferred_at__isnull=False)
-        columns: dict[str, Any] = {"deferred_at": None, "reason": ""}
-        if rows.filter(state=State.QUEUED.value).update(wake_at=now, **columns) or rows.filter(
-            state=State.CLAIMED.value
-        ).update(wake_at=now + CLAIM_GRACE, published_at=None, **columns):
-            woken.append(pk)
-    if woken and not broker.embedded:
-        rows = SchedulerExecution.objects.in_state(State.CLAIMED).filter(pk__in=woken)
-        publish_soon(list(read_rows(rows, now)), broker)
-    return len(woken)
+def note_starts(row: LimitKey, rules: Limit, count: int, now: datetime) -> bool:
+    """Note on the row of a key that runs start. Returns whether the row must be stored."""
+    started = rules.noted(starts_of(row), count, now)
+    used_at: datetime | None = row.used_at  # MariaDB returns NULL for 0000-00-00
+    if started == row.started and used_at is not None and used_at <= now < used_at + USED_STEP:
+        return False
+    row.started, row.used_at = started, now
+    return True
 
 
-def _row_of(limited: Limited, now: datetime) -> LimitKey:
-    rows = LimitKey.objects.filter(**limited.columns())
-    found = rows.first()
-    if found is None:
-        try:
-            with transaction.atomic():
-                found = LimitKey.objects.create(**limited.columns(), key=limited.key[:LONGEST_KEY], used_at=now)
-        except IntegrityError:
-            found = rows.get()  # another process was faster
-    return found
+def store_used(rows: Iterable[LimitKey]) -> None:
+    """Store what `note_starts` has changed."""
+    for row in rows:
+        row.save(update_fields=["started", "used_at"])
 
 
-def _is_behind(own: LimitPlace | None, row: LimitKey, now: datetime) -> bool:
-    """Whether another run has waited longer."""
-    waiting = LimitPlace.objects.filter(limit=row, state=WAITS)
-    if own is None or own.state != WAITS:
-        return waiting.exists()
-    first = waiting.order_by("since", "pk").values_list("pk", flat=True).first()
-    return first is not None and first != own.pk
-
-
-def _hold(pk: int, row: LimitKey, attempt: int, now: datetime) -> None:
-    values = {"limit": row, "state": HELD, "attempt": attempt, "since": now}
-    LimitPlace.objects.update_or_create(pk=pk, defaults=values)
-
-
-def _note_starts(row: LimitKey, rules: Limit, count: int, now: datetime) -> None:
-    row.started = [*rules.recent(_started(row), now), *[now.timestamp()] * count][-MOST_STARTS:] if rules.starts else []
-    row.used_at = now
-    row.save(update_fields=["started", "used_at"])
-
-
-def _started(row: LimitKey) -> list[float]:
+def starts_of(row: LimitKey) -> list[float]:
     """When the last runs started. Values that plain SQL has written and that are no instants are left out."""
     found = row.started if isinstance(row.started, list) else []
     return sorted(float(at) for at in found if isinstance(at, int | float) and not isinstance(at, bool) and at == at)
+
+
+def _lock(keys: dict[Columns, Limited], now: datetime) -> dict[Columns, LimitKey]:
+    """Lock the rows of keys. Missing rows are inserted. Rows that another process has locked are left out."""
+    found = _read(keys, lock=True)
+    missing = keys.keys() - found.keys()
+    # In one order, so that two processes that insert the same keys do not wait for each other.
+    if absent := sorted(missing - _read(missing).keys()):
+        made = [
+            LimitKey(type=type_, name=name, digest=digest, key=keys[type_, name, digest].key[:LONGEST_KEY], used_at=now)
+            for type_, name, digest in absent
+        ]
+        LimitKey.objects.bulk_create(made, ignore_conflicts=True)
+        found |= _read(absent, lock=True)
+    return found
+
+
+def _read(keys: Collection[Columns], *, lock: bool = False) -> dict[Columns, LimitKey]:
+    if not keys:
+        return {}
+    types, names, digests = (set(values) for values in zip(*keys, strict=True))
+    rows = LimitKey.objects.filter(type__in=types, name__in=names, digest__in=digests).order_by("pk")
+    if lock and connection.features.has_select_for_update:
+        rows = rows.select_for_update(skip_locked=True)
+    return {columns: row for row in rows if (columns := _columns(row)) in keys}
+
+
+def _columns(row: LimitKey) -> Columns:
+    return row.type, row.name, row.digest

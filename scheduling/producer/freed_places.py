@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import random
 from datetime import datetime, timedelta
 
-from django.db.models import Exists, F, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import WAITING, State
+from scheduling.execution.given_places import give_places, publish_woken, wake
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.places import GRANTED, HELD, WAITS, free_places, give_places, wake
+from scheduling.execution.places import GRANTED, HELD, WAITS, starts_of, taken_places
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
@@ -28,34 +30,56 @@ def give_freed_places(broker: Broker, now: datetime) -> int:
     """
     if not any(handler.limit for handler in handlers()):
         return 0
-    free_places(_unused(now))
-    lowered = LoweredLimits()
-    return sum(_give(limit, lowered, broker, now) for limit in _limits_with_waiting_runs())
+    _free_unused(now)
+    lowered, rules, unlimited = LoweredLimits(), {}, []
+    limits = _limits_with_waiting_runs()
+    taken = taken_places(limit.pk for limit in limits)
+    for limit in limits:
+        handler = handler_named(limit.type, limit.name)
+        if handler is None:
+            continue  # another release knows it
+        if handler.limit is None:
+            unlimited.append(limit.pk)
+            continue
+        own = lowered.apply(limit.type, limit.name, handler.limit)
+        if own.room(taken[limit.pk], starts_of(limit), now):  # looked at again while the row is locked
+            rules[limit.pk] = own
+    woken = [*give_places(rules, now), *_let_go(unlimited, now)]
+    publish_woken(woken, broker, now)
+    return len(woken)
 
 
-def _unused(now: datetime) -> list[int]:
-    """The executions that have a place, or wait for one, and neither run with it nor wait."""
+def _free_unused(now: datetime) -> None:
+    """Free the places of executions that neither run with them nor wait."""
     runs = SchedulerExecution.objects.filter(pk=OuterRef("pk"))
     running = Exists(runs.filter(state=State.RUNNING.value, attempt=OuterRef("attempt")))
     waiting = Exists(runs.in_state(*WAITING))
+    # A place that changes in this moment gets another `since`, and stays.
     rows = LimitPlace.objects.filter(since__lt=now - SETTLED)
     unused = rows.filter(Q(state=HELD) & ~running | Q(state__in=(GRANTED, WAITS)) & ~waiting)
-    return list(unused.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_SWEEP])
+    if found := list(unused.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_SWEEP]):
+        old = rows.filter(pk__in=found)
+        old._raw_delete(old.db)
 
 
 def _limits_with_waiting_runs() -> list[LimitKey]:
-    """The keys for which runs wait, those that were used longest ago first."""
+    """The keys for which runs wait. If there are many, each sweep begins at another one."""
     waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
-    return list(LimitKey.objects.filter(waiting).order_by(F("used_at"), "pk")[:KEYS_PER_SWEEP])
+    keys = LimitKey.objects.filter(waiting).order_by("pk")
+    found = list(keys[:KEYS_PER_SWEEP])
+    if len(found) < KEYS_PER_SWEEP:
+        return found
+    first, last = found[0].pk, keys.values_list("pk", flat=True).last() or found[-1].pk
+    later = list(keys.filter(pk__gte=random.randint(first, last))[:KEYS_PER_SWEEP])  # noqa: S311 - no secret
+    return later + found[: KEYS_PER_SWEEP - len(later)]
 
 
-def _give(limit: LimitKey, lowered: LoweredLimits, broker: Broker, now: datetime) -> int:
-    handler = handler_named(limit.type, limit.name)
-    if handler is None:
-        return 0  # another release knows it
-    if handler.limit is not None:
-        rules = lowered.apply(limit.type, limit.name, handler.limit)
-        return wake(give_places(limit.pk, rules, now), broker, now)
-    waiting = list(LimitPlace.objects.filter(limit=limit, state=WAITS).values_list("pk", flat=True)[:ROWS_PER_SWEEP])
-    free_places(waiting)  # the code has no limit any longer
-    return wake(waiting, broker, now)
+def _let_go(limits: list[int], now: datetime) -> list[int]:
+    """Wake the runs of handlers whose code has no limit any longer."""
+    if not limits:
+        return []
+    rows = LimitPlace.objects.filter(limit__in=limits, state=WAITS).order_by("since", "pk")
+    waiting = list(rows.values_list("pk", flat=True)[:ROWS_PER_SWEEP])
+    rows = LimitPlace.objects.filter(pk__in=waiting, state=WAITS)
+    rows._raw_delete(rows.db)
+    return wake(waiting, now)

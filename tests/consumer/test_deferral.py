@@ -13,6 +13,7 @@ from django.utils import timezone as clock
 from scheduling.broker import Delivery
 from scheduling.consumer.deferral import Deferral
 from scheduling.consumer.output import OutputBuffer
+from scheduling.consumer.peers import Peers
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import begin
 from scheduling.core.lifecycle import State
@@ -53,9 +54,9 @@ def new_consumer(known: dict[str, str] | None = None, **columns: Any) -> Process
 
 def put_off(row: SchedulerExecution, deferral: Deferral | None = None, *, later: float = 0) -> bool:
     """Whether the consumer puts the run off."""
-    found = (deferral or desk()).defer(Delivery(message_of(row)), clock.now() + timedelta(seconds=later))
+    found = (deferral or desk()).defer([Delivery(message_of(row))], clock.now() + timedelta(seconds=later))
     row.refresh_from_db()
-    return found
+    return bool(found)
 
 
 @pytest.mark.parametrize("embedded", [True, False])
@@ -112,7 +113,7 @@ def test_known_handlers_cost_no_query_but_the_one_that_reads_the_pauses_of_the_n
     deferral._configs.prepare([message_of(row)])
     with CaptureQueriesContext(connection) as captured:
         for _ in range(3):
-            assert not deferral.defer(Delivery(message_of(row)), clock.now())
+            assert not deferral.defer([Delivery(message_of(row))], clock.now())
     assert [("pause" in query["sql"]) for query in captured] == [True]
 
 
@@ -121,7 +122,7 @@ def test_a_thousand_runs_do_not_ask_for_the_processes_each() -> None:
     rows, deferral = [queued() for _ in range(5)], desk()
     put_off(rows[0], deferral)
     with CaptureQueriesContext(connection) as captured:
-        assert all(deferral.defer(Delivery(message_of(row)), clock.now()) for row in rows[1:])
+        assert all(deferral.defer([Delivery(message_of(row))], clock.now()) for row in rows[1:])
     assert not [query for query in captured if "scheduling_process" in query["sql"]]
 
 
@@ -130,7 +131,7 @@ def test_a_copy_is_not_put_off() -> None:
     row = queued(attempt=1)
     copy = message_of(row)
     SchedulerExecution.objects.filter(pk=row.pk).update(attempt=2)
-    assert not desk().defer(Delivery(copy), clock.now())
+    assert not desk().defer([Delivery(copy)], clock.now())
     row.refresh_from_db()
     assert row.deferred_at is None
 
@@ -146,10 +147,10 @@ def test_a_late_confirm_does_not_move_a_run_that_is_put_off() -> None:
 
 
 def test_a_process_row_that_cannot_be_read_stops_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(self: Deferral, now: object) -> list[Any]:
+    def fail(self: Peers, now: object) -> list[Any]:
         raise ValueError("month must be in 1..12")
 
-    monkeypatch.setattr(Deferral, "_read", fail)
+    monkeypatch.setattr(Peers, "_read", fail)
     assert put_off(queued())
 
 

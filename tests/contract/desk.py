@@ -5,6 +5,7 @@ A test calls the steps itself: take a message, start its attempt, and end the at
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 from django.db import transaction
@@ -45,9 +46,9 @@ class Desk:
         broker.declare([], *self.queues)
         broker.consume(dict.fromkeys(self.queues, slots))
 
-    def defer(self, delivery: Delivery) -> bool:
-        """Put the attempt of a delivery off. Returns whether it was put off: never, for this consumer has all code."""
-        return False
+    def defer(self, deliveries: Sequence[Delivery]) -> set[int]:
+        """Put attempts off. Returns their executions: none, for this consumer has all code."""
+        return set()
 
     def look(self) -> list[Arrival]:
         """Take at most one message, try to start its attempt, and return the result.

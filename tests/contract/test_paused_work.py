@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 import pytest
@@ -25,8 +26,8 @@ pytestmark = pytest.mark.django_db(transaction=True)
 class PausingDesk(Desk):
     """A consumer that keeps to pauses, and reads them anew for each run."""
 
-    def defer(self, delivery: Delivery) -> bool:
-        return Deferral(RunConfigs(), embedded=self.broker.embedded).defer(delivery, clock.now())
+    def defer(self, deliveries: Sequence[Delivery]) -> set[int]:
+        return Deferral(RunConfigs(), embedded=self.broker.embedded).defer(deliveries, clock.now())
 
 
 def state(row: SchedulerExecution) -> str:

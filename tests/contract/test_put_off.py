@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
@@ -27,8 +28,8 @@ NEW = "tests.only_new_code_knows"
 class OldDesk(Desk):
     """A consumer whose code does not know the handler."""
 
-    def defer(self, delivery: Delivery) -> bool:
-        return Deferral(RunConfigs(), embedded=self.broker.embedded).defer(delivery, clock.now())
+    def defer(self, deliveries: Sequence[Delivery]) -> set[int]:
+        return Deferral(RunConfigs(), embedded=self.broker.embedded).defer(deliveries, clock.now())
 
 
 def of_new_code() -> Scheduler:

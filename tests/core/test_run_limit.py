@@ -70,7 +70,8 @@ def test_the_key_of_a_run(key: Any, params: dict[str, Any], found: str) -> None:
         (Limit(at_once=2), 5, [], 0),
         (Limit(starts=3, per=10), 9, [AT - 11, AT - 9, AT - 1], 1),
         (Limit(starts=3, per=10), 0, [AT - 10], 3),
-        (Limit(starts=3, per=10), 0, [AT + 1], 3),
+        (Limit(starts=3, per=10), 0, [AT + 1], 2),
+        (Limit(starts=3, per=10), 0, [AT + 10], 3),
         (Limit(at_once=1, starts=3, per=10), 0, [AT - 1, AT], 1),
     ],
 )
@@ -104,13 +105,19 @@ def test_a_run_that_waits_says_for_what() -> None:
     assert said.endswith("at 12:00:10 UTC at the earliest.")
 
 
-@given(st.integers(1, 5), st.floats(0.5, 20), st.lists(st.floats(0, 15), max_size=40))
+@given(
+    st.integers(1, 5), st.floats(0.5, 20), st.lists(st.tuples(st.floats(0, 15), st.floats(0, 0.9)), max_size=40)
+)  # fmt: skip
 @examples(200)
-def test_no_span_has_more_starts_than_allowed(starts: int, per: float, gaps: list[float]) -> None:
-    rules, at, started = Limit(starts=starts, per=per), AT, list[float]()
-    for gap in gaps:
+def test_no_span_has_more_starts_than_allowed(starts: int, per: float, gaps: list[tuple[float, float]]) -> None:
+    """Processes decide one after the other, each with the time that it took a little before."""
+    rules, at, noted, started = Limit(starts=starts, per=per), AT, list[float](), list[float]()
+    for gap, late in gaps:
         at += gap
-        now = datetime.fromtimestamp(at, UTC)
-        started += [now.timestamp()] * rules.room(0, started, now)
+        now = datetime.fromtimestamp(at - late * per, UTC)
+        if room := rules.room(0, noted, now):
+            noted = rules.noted(noted, room, now)
+            started += [now.timestamp()] * room
+    started.sort()
     for first, last in zip(started, started[starts:], strict=False):
         assert last - first >= per - 1e-5  # instants have microseconds

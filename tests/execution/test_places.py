@@ -10,9 +10,11 @@ from django.db import connection
 from django.utils import timezone as clock
 
 from scheduling.broker import get_broker
+from scheduling.core.lifecycle import CLAIM_GRACE
 from scheduling.core.run_limit import Limit
+from scheduling.execution.given_places import free_places, give_places, wake
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.places import Limited, free_places, give_places, take_place, wake
+from scheduling.execution.places import Limited, Start, take_places
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit, SchedulerExecution
 from scheduling.producer.freed_places import SETTLED, give_freed_places
 from tests.factories import LimitKeyFactory, LimitPlaceFactory, LoweredLimitFactory, SchedulerExecutionFactory
@@ -35,8 +37,10 @@ def waiting_run(**columns: Any) -> SchedulerExecution:
     return row
 
 
-def take(row: SchedulerExecution, key: str = "eu", rules: Limit = ONE, now: datetime | None = None) -> str:
-    return take_place(limited(key, rules), row.pk, 1, now or clock.now())
+def take(
+    row: SchedulerExecution, key: str = "eu", rules: Limit = ONE, now: datetime | None = None, attempt: int = 1
+) -> str:
+    return take_places([Start(row.pk, attempt, limited(key, rules))], now or clock.now()).reasons[row.pk]
 
 
 def state_of(row: SchedulerExecution) -> str:
@@ -50,9 +54,9 @@ def test_the_first_run_of_a_key_has_the_place_and_the_others_wait_in_their_order
     assert take(third) != ""
     assert take(other, "us") == "", "a full key blocks no other"
     limit = LimitPlace.objects.get(pk=first.pk).limit_id
-    assert give_places(limit, ONE, clock.now()) == []
-    free_places([first.pk])
-    assert give_places(limit, ONE, clock.now()) == [second.pk]
+    assert give_places({limit: ONE}, clock.now()) == []
+    free_places({first.pk: 1})
+    assert give_places({limit: ONE}, clock.now()) == [second.pk]
     assert state_of(second) == "granted"
     assert take(third) != "", "the place was given"
     assert take(second) == ""
@@ -63,7 +67,7 @@ def test_a_new_run_does_not_overtake_one_that_waits() -> None:
     first, second, new = (waiting_run() for _ in range(3))
     take(first)
     take(second)
-    free_places([first.pk])
+    free_places({first.pk: 1})
     assert "older runs" in take(new)
     assert take(second) == "", "the first one in line may take the place itself"
 
@@ -74,7 +78,37 @@ def test_a_start_that_asks_twice_keeps_its_place() -> None:
     assert take(first) == ""
     take(second)
     assert take(first) == ""
-    assert take_place(limited(), first.pk, 2, clock.now()) != "", "the next attempt queues up like all others"
+    assert take(first, attempt=2) != "", "the next attempt queues up like all others"
+
+
+def test_an_attempt_that_has_ended_takes_nothing_from_the_next_one() -> None:
+    """Its consumer frees its place after the row is written, and the retry may be faster."""
+    row, other = waiting_run(), waiting_run()
+    take(row)
+    assert take(row, attempt=2) == ""
+    assert free_places({row.pk: 1}) == {}
+    assert take(other) != ""
+    assert free_places({row.pk: 2, other.pk: 1}).keys() == {row.pk}
+    assert state_of(other) == "waiting"
+
+
+def test_a_place_that_changes_during_a_sweep_stays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The holder was killed, and the next attempt asks while the sweep looks."""
+    now = clock.now()
+    retrying = SchedulerExecutionFactory(retrying=True)
+    old = LimitPlaceFactory(
+        limit=LimitKeyFactory(), execution=retrying, state="held", attempt=1, since=now - 2 * SETTLED
+    )
+    filter_ = LimitPlace.objects.all().__class__.filter
+
+    def ask_meanwhile(self: Any, *args: Any, **columns: Any) -> Any:
+        if columns.get("pk__in") == [old.pk]:
+            LimitPlace.objects.update(state="waiting", attempt=None, since=now)
+        return filter_(self, *args, **columns)
+
+    monkeypatch.setattr(LimitPlace.objects.all().__class__, "filter", ask_meanwhile)
+    give_freed_places(get_broker("database://"), now)
+    assert state_of(old.execution) == "waiting"
 
 
 def test_keys_that_differ_in_case_only_are_two() -> None:
@@ -90,15 +124,20 @@ def test_so_many_starts_within_a_span() -> None:
     assert [bool(text) for text in said] == [False, False, True, True]
     assert "2 runs of the worker" in said[2]
     limit = LimitKey.objects.get().pk
-    assert give_places(limit, rules, now + timedelta(seconds=59)) == []
-    assert give_places(limit, rules, now + timedelta(seconds=60)) == [rows[2].pk, rows[3].pk]
+    assert give_places({limit: rules}, now + timedelta(seconds=59)) == []
+    assert give_places({limit: rules}, now + timedelta(seconds=60)) == [rows[2].pk, rows[3].pk]
 
 
 def test_runs_that_were_given_a_place_are_offered_at_once() -> None:
-    row, now = waiting_run(), clock.now()
-    assert wake([row.pk], get_broker("database://"), now) == 1
-    row.refresh_from_db()
-    assert (row.wake_at, row.deferred_at, row.reason) == (now, None, "")
+    now = clock.now()
+    queued, claimed = waiting_run(state="queued"), waiting_run(state="claimed")
+    assert sorted(wake([queued.pk, claimed.pk], now)) == [queued.pk, claimed.pk]
+    for row in (queued, claimed):
+        row.refresh_from_db()
+        assert (row.deferred_at, row.reason) == (None, "")
+    assert queued.wake_at == queued.executed_at, "it keeps its place in the queue"
+    assert claimed.wake_at == now + CLAIM_GRACE, "a sweep publishes it if its consumer does not start it"
+    assert wake([queued.pk, claimed.pk], now) == []
 
 
 @pytest.mark.django_db(transaction=True)
@@ -160,7 +199,7 @@ def test_starts_that_plain_sql_has_written_are_left_out(started: Any) -> None:
     rules = Limit(starts=1)
     take(row, "", rules)
     LimitKey.objects.update(started=started)
-    free_places([row.pk])
+    free_places({row.pk: 1})
     take(waiting_run(), "", rules)
 
 
