@@ -83,7 +83,9 @@ class RowWriter:
                 if over:
                     guard.check(self._broker)
                 settled = self._settle(over, now)
-                deliveries = self._take(limit, now)
+                # First of all, so that they are released if anything else is refused.
+                deliveries += self.places.pass_on(settled, limit, now)
+                deliveries += self._take(limit - len(deliveries), now)
                 if deliveries and not over:
                     guard.check(self._broker)
                 arrivals = self._begin(deliveries, now)

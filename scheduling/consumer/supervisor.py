@@ -222,26 +222,22 @@ class Supervisor:
             self._store_at = monotonic + STORE_SECONDS
 
     def _settle_and_start(self, monotonic: float) -> None:
-        # Limited runs that have ended give their places on first, so that runs which wait for these start here at once.
+        self._write_rows(monotonic)
         places = self._writer.places
-        limited = any(run.config.limit is not None for run in self._slots.over)
-        self._write_rows(monotonic, start=not limited)
         for _ in range(MOST_GIVEN_TURNS):
-            if limited or places.given:
-                self._write_rows(monotonic, asked=True)
-            limited = False
+            if places.given:
+                self._write_rows(monotonic, given=True)
         if places.given:
             places.offer(self.now())
 
-    def _write_rows(self, monotonic: float, *, start: bool = True, asked: bool = False) -> None:
+    def _write_rows(self, monotonic: float, *, given: bool = False) -> None:
         """Settle the runs that are over and start new ones.
 
         Args:
-            start: whether to start new ones.
-            asked: whether runs have just ended, or were given a place.
+            given: whether runs were given a place in this moment.
         """
         now, over = self.now(), list(self._slots.over)
-        limit = self._take_limit(monotonic, now, asked=asked) if start else 0
+        limit = self._take_limit(monotonic, now, given=given)
         if not over and not limit:
             return
         settled, deliveries, arrivals = self._writer.write(over, limit, now)
@@ -259,9 +255,9 @@ class Supervisor:
             self._answers.settled(run, result, now)
         self._answers.adopt([delivery for delivery in deliveries if is_foreign(delivery.message)], now)
 
-    def _take_limit(self, monotonic: float, now: datetime, *, asked: bool) -> int:
+    def _take_limit(self, monotonic: float, now: datetime, *, given: bool) -> int:
         """How many deliveries to take in this turn; 0 if no delivery waits or if the next poll is not due yet."""
-        slots, asked = self._slots, asked or bool(self._slots.over)
+        slots, asked = self._slots, given or bool(self._slots.over)
         if not self._may_start or not slots.pool.ready or not (asked or monotonic >= self._poll_at):
             return 0
         limit = slots.free if self.max_runs is None else min(slots.free, self.max_runs - self.started_total)

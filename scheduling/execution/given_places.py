@@ -28,20 +28,23 @@ from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
 from scheduling.processes.set_aside import read_rows
 
 
-def free_places(attempts: Mapping[int, int]) -> dict[int, int]:
-    """Free the places of attempts that have ended. Returns the limit of each execution that had a place.
-
-    The next attempt of such an execution may have a place of its own by now, or wait for one. It keeps it.
+def held_places(attempts: Mapping[int, int]) -> list[LimitPlace]:
+    """The places of attempts. The next attempt of an execution may have a place of its own by now, which is another.
 
     Args:
-        attempts: maps executions to the attempt that has ended.
+        attempts: maps executions to the attempt.
     """
-    held = LimitPlace.objects.filter(pk__in=list(attempts), state=HELD)
-    places = [place for place in held if place.attempt == attempts[place.pk]]
+    held = LimitPlace.objects.filter(pk__in=list(attempts), state=HELD) if attempts else []
+    return [place for place in held if place.attempt == attempts[place.pk]]
+
+
+def remove_places(places: Sequence[LimitPlace]) -> None:
+    """Free places that attempts hold. Places that have changed since they were read stay."""
     for number in {place.attempt for place in places}:
-        own = held.filter(pk__in=[place.pk for place in places if place.attempt == number], attempt=number)
+        own = LimitPlace.objects.filter(
+            pk__in=[place.pk for place in places if place.attempt == number], state=HELD, attempt=number
+        )
         own._raw_delete(own.db)
-    return {place.pk: place.limit_id for place in places}
 
 
 def give_places(limits: Mapping[int, Limit], now: datetime) -> list[int]:

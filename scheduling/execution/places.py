@@ -57,8 +57,8 @@ class Limited:
         return self.type, self.name, hashlib.sha256(self.key.encode("utf-8", "replace")).hexdigest()
 
 
-class Start(NamedTuple):
-    """An attempt that is about to start.
+class LimitedAttempt(NamedTuple):
+    """An attempt of a limited handler that is about to start, or has ended.
 
     Args:
         pk: the execution.
@@ -81,7 +81,7 @@ class Taken(NamedTuple):
     locked: dict[int, Limited]
 
 
-def take_places(starts: Collection[Start], now: datetime) -> Taken:
+def take_places(starts: Collection[LimitedAttempt], now: datetime) -> Taken:
     """Take places for attempts that are about to start. Call it in the transaction of the start."""
     if not starts:
         return Taken({}, {})
@@ -95,7 +95,7 @@ def take_places(starts: Collection[Start], now: datetime) -> Taken:
 class _Turn:
     """The places of the keys that one turn of a consumer needs."""
 
-    def __init__(self, keys: dict[Columns, Limited], starts: Collection[Start], now: datetime) -> None:
+    def __init__(self, keys: dict[Columns, Limited], starts: Collection[LimitedAttempt], now: datetime) -> None:
         self.now = now
         self.locked = _lock(keys, now)
         self.rows = self.locked | _read(keys.keys() - self.locked.keys())
@@ -109,7 +109,7 @@ class _Turn:
         self.changed: dict[int, LimitPlace] = {}
         self.used: dict[int, LimitKey] = {}
 
-    def take(self, start: Start) -> str:
+    def take(self, start: LimitedAttempt) -> str:
         """Why a run must wait; empty if it has a place."""
         limited, own = start.limited, self.own.get(start.pk)
         row = self.rows[limited.columns]
@@ -148,7 +148,7 @@ class _Turn:
         )  # fmt: skip
         store_used(self.used.values())
 
-    def _set(self, start: Start, row: LimitKey, state: str) -> None:
+    def _set(self, start: LimitedAttempt, row: LimitKey, state: str) -> None:
         attempt = start.attempt if state == HELD else None
         place = LimitPlace(execution_id=start.pk, limit=row, state=state, attempt=attempt, since=self.now)
         self.own[start.pk] = self.changed[start.pk] = place

@@ -19,6 +19,7 @@ from tests.factories import (
     LoweredLimitFactory,
     SchedulerFactory,
     UserFactory,
+    WorkerFactory,
 )
 
 pytestmark = pytest.mark.django_db
@@ -90,3 +91,39 @@ def test_who_may(viewer: Client) -> None:
     assert client.get(KEYS).status_code == 403, "keys come from the runs of all groups"
     assert client.get(ADD).status_code == 403
     assert said(lower(logged_in(UserFactory(permissions=[*permissions, "scheduling.view_all_groups"]))))
+
+
+def pages() -> list[str]:
+    """The addresses of a handler and of its schedule."""
+    schedule = SchedulerFactory(handler="tests.one_of_each_key", params={"directory": "notes"})
+    return [
+        reverse("admin:scheduling_worker_change", args=[schedule.worker.pk]),
+        reverse("admin:scheduling_scheduler_change", args=[schedule.pk]),
+    ]
+
+
+def test_the_pages_of_a_handler_and_its_schedule_say_the_limit(viewer: Client) -> None:
+    for page in pages():
+        text = text_in(viewer.get(page))
+        assert "Limit of its runs: 1 at once for each key." in text
+        assert "wait for a place" not in text
+    LimitPlaceFactory.create_batch(3)
+    LoweredLimitFactory(name="tests.two_at_once", at_once=1, reason="slow depot", lowered_by="ada")
+    for page in pages():
+        assert "Runs that wait for a place: 3." in text_in(viewer.get(page))
+    two = reverse("admin:scheduling_worker_change", args=[WorkerFactory(name="tests.two_at_once").pk])
+    assert "2 at once for all runs together. Lowered by ada to 1 at once: slow depot" in text_in(viewer.get(two))
+    other = reverse("admin:scheduling_worker_change", args=[WorkerFactory(name="tests.noop").pk])
+    assert "Limit of its runs" not in text_in(viewer.get(other))
+
+
+def test_a_user_of_a_group_does_not_see_how_many_runs_of_all_groups_wait() -> None:
+    LimitPlaceFactory.create_batch(3)
+    group = GroupFactory()
+    user = UserFactory(permissions=["scheduling.view_scheduler", "scheduling.view_limitkey"])
+    user.groups.add(group)
+    client = logged_in(user)
+    schedule = SchedulerFactory(handler="tests.one_of_each_key", params={"directory": "notes"}, group=group)
+    text = text_in(client.get(reverse("admin:scheduling_scheduler_change", args=[schedule.pk])))
+    assert "Limit of its runs: 1 at once for each key." in text
+    assert "wait for a place" not in text

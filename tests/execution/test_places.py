@@ -6,15 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import get_broker
 from scheduling.core.lifecycle import CLAIM_GRACE
 from scheduling.core.run_limit import Limit
-from scheduling.execution.given_places import free_places, give_places, wake
+from scheduling.execution.given_places import give_places, held_places, remove_places, wake
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.places import Limited, Start, take_places
+from scheduling.execution.passed_places import pass_places
+from scheduling.execution.places import Limited, LimitedAttempt, take_places
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit, SchedulerExecution
 from scheduling.producer.freed_places import SETTLED, give_freed_places
 from tests.factories import LimitKeyFactory, LimitPlaceFactory, LoweredLimitFactory, SchedulerExecutionFactory
@@ -40,7 +41,12 @@ def waiting_run(**columns: Any) -> SchedulerExecution:
 def take(
     row: SchedulerExecution, key: str = "eu", rules: Limit = ONE, now: datetime | None = None, attempt: int = 1
 ) -> str:
-    return take_places([Start(row.pk, attempt, limited(key, rules))], now or clock.now()).reasons[row.pk]
+    return take_places([LimitedAttempt(row.pk, attempt, limited(key, rules))], now or clock.now()).reasons[row.pk]
+
+
+def free(*rows: SchedulerExecution) -> None:
+    """Free the places of first attempts."""
+    remove_places(held_places({row.pk: 1 for row in rows}))
 
 
 def state_of(row: SchedulerExecution) -> str:
@@ -55,7 +61,7 @@ def test_the_first_run_of_a_key_has_the_place_and_the_others_wait_in_their_order
     assert take(other, "us") == "", "a full key blocks no other"
     limit = LimitPlace.objects.get(pk=first.pk).limit_id
     assert give_places({limit: ONE}, clock.now()) == []
-    free_places({first.pk: 1})
+    free(first)
     assert give_places({limit: ONE}, clock.now()) == [second.pk]
     assert state_of(second) == "granted"
     assert take(third) != "", "the place was given"
@@ -67,9 +73,35 @@ def test_a_new_run_does_not_overtake_one_that_waits() -> None:
     first, second, new = (waiting_run() for _ in range(3))
     take(first)
     take(second)
-    free_places({first.pk: 1})
+    free(first)
     assert "older runs" in take(new)
     assert take(second) == "", "the first one in line may take the place itself"
+
+
+def test_runs_of_one_turn_are_counted_together() -> None:
+    rows = [waiting_run() for _ in range(5)]
+    rules = Limit(at_once=2, starts=3, key="region")
+    keys = ["eu", "eu", "eu", "us", "EU"]
+    attempts = [LimitedAttempt(row.pk, 1, limited(key, rules)) for row, key in zip(rows, keys, strict=True)]
+    taken = take_places(attempts, clock.now())
+    assert [bool(taken.reasons[row.pk]) for row in rows] == [False, False, True, False, False]
+    assert taken.locked == {}
+    assert {key.key: len(key.started) for key in LimitKey.objects.all()} == {"eu": 2, "us": 1, "EU": 1}
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite locks the whole file")
+def test_a_run_whose_key_another_process_has_locked_waits_and_is_named() -> None:
+    """Its consumer looks for a free place right after the transaction."""
+    first, second = waiting_run(), waiting_run()
+    take(first)
+    free(first)
+    with transaction.atomic():
+        (key,) = LimitKey.objects.select_for_update()
+        (taken,) = at_once([lambda: take_places([LimitedAttempt(second.pk, 1, limited())], clock.now())])
+    assert taken.reasons[second.pk] != ""
+    assert taken.locked == {key.pk: limited()}
+    assert give_places({key.pk: ONE}, clock.now()) == [second.pk]
 
 
 def test_a_start_that_asks_twice_keeps_its_place() -> None:
@@ -86,9 +118,13 @@ def test_an_attempt_that_has_ended_takes_nothing_from_the_next_one() -> None:
     row, other = waiting_run(), waiting_run()
     take(row)
     assert take(row, attempt=2) == ""
-    assert free_places({row.pk: 1}) == {}
+    assert held_places({row.pk: 1}) == []
     assert take(other) != ""
-    assert free_places({row.pk: 2, other.pk: 1}).keys() == {row.pk}
+    assert [place.pk for place in held_places({row.pk: 2, other.pk: 1})] == [row.pk]
+    (place,) = held_places({row.pk: 2})
+    assert take(row, attempt=3) != ""
+    remove_places([place])
+    assert state_of(row) == "waiting", "it has changed since it was read"
     assert state_of(other) == "waiting"
 
 
@@ -109,6 +145,81 @@ def test_a_place_that_changes_during_a_sweep_stays(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(LimitPlace.objects.all().__class__, "filter", ask_meanwhile)
     give_freed_places(get_broker("database://"), now)
     assert state_of(old.execution) == "waiting"
+
+
+def passed(*ended: SchedulerExecution, rules: Limit = ONE, most: int = 5, queues: tuple[str, ...] = ("main",)) -> Any:
+    with transaction.atomic():
+        attempts = [LimitedAttempt(row.pk, 1, limited(rules=rules)) for row in ended]
+        return pass_places(attempts, queues, most, clock.now())
+
+
+def test_the_run_that_has_waited_longest_gets_the_place_of_one_that_has_ended() -> None:
+    first, second, third = (waiting_run() for _ in range(3))
+    for row in (first, second, third):
+        take(row)
+    rows, left = passed(first)
+    assert ([row.pk for row in rows], left) == ([second.pk], {})
+    assert (state_of(second), state_of(third)) == ("granted", "waiting")
+    second.refresh_from_db()
+    assert (second.deferred_at, second.reason) == (None, "")
+    assert not LimitPlace.objects.filter(pk=first.pk).exists()
+    assert take(second) == ""
+
+
+@pytest.mark.parametrize("case", ["no slot is free", "another queue", "not put off"])
+def test_a_place_that_no_run_takes_here_is_given_afterwards(case: str) -> None:
+    first, second = waiting_run(), waiting_run(queue="mail" if case == "another queue" else "main")
+    take(first)
+    take(second)
+    if case == "not put off":
+        SchedulerExecution.objects.filter(pk=second.pk).update(deferred_at=None)
+    rows, left = passed(first, most=0 if case == "no slot is free" else 5)
+    assert rows == []
+    assert list(left.values()) == [limited()]
+    assert state_of(second) == "waiting"
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite locks the whole file")
+def test_a_place_whose_key_another_process_has_locked_is_given_afterwards() -> None:
+    first, second = waiting_run(), waiting_run()
+    take(first)
+    take(second)
+    with transaction.atomic():
+        (key,) = LimitKey.objects.select_for_update()
+        ((rows, left),) = at_once([lambda: passed(first)])
+    assert (rows, left) == ([], {key.pk: limited()})
+    assert (state_of(first), state_of(second)) == ("held", "waiting")
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite locks the whole file")
+def test_a_place_whose_next_run_another_process_has_locked_is_given_afterwards() -> None:
+    first, second = waiting_run(), waiting_run()
+    take(first)
+    take(second)
+    with transaction.atomic():
+        list(SchedulerExecution.objects.select_for_update().filter(pk=second.pk))
+        ((rows, left),) = at_once([lambda: passed(first)])
+    assert (rows, list(left.values()), state_of(second)) == ([], [limited()], "waiting")
+
+
+def test_nothing_is_left_if_nobody_waits() -> None:
+    first = waiting_run()
+    take(first)
+    assert passed(first) == ([], {})
+    assert not LimitPlace.objects.exists()
+
+
+def test_more_places_than_slots_are_given_afterwards() -> None:
+    rules = Limit(at_once=3, key="region")
+    rows = [waiting_run() for _ in range(7)]
+    for row in rows:
+        take(row, rules=rules)
+    found, left = passed(*rows[:3], rules=rules, most=2)
+    assert [row.pk for row in found] == [rows[3].pk, rows[4].pk]
+    assert list(left.values()) == [limited(rules=rules)]
+    assert give_places({pk: one.rules for pk, one in left.items()}, clock.now()) == [rows[5].pk]
 
 
 def test_keys_that_differ_in_case_only_are_two() -> None:
@@ -178,6 +289,19 @@ def test_a_producer_gives_free_places_to_runs_that_wait() -> None:
     assert give_freed_places(broker, now) == 0
 
 
+def test_no_sweep_looks_at_the_same_full_keys_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("scheduling.producer.freed_places.KEYS_PER_SWEEP", 3)
+    broker, now = get_broker("database://"), clock.now()
+    for _ in range(6):
+        limit = LimitKeyFactory(name=NAME)
+        running = SchedulerExecutionFactory(running=True)
+        LimitPlaceFactory(limit=limit, execution=running, state="held", attempt=running.attempt)
+        LimitPlaceFactory(limit=limit, execution=waiting_run())
+    open_place = LimitPlaceFactory(limit=LimitKeyFactory(name=NAME), execution=waiting_run())
+    assert any(give_freed_places(broker, now) for _ in range(200))
+    assert state_of(open_place.execution) == "granted"
+
+
 def test_runs_of_a_handler_without_a_limit_wait_for_nothing() -> None:
     limit = LimitKeyFactory(name="tests.noop")
     row = LimitPlaceFactory(limit=limit, execution=waiting_run())
@@ -199,7 +323,7 @@ def test_starts_that_plain_sql_has_written_are_left_out(started: Any) -> None:
     rules = Limit(starts=1)
     take(row, "", rules)
     LimitKey.objects.update(started=started)
-    free_places({row.pk: 1})
+    free(row)
     take(waiting_run(), "", rules)
 
 

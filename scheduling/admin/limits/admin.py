@@ -9,7 +9,6 @@ from django.db.models import Count, IntegerField, OuterRef, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 from django.http import HttpRequest
 from django.utils import timezone as clock
-from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.audited import Audited
@@ -17,11 +16,11 @@ from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.form import HANDLER, LoweredLimitForm
+from scheduling.admin.limits.words import rules_in_words
 from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
-from scheduling.handlers.targets import handler_named
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit
 
 
@@ -130,17 +129,3 @@ class LoweredLimitAdmin(Audited):
     @admin.display(description=_("limit of the code"))
     def rules(self, row: LoweredLimit) -> str:
         return rules_in_words(row.type, row.name) or EMPTY
-
-
-def rules_in_words(type_: str, name: str) -> str:
-    """The option of the handler, in words; empty if this process knows none."""
-    handler = handler_named(type_, name)
-    if handler is None or handler.limit is None:
-        return ""
-    rules, parts = handler.limit, []
-    if rules.at_once is not None:
-        parts.append(_t("%(count)s at once") % {"count": rules.at_once})
-    if rules.starts is not None:
-        parts.append(_t("%(count)s starts within %(per)s s") % {"count": rules.starts, "per": f"{rules.per:g}"})
-    of = _t("for each key") if rules.key != "" else _t("for all runs together")
-    return f"{', '.join(parts)} {of}"

@@ -13,6 +13,7 @@ from scheduling.admin.breakers.context import breaker_context
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.limits.context import limit_context
 from scheduling.admin.pauses.context import pause_context
 from scheduling.admin.schedulers.columns import SchedulerColumns
 from scheduling.admin.schedulers.duplicate import ARGUMENT
@@ -109,13 +110,14 @@ class Overview(SchedulerColumns, Audited):
 
     @staticmethod
     def _pause(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
-        """The pause and the circuit breaker for which the runs of the schedule wait."""
+        """The pause, the circuit breaker and the limit for which the runs of the schedule wait."""
         name = getattr(row.target, "handler_name", "")
         try:
             queue = work_queue_of(row.target_type, name, row.queue, row.priority, service=row.stay_alive)
         except QueueInvalid:
             queue = ""  # the page says that it cannot be planned
-        return pause_context(row.target_type, name, queue, viewer) | breaker_context(row.target_type, name, viewer)
+        found = pause_context(row.target_type, name, queue, viewer)
+        return found | breaker_context(row.target_type, name, viewer) | limit_context(row.target_type, name, viewer)
 
     def _facts(self, request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
         """What the form says about the schedule beside its times and parameters."""

@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.breakers.context import breaker_context
 from scheduling.admin.common.viewer import Viewer
+from scheduling.admin.limits.context import limit_context
 from scheduling.admin.pauses.context import pause_context
 from scheduling.admin.stats.run_bars import bars
 from scheduling.admin.targets.run_once import RunOnce
@@ -63,6 +64,7 @@ class Uses(RunOnce):
             type_ = str(row._meta.model_name)
             context |= pause_context(type_, row.handler_name, "", viewer)
             context |= breaker_context(type_, row.handler_name, viewer)
+            context |= limit_context(type_, row.handler_name, viewer)
         return super().render_change_form(request, context, *args, **kwargs)
 
 

@@ -1,0 +1,27 @@
+"""Says limits in words."""
+
+from __future__ import annotations
+
+from django.utils.translation import gettext as _
+
+from scheduling.core.run_limit import Limit
+from scheduling.handlers.targets import handler_named
+
+
+def rules_in_words(type_: str, name: str) -> str:
+    """The option of the handler, in words; empty if this process knows none."""
+    handler = handler_named(type_, name)
+    if handler is None or handler.limit is None:
+        return ""
+    of = _("for each key") if handler.limit.key != "" else _("for all runs together")
+    return f"{numbers_in_words(handler.limit)} {of}"
+
+
+def numbers_in_words(rules: Limit) -> str:
+    """How many runs at once, and how many starts, such as `2 at once, 10 starts within 60 s`."""
+    parts = []
+    if rules.at_once is not None:
+        parts.append(_("%(count)s at once") % {"count": rules.at_once})
+    if rules.starts is not None:
+        parts.append(_("%(count)s starts within %(per)s s") % {"count": rules.starts, "per": f"{rules.per:g}"})
+    return ", ".join(parts)
