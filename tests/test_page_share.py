@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from tests.page_share import PAGES, in_share, leave_out_other_shares
+from scheduling.models import Scheduler
+from tests.admin.addresses import Address
+from tests.page_share import PAGES, in_share, leave_out_other_shares, rows_to_walk
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 20261124])
@@ -18,6 +20,16 @@ def test_each_file_is_in_one_share(turn: int) -> None:
 def test_each_file_comes_to_each_share() -> None:
     for share in (1, 2, 3):
         assert any(in_share("test_executions.py", share, 3, turn) for turn in range(3))
+
+
+def test_of_each_page_one_row_of_each_side_is_walked(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = [Scheduler(pk=3), Scheduler(pk=4)]
+    rows = [Scheduler(pk=1), Scheduler(pk=2), *hidden, None]
+    every = [Address(name, f"/{name}/{row and row.pk}/", row=row) for name in ("change", "why") for row in rows]
+    monkeypatch.delenv("TEST_ONE_ROW", raising=False)
+    assert rows_to_walk(every, hidden) == every
+    monkeypatch.setenv("TEST_ONE_ROW", "1")
+    assert [one.path for one in rows_to_walk(every, hidden)] == ["/change/1/", "/change/3/", "/why/1/", "/why/3/"]
 
 
 def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

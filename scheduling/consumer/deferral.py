@@ -30,6 +30,7 @@ from scheduling.core.lifecycle import WAITING, State
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Deferred, Failed, Outcome
 from scheduling.core.pauses import LONGEST_WAIT, WorkPause
+from scheduling.execution.places import Place
 from scheduling.execution.work_pauses import CurrentPauses
 from scheduling.handlers.contract import contract
 from scheduling.handlers.run_config import RunConfig, RunConfigs
@@ -70,6 +71,16 @@ class WaitingRow(NamedTuple):
     state: str
     deferred_at: datetime | None
     queue: str
+    place__limit: int | None
+    place__state: str | None
+    place__attempt: int | None
+
+    @property
+    def place(self) -> Place | None:
+        """The place of a limited handler that the execution has, or waits for."""
+        if self.place__limit is None or self.place__state is None:
+            return None
+        return Place(self.place__limit, self.place__state, self.place__attempt)
 
     def is_meant_by(self, message: TaskMessage) -> bool:
         """Whether the message asks for the next attempt of this row."""
@@ -115,7 +126,7 @@ class Deferral:
             if reason:
                 put_off[one.pk] = reason, offered_at
             else:
-                free.append(Wish(one.message, one.config))
+                free.append(Wish(one.message, one.config, row.place))
         if self.places is not None:
             full = self.places.reasons_to_wait(free, now)
             put_off |= {pk: (reason, now + LONGEST_WAIT) for pk, reason in full.items() if reason}

@@ -10,9 +10,10 @@ from scheduling.broker import Broker, Delivery
 from scheduling.consumer.running import Running
 from scheduling.core.messages import TaskMessage
 from scheduling.execution.given_places import give_places, held_places, publish_woken, remove_places, woken_rows
+from scheduling.execution.key_facts import HELD
 from scheduling.execution.lowered_limits import LoweredLimits
 from scheduling.execution.passed_places import pass_places
-from scheduling.execution.places import Limited, LimitedAttempt, take_places
+from scheduling.execution.places import Limited, LimitedAttempt, Place, take_places
 from scheduling.execution.settle import Settled
 from scheduling.handlers.run_config import RunConfig
 from scheduling.logs import get_logger
@@ -27,6 +28,8 @@ class Wish(NamedTuple):
 
     message: TaskMessage
     config: RunConfig
+    place: Place | None
+    """The place that the execution has, or waits for."""
 
 
 class PlaceGate:
@@ -43,12 +46,19 @@ class PlaceGate:
         """The executions that were given a place and that no message offers yet."""
         self._left: dict[int, Limited] = {}
         """The limits that may have a free place, although runs wait for it."""
+        self._held: dict[tuple[int, int], Place] = {}
+        """Maps the executions and attempts that run here to their places."""
+        self._freed: set[tuple[int, int]] = set()
+        """The executions and attempts whose places were freed in the transaction that has settled them."""
 
     def reasons_to_wait(self, wishes: Collection[Wish], now: datetime) -> dict[int, str]:
         """Why runs must wait, by execution. The text is empty if a run has a place, or needs none."""
         starts = [self._attempt(*wish) for wish in wishes if wish.config.limit is not None]
         taken = take_places(starts, now)
         self._left |= taken.locked
+        for start in starts:
+            if not taken.reasons[start.pk]:
+                self._held[start.pk, start.attempt] = Place(taken.limits[start.pk], HELD, start.attempt)
         return taken.reasons
 
     def pass_on(self, settled: Iterable[tuple[Running, Settled]], most: int, now: datetime) -> list[Delivery]:
@@ -64,6 +74,7 @@ class PlaceGate:
             return []
         passed = pass_places(ended, self._queues, most, now)
         self._left |= passed.left
+        self._freed = {(attempt.pk, attempt.attempt) for attempt in passed.freed}
         return [_delivery(row) for row in passed.rows]
 
     def give_on(self, settled: Iterable[tuple[Running, Settled]], now: datetime) -> None:
@@ -72,10 +83,14 @@ class PlaceGate:
         If the database refuses it, a producer does it within seconds.
         """
         left, self._left = self._left, {}
+        freed, self._freed = self._freed, set()
         try:
-            if ended := {attempt.pk: attempt for attempt in self._ended(settled)}:
+            every = {attempt.pk: attempt for attempt in self._ended(settled)}
+            for attempt in every.values():
+                self._held.pop((attempt.pk, attempt.attempt), None)
+            if ended := {pk: one for pk, one in every.items() if (pk, one.attempt) not in freed}:
                 places = held_places({attempt.pk: attempt.attempt for attempt in ended.values()})
-                remove_places(places)
+                remove_places((place.pk, place.attempt or 0) for place in places)
                 left |= {place.limit_id: ended[place.pk].limited for place in places}
             if left:
                 given = give_places({limit: limited.rules for limit, limited in left.items()}, now)
@@ -92,24 +107,30 @@ class PlaceGate:
         self.given = [pk for pk in self.given if pk not in taken]
         return [_delivery(row) for row in rows]
 
+    def undone(self) -> None:
+        """Say that the transaction of `pass_on` and `reasons_to_wait` was undone."""
+        self._freed.clear()
+
     def offer(self, now: datetime) -> None:
         """Publish the runs that were given a place and that this consumer does not start itself."""
         given, self.given = self.given, []
         publish_woken(given, self._broker, now)
 
     def _ended(self, settled: Iterable[tuple[Running, Settled]]) -> list[LimitedAttempt]:
-        return [
-            self._attempt(run.delivery.message, run.config)
-            for run, result in settled
-            if run.config.limit is not None and result.state is not None
-        ]
+        found = []
+        for run, result in settled:
+            if run.config.limit is not None and result.state is not None:
+                message = run.delivery.message
+                place = self._held.get((run.execution_id, message.attempt))
+                found.append(self._attempt(message, run.config, place))
+        return found
 
-    def _attempt(self, message: TaskMessage, config: RunConfig) -> LimitedAttempt:
+    def _attempt(self, message: TaskMessage, config: RunConfig, place: Place | None) -> LimitedAttempt:
         assert config.limit is not None  # noqa: S101 - runs without a limit are left out
         rules = self._lowered.apply(message.type, config.handler, config.limit)
         params = {**config.default_params, **config.target_params, **message.params}
         limited = Limited(message.type, config.handler, rules.key_of(params), rules)
-        return LimitedAttempt(message.execution_id or 0, message.attempt, limited)
+        return LimitedAttempt(message.execution_id or 0, message.attempt, limited, place)
 
 
 def _delivery(row: SchedulerExecution) -> Delivery:

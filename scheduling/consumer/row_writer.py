@@ -92,6 +92,7 @@ class RowWriter:
             return settled, deliveries, arrivals
         except BaseException as error:
             self._broker.release(deliveries)
+            self.places.undone()
             if not isinstance(error, Exception) or is_away(error):
                 raise
             log.warning("A turn is written one by one, for something in it is refused: %s", error)

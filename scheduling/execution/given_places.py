@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -12,17 +12,8 @@ from django.db.models.functions import Coalesce, Least
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, State
 from scheduling.core.run_limit import Limit
-from scheduling.execution.places import (
-    GRANTED,
-    HELD,
-    WAITS,
-    note_starts,
-    starts_of,
-    store_used,
-    taken_places,
-    waiting_places,
-    with_waiting_runs,
-)
+from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of, first_waiting
+from scheduling.execution.places import note_starts, starts_of, store_used
 from scheduling.execution.publish import publish_soon
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
 from scheduling.processes.set_aside import read_rows
@@ -38,12 +29,17 @@ def held_places(attempts: Mapping[int, int]) -> list[LimitPlace]:
     return [place for place in held if place.attempt == attempts[place.pk]]
 
 
-def remove_places(places: Sequence[LimitPlace]) -> None:
-    """Free places that attempts hold. Places that have changed since they were read stay."""
-    for number in {place.attempt for place in places}:
-        own = LimitPlace.objects.filter(
-            pk__in=[place.pk for place in places if place.attempt == number], state=HELD, attempt=number
-        )
+def remove_places(attempts: Iterable[tuple[int, int]]) -> None:
+    """Free the places that attempts hold.
+
+    Args:
+        attempts: pairs of an execution and the number of the attempt. The place of a later attempt stays.
+    """
+    executions: dict[int, list[int]] = {}
+    for pk, attempt in attempts:
+        executions.setdefault(attempt, []).append(pk)
+    for attempt, keys in executions.items():
+        own = LimitPlace.objects.filter(pk__in=keys, state=HELD, attempt=attempt)
         own._raw_delete(own.db)
 
 
@@ -63,13 +59,12 @@ def give_places(limits: Mapping[int, Limit], now: datetime) -> list[int]:
     with transaction.atomic():
         # All processes lock several keys in this order, or do not wait for them.
         rows = list(LimitKey.objects.select_for_update().filter(pk__in=list(limits)).order_by("pk"))
-        taken, waiting = taken_places(limits), with_waiting_runs(limits)
+        facts = facts_of([row.pk for row in rows])
         given: list[int] = []
         used: list[LimitKey] = []
         for row in rows:
             rules = limits[row.pk]
-            room = rules.room(taken[row.pk], starts_of(row), now) if row.pk in waiting else 0
-            found = list(waiting_places(row.pk).values_list("pk", flat=True)[:room]) if room else []
+            found = first_waiting(row.pk, facts[row.pk], rules.room(facts[row.pk].taken, starts_of(row), now))
             if found and note_starts(row, rules, len(found), now):
                 used.append(row)
             given += found

@@ -13,18 +13,9 @@ from datetime import datetime
 from typing import NamedTuple
 
 from scheduling.core.lifecycle import WAITING
-from scheduling.execution.given_places import held_places, remove_places
-from scheduling.execution.places import (
-    GRANTED,
-    WAITS,
-    Limited,
-    LimitedAttempt,
-    note_starts,
-    starts_of,
-    store_used,
-    taken_places,
-    waiting_places,
-)
+from scheduling.execution.given_places import remove_places
+from scheduling.execution.key_facts import GRANTED, WAITS, facts_of, first_waiting
+from scheduling.execution.places import Limited, LimitedAttempt, note_starts, starts_of, store_used
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
 from scheduling.processes.set_aside import read_rows
 
@@ -34,10 +25,12 @@ class Passed(NamedTuple):
 
     Args:
         rows: the executions that were given a place. They start in this transaction.
+        freed: the attempts whose place was freed. The places of the others are freed after the transaction.
         left: the limits that may have a free place for further runs. It is given after the transaction.
     """
 
     rows: list[SchedulerExecution]
+    freed: list[LimitedAttempt]
     left: dict[int, Limited]
 
 
@@ -45,23 +38,23 @@ def pass_places(ended: Sequence[LimitedAttempt], queues: Collection[str], most: 
     """Free the places of attempts that have ended, and give these places to the runs that have waited longest.
 
     Args:
+        ended: each with its place.
         queues: the work queues from which runs may be taken.
         most: how many runs may start.
     """
-    attempts = {attempt.pk: attempt for attempt in ended}
-    held = held_places({attempt.pk: attempt.attempt for attempt in ended})
-    limits = {place.limit_id: attempts[place.pk].limited for place in held}
+    limits = {attempt.place.limit: attempt.limited for attempt in ended if attempt.place is not None}
     keys = LimitKey.objects.filter(pk__in=list(limits)).order_by("pk")
     locked = {row.pk: row for row in keys.select_for_update(skip_locked=True)}
-    remove_places([place for place in held if place.limit_id in locked])
+    freed = [one for one in ended if one.place is not None and one.place.limit in locked]
+    remove_places((one.pk, one.attempt) for one in freed)
     left = {pk: limited for pk, limited in limits.items() if pk not in locked}
-    taken, first = taken_places(locked), dict[int, int]()
+    facts, first = facts_of(locked), dict[int, int]()
     for pk, row in locked.items():
-        room = limits[pk].rules.room(taken[pk], starts_of(row), now)
+        room = limits[pk].rules.room(facts[pk].taken, starts_of(row), now)
         asked = min(room, most - len(first))
-        found = list(waiting_places(pk).values_list("pk", flat=True)[:asked]) if asked else []
+        found = first_waiting(pk, facts[pk], asked)
         first |= dict.fromkeys(found, pk)
-        if room and len(found) == asked:
+        if facts[pk].first is not None and room and len(found) == asked:
             left[pk] = limits[pk]  # more runs may wait than can start here
     rows = _lock(first, queues, now)
     if rows:
@@ -72,10 +65,10 @@ def pass_places(ended: Sequence[LimitedAttempt], queues: Collection[str], most: 
         rules, row = limits[pk].rules, locked[pk]
         if note_starts(row, rules, count, now):
             store_used([row])
-        if pk in left and not rules.room(taken[pk] + count, starts_of(row), now):
+        if pk in left and not rules.room(facts[pk].taken + count, starts_of(row), now):
             del left[pk]
     left |= {pk: limits[pk] for pk in first.values()}  # these cannot start here
-    return Passed(rows, left)
+    return Passed(rows, freed, left)
 
 
 def _lock(keys: Collection[int], queues: Collection[str], now: datetime) -> list[SchedulerExecution]:

@@ -8,26 +8,23 @@ right after the transaction (`execution.given_places`).
 from __future__ import annotations
 
 import hashlib
-from collections import Counter
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from operator import attrgetter
 from typing import NamedTuple
 
 from django.db import connection, transaction
-from django.db.models import Exists, OuterRef, QuerySet
 
 from scheduling.core.run_limit import LONGEST_KEY, Limit
+from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of
 from scheduling.models import LimitKey, LimitPlace
-
-HELD, GRANTED, WAITS = (
-    LimitPlace.States.HELD.value,
-    LimitPlace.States.GRANTED.value,
-    LimitPlace.States.WAITING.value,
-)
 
 USED_STEP = timedelta(minutes=1)
 """How exact `LimitKey.used_at` is. Retention needs days."""
+
+ANY = 0
+"""Stands for a run that waits and that was not read. No execution has this primary key."""
 
 Columns = tuple[str, str, str]
 """The type, the name and the digest by which the row of a key is found."""
@@ -57,16 +54,26 @@ class Limited:
         return self.type, self.name, hashlib.sha256(self.key.encode("utf-8", "replace")).hexdigest()
 
 
+class Place(NamedTuple):
+    """The place of an execution, as it was read."""
+
+    limit: int
+    state: str
+    attempt: int | None
+
+
 class LimitedAttempt(NamedTuple):
     """An attempt of a limited handler that is about to start, or has ended.
 
     Args:
         pk: the execution.
+        place: its place, or that of an attempt before it; None if it has none.
     """
 
     pk: int
     attempt: int
     limited: Limited
+    place: Place | None = None
 
 
 class Taken(NamedTuple):
@@ -74,22 +81,25 @@ class Taken(NamedTuple):
 
     Args:
         reasons: maps each execution to why it must wait. The text is empty if it has a place.
-        locked: the limits that another process had locked. Runs of these limits wait, although a place may be free.
+        limits: maps each execution to the row of its key.
+        locked: the limits of which runs wait although a place may be free: another process had locked them.
     """
 
     reasons: dict[int, str]
+    limits: dict[int, int]
     locked: dict[int, Limited]
 
 
 def take_places(starts: Collection[LimitedAttempt], now: datetime) -> Taken:
     """Take places for attempts that are about to start. Call it in the transaction of the start."""
     if not starts:
-        return Taken({}, {})
+        return Taken({}, {}, {})
     with transaction.atomic(savepoint=False):
         turn = _Turn({start.limited.columns: start.limited for start in starts}, starts, now)
-        reasons = {start.pk: turn.take(start) for start in sorted(starts)}
+        reasons = {start.pk: turn.take(start) for start in sorted(starts, key=attrgetter("pk"))}
         turn.write()
-        return Taken(reasons, {turn.rows[columns].pk: limited for columns, limited in turn.refused.items()})
+        limits = {start.pk: turn.rows[start.limited.columns].pk for start in starts}
+        return Taken(reasons, limits, {turn.rows[columns].pk: limited for columns, limited in turn.refused.items()})
 
 
 class _Turn:
@@ -101,83 +111,70 @@ class _Turn:
         self.rows = self.locked | _read(keys.keys() - self.locked.keys())
         """The row of each key. Those that are not locked here are locked by another process."""
         self.refused: dict[Columns, Limited] = {}
-        limits = [row.pk for row in self.rows.values()]
-        self.own = {place.pk: place for place in LimitPlace.objects.filter(pk__in=[start.pk for start in starts])}
-        self.taken = taken_places(limits)
-        self.waiting = with_waiting_runs(limits)
-        """The keys for which runs wait."""
-        self.changed: dict[int, LimitPlace] = {}
+        facts = facts_of([row.pk for row in self.rows.values()])
+        self.taken = {pk: found.taken for pk, found in facts.items()}
+        self.first = {pk: found.first for pk, found in facts.items()}
+        # Before the key was locked, another process may have given a place to a run that waited.
+        self.places = {start.pk: start.place for start in starts} | _places(
+            [start.pk for start in starts if start.place is not None and start.place.state == WAITS]
+        )
+        self.changed: set[int] = set()
+        """The executions whose places this turn has changed."""
         self.used: dict[int, LimitKey] = {}
 
     def take(self, start: LimitedAttempt) -> str:
         """Why a run must wait; empty if it has a place."""
-        limited, own = start.limited, self.own.get(start.pk)
+        limited, own = start.limited, self.places[start.pk]
         row = self.rows[limited.columns]
-        if own is not None and own.limit_id != row.pk:
+        if own is not None and own.limit != row.pk:
             own = None  # another release had another key
         # A start asks twice if its message says something else than its row (`consumer.start`).
         if own is not None and (own.state == GRANTED or (own.state == HELD and own.attempt == start.attempt)):
             self._set(start, row, HELD)
             return ""
+        # The place of an attempt whose consumer was killed is free for others.
         taken = self.taken[row.pk] - (own is not None and own.state == HELD)
-        started = starts_of(row)
-        if limited.columns not in self.locked:
-            self.refused[limited.columns] = limited
-        elif limited.rules.room(taken, started, self.now) and not self._is_behind(own, row):
+        waits = own is not None and own.state == WAITS
+        started, first = starts_of(row), self.first[row.pk]
+        room = limited.rules.room(taken, started, self.now)
+        if limited.columns in self.locked and room and (first is None or (waits and first == start.pk)):
             self._set(start, row, HELD)
             self.taken[row.pk] = taken + 1
-            self.use(row, limited.rules, 1)
+            if waits:
+                self.first[row.pk] = ANY
+            if note_starts(row, limited.rules, 1, self.now):
+                self.used[row.pk] = row
             return ""
+        if limited.columns not in self.locked or (room and first == ANY):
+            self.refused[limited.columns] = limited
         self.taken[row.pk] = taken
-        self.waiting.add(row.pk)
-        if own is None or own.state != WAITS:
+        if not waits:
             self._set(start, row, WAITS)
+        self.first[row.pk] = start.pk if first is None else first
         return limited.rules.sentence(limited.subject, limited.key, taken, started, self.now)
-
-    def use(self, row: LimitKey, rules: Limit, count: int) -> None:
-        """Note that runs of a key start."""
-        if note_starts(row, rules, count, self.now):
-            self.used[row.pk] = row
 
     def write(self) -> None:
         """Store what has changed."""
+        places = [
+            LimitPlace(execution_id=pk, limit_id=own.limit, state=own.state, attempt=own.attempt, since=self.now)
+            for pk in sorted(self.changed)
+            if (own := self.places[pk]) is not None
+        ]
         target = {"unique_fields": ["execution"]} if connection.features.supports_update_conflicts_with_target else {}
         LimitPlace.objects.bulk_create(
-            self.changed.values(), update_conflicts=True, update_fields=["limit", "state", "attempt", "since"],
+            places, update_conflicts=True, update_fields=["limit", "state", "attempt", "since"],
             **target,  # type: ignore[arg-type]  # a dict of one argument
         )  # fmt: skip
         store_used(self.used.values())
 
     def _set(self, start: LimitedAttempt, row: LimitKey, state: str) -> None:
-        attempt = start.attempt if state == HELD else None
-        place = LimitPlace(execution_id=start.pk, limit=row, state=state, attempt=attempt, since=self.now)
-        self.own[start.pk] = self.changed[start.pk] = place
-
-    def _is_behind(self, own: LimitPlace | None, row: LimitKey) -> bool:
-        """Whether another run has waited longer."""
-        if row.pk not in self.waiting:
-            return False
-        if own is None or own.state != WAITS:
-            return True
-        first = waiting_places(row.pk).values_list("pk", flat=True).first()
-        return first is not None and first != own.pk
+        self.places[start.pk] = Place(row.pk, state, start.attempt if state == HELD else None)
+        self.changed.add(start.pk)
 
 
-def waiting_places(limit: int) -> QuerySet[LimitPlace]:
-    """The runs that wait for a place of a key, the one that has waited longest first."""
-    return LimitPlace.objects.filter(limit=limit, state=WAITS).order_by("since", "pk")
-
-
-def taken_places(limits: Iterable[int]) -> Counter[int]:
-    """How many runs of each limit have a place: they run, or were let through."""
-    rows = LimitPlace.objects.filter(limit__in=list(limits), state__in=(GRANTED, HELD)).order_by()
-    return Counter(rows.values_list("limit_id", flat=True))
-
-
-def with_waiting_runs(limits: Iterable[int]) -> set[int]:
-    """The limits among these for which runs wait."""
-    waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
-    return set(LimitKey.objects.filter(waiting, pk__in=list(limits)).order_by().values_list("pk", flat=True))
+def _places(keys: Collection[int]) -> dict[int, Place | None]:
+    rows = LimitPlace.objects.filter(pk__in=list(keys)).values_list("pk", "limit", "state", "attempt") if keys else ()
+    return {pk: Place(limit, state, attempt) for pk, limit, state, attempt in rows}
 
 
 def note_starts(row: LimitKey, rules: Limit, count: int, now: datetime) -> bool:

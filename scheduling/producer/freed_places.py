@@ -10,8 +10,9 @@ from django.db.models import Exists, OuterRef, Q
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import WAITING, State
 from scheduling.execution.given_places import give_places, publish_woken, wake
+from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.places import GRANTED, HELD, WAITS, starts_of, taken_places
+from scheduling.execution.places import starts_of
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
@@ -33,7 +34,7 @@ def give_freed_places(broker: Broker, now: datetime) -> int:
     _free_unused(now)
     lowered, rules, unlimited = LoweredLimits(), {}, []
     limits = _limits_with_waiting_runs()
-    taken = taken_places(limit.pk for limit in limits)
+    facts = facts_of([limit.pk for limit in limits])
     for limit in limits:
         handler = handler_named(limit.type, limit.name)
         if handler is None:
@@ -42,7 +43,7 @@ def give_freed_places(broker: Broker, now: datetime) -> int:
             unlimited.append(limit.pk)
             continue
         own = lowered.apply(limit.type, limit.name, handler.limit)
-        if own.room(taken[limit.pk], starts_of(limit), now):  # looked at again while the row is locked
+        if own.room(facts[limit.pk].taken, starts_of(limit), now):  # looked at again while the row is locked
             rules[limit.pk] = own
     woken = [*give_places(rules, now), *_let_go(unlimited, now)]
     publish_woken(woken, broker, now)

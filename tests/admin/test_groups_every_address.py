@@ -23,6 +23,7 @@ from tests.admin.rows import Rows, one_of_each
 from tests.admin.walk import FILLED, TYPED, press, press_all, text_of, undone
 from tests.admin.world import changed, world
 from tests.factories import UserFactory, WorkerFactory
+from tests.page_share import rows_to_walk, walks_one_row
 
 pytestmark = pytest.mark.django_db
 
@@ -163,13 +164,14 @@ def with_marker(client: Client, paths: Sequence[str]) -> set[str]:
 
 def all_paths(own: Rows, hidden: Rows) -> list[str]:
     rows = together(own, hidden)
-    return [*dict.fromkeys([*(address.path for address in addresses(rows)), *lists(hidden)])]
+    walked = rows_to_walk(addresses(rows), flat(hidden))
+    return [*dict.fromkeys([*(address.path for address in walked), *lists(hidden)])]
 
 
 @pytest.mark.slow
 def test_no_address_shows_anything_of_another_group(user: User, own: Rows, hidden: Rows, moved: Any) -> None:
     paths = [*all_paths(own, hidden), *(f"{S}/schedulerexecution/{row.pk}/change/" for row in moved)]
-    assert len(paths) > 300
+    assert len(paths) > (200 if walks_one_row() else 300)
     assert with_marker(logged_in(user), paths) == set()
 
 
@@ -220,7 +222,7 @@ def flat(rows: Rows) -> list[Any]:
 def test_an_address_of_a_hidden_row_answers_as_if_there_were_no_such_row(user: User, own: Rows, hidden: Rows) -> None:
     client = logged_in(user)
     hidden_rows, of_missing = flat(hidden), dict[str, int]()
-    for address in addresses(together(own, hidden)):
+    for address in rows_to_walk(addresses(together(own, hidden)), hidden_rows):
         if address.row not in hidden_rows:
             continue
         with undone():
@@ -241,7 +243,8 @@ def test_an_address_of_a_hidden_row_answers_as_if_there_were_no_such_row(user: U
 def test_no_post_changes_a_row_of_another_group(user: User, own: Rows, hidden: Rows) -> None:
     """Each button that a user who sees all presses on the rows of the other group does nothing for the member."""
     root = logged_in(UserFactory(username="root", superuser=True))
-    only = [address for address in addresses(together(own, hidden)) if address.row in flat(hidden)]
+    walked = rows_to_walk(addresses(together(own, hidden)), flat(hidden))
+    only = [address for address in walked if address.row in flat(hidden)]
     typed = {**TYPED, "scheduling_scheduler_edit": {"description": "taken over"}}
     pressed = press_all(root, only, typed)
     assert {"scheduling_scheduler_run", "scheduling_scheduler_edit", "scheduling_failedexecution_republish"} <= {

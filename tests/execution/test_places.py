@@ -15,7 +15,7 @@ from scheduling.core.run_limit import Limit
 from scheduling.execution.given_places import give_places, held_places, remove_places, wake
 from scheduling.execution.lowered_limits import LoweredLimits
 from scheduling.execution.passed_places import pass_places
-from scheduling.execution.places import Limited, LimitedAttempt, take_places
+from scheduling.execution.places import Limited, LimitedAttempt, Place, take_places
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit, SchedulerExecution
 from scheduling.producer.freed_places import SETTLED, give_freed_places
 from tests.factories import LimitKeyFactory, LimitPlaceFactory, LoweredLimitFactory, SchedulerExecutionFactory
@@ -38,15 +38,21 @@ def waiting_run(**columns: Any) -> SchedulerExecution:
     return row
 
 
+def place_of(row: SchedulerExecution) -> Place | None:
+    found = LimitPlace.objects.filter(pk=row.pk).values_list("limit", "state", "attempt").first()
+    return None if found is None else Place(*found)
+
+
 def take(
     row: SchedulerExecution, key: str = "eu", rules: Limit = ONE, now: datetime | None = None, attempt: int = 1
 ) -> str:
-    return take_places([LimitedAttempt(row.pk, attempt, limited(key, rules))], now or clock.now()).reasons[row.pk]
+    asked = LimitedAttempt(row.pk, attempt, limited(key, rules), place_of(row))
+    return take_places([asked], now or clock.now()).reasons[row.pk]
 
 
 def free(*rows: SchedulerExecution) -> None:
     """Free the places of first attempts."""
-    remove_places(held_places({row.pk: 1 for row in rows}))
+    remove_places((row.pk, 1) for row in rows)
 
 
 def state_of(row: SchedulerExecution) -> str:
@@ -104,6 +110,25 @@ def test_a_run_whose_key_another_process_has_locked_waits_and_is_named() -> None
     assert give_places({key.pk: ONE}, clock.now()) == [second.pk]
 
 
+def test_a_place_that_was_given_since_the_row_was_read_is_taken() -> None:
+    first, second = waiting_run(), waiting_run()
+    take(first)
+    take(second)
+    read = place_of(second)
+    free(first)
+    limit = LimitKey.objects.get()
+    give_places({limit.pk: ONE}, clock.now())
+    taken = take_places([LimitedAttempt(second.pk, 1, limited(), read)], clock.now())
+    assert (taken.reasons, taken.limits) == ({second.pk: ""}, {second.pk: limit.pk})
+
+
+def test_two_messages_of_one_run_take_one_place() -> None:
+    row = waiting_run()
+    taken = take_places([LimitedAttempt(row.pk, 1, limited()), LimitedAttempt(row.pk, 1, limited())], clock.now())
+    assert taken.reasons == {row.pk: ""}
+    assert state_of(row) == "held"
+
+
 def test_a_start_that_asks_twice_keeps_its_place() -> None:
     """The start asks again if the message says something else than its row, and others wait by then."""
     first, second = waiting_run(), waiting_run()
@@ -121,9 +146,8 @@ def test_an_attempt_that_has_ended_takes_nothing_from_the_next_one() -> None:
     assert held_places({row.pk: 1}) == []
     assert take(other) != ""
     assert [place.pk for place in held_places({row.pk: 2, other.pk: 1})] == [row.pk]
-    (place,) = held_places({row.pk: 2})
     assert take(row, attempt=3) != ""
-    remove_places([place])
+    remove_places([(row.pk, 2)])
     assert state_of(row) == "waiting", "it has changed since it was read"
     assert state_of(other) == "waiting"
 
@@ -149,7 +173,7 @@ def test_a_place_that_changes_during_a_sweep_stays(monkeypatch: pytest.MonkeyPat
 
 def passed(*ended: SchedulerExecution, rules: Limit = ONE, most: int = 5, queues: tuple[str, ...] = ("main",)) -> Any:
     with transaction.atomic():
-        attempts = [LimitedAttempt(row.pk, 1, limited(rules=rules)) for row in ended]
+        attempts = [LimitedAttempt(row.pk, 1, limited(rules=rules), place_of(row)) for row in ended]
         return pass_places(attempts, queues, most, clock.now())
 
 
@@ -157,7 +181,7 @@ def test_the_run_that_has_waited_longest_gets_the_place_of_one_that_has_ended() 
     first, second, third = (waiting_run() for _ in range(3))
     for row in (first, second, third):
         take(row)
-    rows, left = passed(first)
+    rows, _freed, left = passed(first)
     assert ([row.pk for row in rows], left) == ([second.pk], {})
     assert (state_of(second), state_of(third)) == ("granted", "waiting")
     second.refresh_from_db()
@@ -173,7 +197,7 @@ def test_a_place_that_no_run_takes_here_is_given_afterwards(case: str) -> None:
     take(second)
     if case == "not put off":
         SchedulerExecution.objects.filter(pk=second.pk).update(deferred_at=None)
-    rows, left = passed(first, most=0 if case == "no slot is free" else 5)
+    rows, _freed, left = passed(first, most=0 if case == "no slot is free" else 5)
     assert rows == []
     assert list(left.values()) == [limited()]
     assert state_of(second) == "waiting"
@@ -187,8 +211,8 @@ def test_a_place_whose_key_another_process_has_locked_is_given_afterwards() -> N
     take(second)
     with transaction.atomic():
         (key,) = LimitKey.objects.select_for_update()
-        ((rows, left),) = at_once([lambda: passed(first)])
-    assert (rows, left) == ([], {key.pk: limited()})
+        ((rows, freed, left),) = at_once([lambda: passed(first)])
+    assert (rows, freed, left) == ([], [], {key.pk: limited()})
     assert (state_of(first), state_of(second)) == ("held", "waiting")
 
 
@@ -200,14 +224,14 @@ def test_a_place_whose_next_run_another_process_has_locked_is_given_afterwards()
     take(second)
     with transaction.atomic():
         list(SchedulerExecution.objects.select_for_update().filter(pk=second.pk))
-        ((rows, left),) = at_once([lambda: passed(first)])
+        ((rows, _freed, left),) = at_once([lambda: passed(first)])
     assert (rows, list(left.values()), state_of(second)) == ([], [limited()], "waiting")
 
 
 def test_nothing_is_left_if_nobody_waits() -> None:
     first = waiting_run()
     take(first)
-    assert passed(first) == ([], {})
+    assert passed(first)[::2] == ([], {})
     assert not LimitPlace.objects.exists()
 
 
@@ -216,7 +240,7 @@ def test_more_places_than_slots_are_given_afterwards() -> None:
     rows = [waiting_run() for _ in range(7)]
     for row in rows:
         take(row, rules=rules)
-    found, left = passed(*rows[:3], rules=rules, most=2)
+    found, _freed, left = passed(*rows[:3], rules=rules, most=2)
     assert [row.pk for row in found] == [rows[3].pk, rows[4].pk]
     assert list(left.values()) == [limited(rules=rules)]
     assert give_places({pk: one.rules for pk, one in left.items()}, clock.now()) == [rows[5].pk]

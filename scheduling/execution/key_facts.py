@@ -1,0 +1,61 @@
+"""Reads how many runs of a key have a place, and which run has waited longest, with one statement for many keys."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import lru_cache
+from typing import NamedTuple
+
+from django.db import connection
+
+from scheduling.models import LimitKey, LimitPlace
+
+HELD, GRANTED, WAITS = (
+    LimitPlace.States.HELD.value,
+    LimitPlace.States.GRANTED.value,
+    LimitPlace.States.WAITING.value,
+)
+
+
+class KeyFacts(NamedTuple):
+    """The places of one key.
+
+    Args:
+        taken: how many runs have a place: they run, or were let through.
+        first: the execution that has waited longest; None if none waits.
+    """
+
+    taken: int
+    first: int | None
+
+
+def facts_of(limits: Collection[int]) -> dict[int, KeyFacts]:
+    """The facts of limits, by their primary keys. Call it after the rows of the limits are locked."""
+    if not limits:
+        return {}
+    with connection.cursor() as cursor:
+        cursor.execute(_statement(connection.vendor, len(limits)), [GRANTED, HELD, WAITS, *limits])
+        found = cursor.fetchall()
+    return {int(pk): KeyFacts(int(taken), None if first is None else int(first)) for pk, taken, first in found}
+
+
+def first_waiting(limit: int, facts: KeyFacts, count: int) -> list[int]:
+    """The executions that wait for a place of a key, at most `count`, the one that has waited longest first."""
+    if facts.first is None or count < 1:
+        return []
+    if count == 1:
+        return [facts.first]
+    rows = LimitPlace.objects.filter(limit=limit, state=WAITS).order_by("since", "pk")
+    return list(rows.values_list("pk", flat=True)[:count])
+
+
+@lru_cache(maxsize=256)
+def _statement(_vendor: str, count: int) -> str:
+    quote = connection.ops.quote_name
+    key, place = quote(LimitKey._meta.db_table), quote(LimitPlace._meta.db_table)
+    own = f"p.{quote('limit_id')} = k.{quote('id')} AND p.{quote('state')}"
+    marks = ", ".join(["%s"] * count)
+    taken = f"SELECT COUNT(*) FROM {place} p WHERE {own} IN (%s, %s)"  # noqa: S608 - names of tables and columns
+    order = f"p.{quote('since')}, p.{quote('execution_id')}"
+    first = f"SELECT p.{quote('execution_id')} FROM {place} p WHERE {own} = %s ORDER BY {order} LIMIT 1"  # noqa: S608
+    return f"SELECT k.{quote('id')}, ({taken}), ({first}) FROM {key} k WHERE k.{quote('id')} IN ({marks})"  # noqa: S608
