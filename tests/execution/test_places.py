@@ -70,6 +70,8 @@ def test_the_first_run_of_a_key_has_the_place_and_the_others_wait_in_their_order
     free(first)
     assert give_places({limit: ONE}, clock.now()) == [second.pk]
     assert state_of(second) == "granted"
+    second.refresh_from_db()
+    assert second.deferred_at is None, "it is offered to the consumers"
     assert take(third) != "", "the place was given"
     assert take(second) == ""
     assert (state_of(second), LimitPlace.objects.get(pk=second.pk).attempt) == ("held", 1)
@@ -144,6 +146,8 @@ def test_an_attempt_that_has_ended_takes_nothing_from_the_next_one() -> None:
     take(row)
     assert take(row, attempt=2) == ""
     assert held_places({row.pk: 1}) == []
+    remove_places([(row.pk, 1)])
+    assert state_of(row) == "held"
     assert take(other) != ""
     assert [place.pk for place in held_places({row.pk: 2, other.pk: 1})] == [row.pk]
     assert take(row, attempt=3) != ""
@@ -190,16 +194,19 @@ def test_the_run_that_has_waited_longest_gets_the_place_of_one_that_has_ended() 
     assert take(second) == ""
 
 
+@pytest.mark.parametrize("places", [1, 2])
 @pytest.mark.parametrize("case", ["no slot is free", "another queue", "not put off"])
-def test_a_place_that_no_run_takes_here_is_given_afterwards(case: str) -> None:
-    first, second = waiting_run(), waiting_run(queue="mail" if case == "another queue" else "main")
-    take(first)
-    take(second)
+def test_a_place_that_no_run_takes_here_is_given_afterwards(case: str, places: int) -> None:
+    rules = Limit(at_once=places, key="region")
+    ended = [waiting_run() for _ in range(places)]
+    second = waiting_run(queue="mail" if case == "another queue" else "main")
+    for row in (*ended, second):
+        take(row, rules=rules)
     if case == "not put off":
         SchedulerExecution.objects.filter(pk=second.pk).update(deferred_at=None)
-    rows, _freed, left = passed(first, most=0 if case == "no slot is free" else 5)
+    rows, _freed, left = passed(*ended, rules=rules, most=0 if case == "no slot is free" else 5)
     assert rows == []
-    assert list(left.values()) == [limited()]
+    assert list(left.values()) == [limited(rules=rules)]
     assert state_of(second) == "waiting"
 
 
