@@ -12,15 +12,17 @@ from django.utils import timezone as clock
 
 from scheduling import api
 from scheduling.core.retry import RetryPolicy
-from scheduling.handlers import RegistryError, listener
+from scheduling.core.snooze import Snooze
+from scheduling.handlers import RegistryError, Run, listener
 from scheduling.handlers.listeners import Listener, _listeners, listeners_of
 from scheduling.handlers.params import ParamsInvalid
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import Event, KnownHandler, SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes.identity import container_id
 from scheduling.signals import event_without_listener
-from scheduling.testing import run_inline
-from scheduling.workers.event import _only_in_newer_code
+from scheduling.testing import run_inline, travel
+from scheduling.workers.event import EventParams, _only_in_newer_code, event
 from tests.apps.sample.listening import InvoiceParams
 from tests.factories import EventFactory, HandlerSetFactory, ProcessFactory, SchedulerExecutionFactory
 
@@ -153,6 +155,15 @@ def test_each_listener_is_called_whatever_the_others_did_and_a_failure_names_the
     assert len(names()) == 2
 
 
+def test_a_retry_calls_only_the_listeners_that_have_not_finished() -> None:
+    with travel("2026-03-10T00:00:00Z") as simulated:
+        made = api.schedule_at("tests.failing", clock.now(), payload={"word": "a", "until": 2})
+        simulated.forward(hours=1, raise_errors=False)
+    row = row_of(made.id)
+    assert (row.state, row.attempt) == ("succeeded", 3)
+    assert len(names()) == 2, "the first and the third one, once each"
+
+
 @pytest.mark.parametrize(("how", "retryable", "after"), [("final", False, None), ("later", True, 7), ("", True, None)])
 def test_the_error_of_the_listeners_decides_about_the_retry(how: str, retryable: bool, after: float | None) -> None:
     from scheduling.core.outcome import NonRetryableError, RetryableError
@@ -262,3 +273,12 @@ def test_during_a_deploy_an_event_waits_for_the_newer_code(known: list[str], min
     row = EventFactory(execution=SchedulerExecutionFactory(running=True, consumer=here.container_id)).execution
     consumer_beside(known, minutes)
     assert _only_in_newer_code("t", {"one"}, row.pk) == missing
+
+
+def test_an_event_that_newer_code_knows_more_of_is_not_taken_for_delivered() -> None:
+    here = ProcessFactory(kind="consumer", started_at=clock.now(), container_id=container_id())
+    row = EventFactory(execution=SchedulerExecutionFactory(running=True, consumer=here.container_id)).execution
+    consumer_beside(["tests.nobody_listens two"], 5)
+    run = Run(row.pk, row.execution_key, 1, 0, is_last_attempt=False, scheduled_at=row.scheduled_at)
+    with pytest.raises(Snooze, match="further listeners: two"):
+        event(EventParams(topic="tests.nobody_listens"), run)
