@@ -268,7 +268,7 @@ def test_a_schedule_that_cannot_be_made_is_refused_at_registration(
     assert not Worker.objects.filter(name="tests.brings").exists()
 
 
-def test_a_row_whose_params_do_not_fit_stops_nobody(
+def test_a_row_whose_params_do_not_fit_stops_no_other_run(
     register: Callable[..., None], caplog: pytest.LogCaptureFixture
 ) -> None:
     Worker.objects.create(name="tests.brings", params={"region": 7})

@@ -186,12 +186,12 @@ def test_without_a_listener_it_succeeds_with_a_warning_and_a_signal(caplog: pyte
 
     event_without_listener.connect(hear)
     try:
-        found = deliver("tests.nobody")
+        found = deliver("tests.without_listener")
     finally:
         event_without_listener.disconnect(hear)
     assert (found.outcome, found.result) == ("succeeded", {"listeners": 0})
-    assert "No listener for the topic 'tests.nobody'" in found.output
-    assert [facts["topic"] for facts in heard] == ["tests.nobody"]
+    assert "No listener for the topic 'tests.without_listener'" in found.output
+    assert [facts["topic"] for facts in heard] == ["tests.without_listener"]
 
 
 def test_the_policy_of_an_event_is_its_own() -> None:
@@ -278,7 +278,7 @@ def test_during_a_deploy_an_event_waits_for_the_newer_code(known: list[str], min
 def test_an_event_that_newer_code_knows_more_of_is_not_taken_for_delivered() -> None:
     here = ProcessFactory(kind="consumer", started_at=clock.now(), container_id=container_id())
     row = EventFactory(execution=SchedulerExecutionFactory(running=True, consumer=here.container_id)).execution
-    consumer_beside(["tests.nobody_listens two"], 5)
+    consumer_beside(["tests.without_listener two"], 5)
     run = Run(row.pk, row.execution_key, 1, 0, is_last_attempt=False, scheduled_at=row.scheduled_at)
     with pytest.raises(Snooze, match="further listeners: two"):
-        event(EventParams(topic="tests.nobody_listens"), run)
+        event(EventParams(topic="tests.without_listener"), run)

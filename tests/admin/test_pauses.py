@@ -90,7 +90,7 @@ def test_what_was_resumed_a_moment_ago_can_be_paused_again(operator: Client) -> 
     assert (row.paused_by, row.ends_at) == ("operator", None)
 
 
-@pytest.mark.parametrize("what", ["", "handler:worker:nobody", "queue:", "site:", "handler", "\0", "x" * 1000])
+@pytest.mark.parametrize("what", ["", "handler:worker:unknown", "queue:", "site:", "handler", "\0", "x" * 1000])
 def test_what_cannot_be_paused_is_refused(operator: Client, what: str) -> None:
     assert errors(pause(operator, what))
     assert errors(pause(operator, reason=" \n "))

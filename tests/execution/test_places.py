@@ -235,7 +235,7 @@ def test_a_place_whose_next_run_another_process_has_locked_is_given_afterwards()
     assert (rows, list(left.values()), state_of(second)) == ([], [limited()], "waiting")
 
 
-def test_nothing_is_left_if_nobody_waits() -> None:
+def test_nothing_is_left_if_no_run_waits() -> None:
     first = waiting_run()
     take(first)
     assert passed(first)[::2] == ([], {})
