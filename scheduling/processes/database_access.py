@@ -7,6 +7,7 @@ from contextlib import suppress
 
 from django.db import connection
 
+from scheduling.core.answer_windows import AnswerWindows
 from scheduling.core.database_errors import Verdict
 from scheduling.core.lifecycle import heartbeat_seconds
 from scheduling.logs import get_logger
@@ -17,6 +18,10 @@ log = get_logger(__name__)
 
 LONGEST_WAIT_SECONDS = 2.0
 """The longest wait between two tries. A process goes on this many seconds after the database is back, at most."""
+
+PATIENCE_LEASES = 2
+"""A lease also counts as lost if it ended so many lengths of a lease ago, counting only time in which the database
+answered. Otherwise breaks that come again and again would delay the recovery for ever, as on a busy SQLite file."""
 
 SAY_AGAIN_SECONDS = 60.0
 """During an outage, the first error is logged, and then one in this many seconds."""
@@ -46,6 +51,7 @@ class DatabaseAccess:
         """A longer time without an answer counts as a break. Heartbeats come three times in a lease, so each lease
         lasts longer than this when the database stops answering."""
         server = connection.vendor != "sqlite" if server is None else server
+        self._windows = AnswerWindows(PATIENCE_LEASES * lease_seconds, self._longest_wait)
         self._since: float | None = None if server else float("-inf")
         self._answered_at: float | None = None
         self._failures = 0
@@ -55,8 +61,10 @@ class DatabaseAccess:
     def answered(self) -> None:
         """Note that the database answers now."""
         now = self._elapsed()
-        if self._since is None or (self._answered_at is not None and now - self._answered_at > self._longest_gap):
+        late = self._answered_at is not None and now - self._answered_at > self._longest_gap
+        if self._since is None or late:
             self._since = now
+        self._windows.answered(now, after_break=self._since == now)
         self._answered_at = now
 
     def succeeded(self) -> None:
@@ -68,9 +76,21 @@ class DatabaseAccess:
             self._away_at = None
 
     @property
-    def owners_had_time(self) -> bool:
-        """Whether the owner of each lease could renew it for the length of a lease, as far as this process knows."""
-        return self._since is not None and self._elapsed() - self._since >= self._lease_seconds
+    def lost_after(self) -> float | None:
+        """The seconds that must have passed since the end of a lease before it counts as lost, as far as this process
+        knows.
+
+        0.0: the owner of each lease could renew it for the length of a lease. None: no lease counts as lost.
+        """
+        now = self._elapsed()
+        if self._since is not None and now - self._since >= self._lease_seconds:
+            return 0.0
+        since = self._windows.enough_since()
+        return None if self._since is None or since is None else now - since
+
+    @property
+    def _longest_wait(self) -> float:
+        return min(LONGEST_WAIT_SECONDS, heartbeat_seconds(self._lease_seconds))
 
     def failed(self, error: Exception) -> float:
         """Note and log that a turn has failed, and close the connection.
@@ -79,8 +99,7 @@ class DatabaseAccess:
             The seconds to wait before the next try.
         """
         self._failures += 1
-        longest = min(LONGEST_WAIT_SECONDS, heartbeat_seconds(self._lease_seconds))
-        delay = min(0.25 * 2.0 ** min(self._failures, 5), longest)
+        delay = min(0.25 * 2.0 ** min(self._failures, 5), self._longest_wait)
         match verdict_of(error):
             case Verdict.ITEM:
                 log.error("A turn failed; trying again in %.1f s", delay, exc_info=error)

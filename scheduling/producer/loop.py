@@ -125,7 +125,7 @@ class Producer:
             now = self.now()
             self._access.answered()
             lost = self._lost if self._searches else None
-            sweep(self.broker, now, self._configs, lost, owners_had_time=self._access.owners_had_time)
+            sweep(self.broker, now, self._configs, lost, lost_after=self._access.lost_after)
             self._mend(monotonic)
         if monotonic >= self._sync_at:
             self._sync_failed_queue(monotonic, quiet=due is None or due - now > QUIET)

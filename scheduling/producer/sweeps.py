@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import transaction
 from django.db.models import Q
@@ -67,15 +67,15 @@ def sweep(
     configs: RunConfigs | None = None,
     lost_messages: LostMessages | None = None,
     *,
-    owners_had_time: bool = True,
+    lost_after: float | None = 0.0,
 ) -> Swept:
     """Run every sweep once.
 
     Args:
         lost_messages: remembers between two calls which rows seem to have no message. With None, the sweep for lost
             messages is left out, because another producer does it.
-        owners_had_time: whether consumers could renew their leases for the length of a lease before `now`. If not, no
-            lease is taken for lost (`processes.database_access`).
+        lost_after: how many seconds before `now` a lease must have ended to be taken for lost. None: no lease is, since
+            the owners could not renew them (`processes.database_access`).
 
     Raises:
         Held: nothing may be started or published (`processes.guard`).
@@ -84,7 +84,7 @@ def sweep(
     configs = configs or RunConfigs(time.monotonic)
     return Swept(
         planned=plan_stale(now),
-        leases=recover_leases(broker, now, configs) if owners_had_time else 0,
+        leases=recover_leases(broker, now, configs, lost_after) if lost_after is not None else 0,
         claims=_while_full(publish_claimed, broker, now),
         retries=_while_full(publish_retries, broker, now),
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
@@ -117,12 +117,18 @@ def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     return planned
 
 
-def recover_leases(broker: Broker, now: datetime, configs: RunConfigs, limit: int = ROWS_PER_SWEEP) -> int:
+def recover_leases(
+    broker: Broker, now: datetime, configs: RunConfigs, lost_after: float = 0.0, limit: int = ROWS_PER_SWEEP
+) -> int:
     """Settle each attempt whose lease is over as crashed. The retry policy decides whether a retry follows.
+
+    Args:
+        lost_after: how many seconds before `now` the lease must have ended.
 
     Returns how many attempts were settled.
     """
-    overdue = SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=now).order_by("wake_at")
+    ended_before = now - timedelta(seconds=lost_after)
+    overdue = SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=ended_before).order_by("wake_at")
     rows = read_rows(left_out.executions.without(overdue)[:limit], now)
     found = {execution.pk: execution for execution in rows}
     recovered: list[int] = []
