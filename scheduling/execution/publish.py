@@ -105,9 +105,8 @@ def mark_published(ids: Iterable[int], now: datetime) -> int:
     keys = list(ids)
     if len(keys) == 1:  # one row is found by its key and locked alone
         with connection.cursor() as cursor:
-            cursor.execute(
-                _mark_one(connection.vendor), [*[connection.ops.adapt_datetimefield_value(now)] * 2, keys[0]]
-            )
+            statement = _mark_one(connection.vendor, connection.in_atomic_block or not connection.get_autocommit())
+            cursor.execute(statement, [*[connection.ops.adapt_datetimefield_value(now)] * 2, keys[0]])
             return int(cursor.rowcount)
     rows = SchedulerExecution.objects.filter(pk__in=keys).order_by("pk")
     with transaction.atomic():
@@ -118,14 +117,23 @@ def mark_published(ids: Iterable[int], now: datetime) -> int:
         return claimed.update(state=State.QUEUED.value, published_at=now, wake_at=now)
 
 
-@lru_cache(maxsize=4)
-def _mark_one(_vendor: str) -> str:
-    """A statement of its own, because each run from code needs it, and the ORM would take longer than the database."""
+@lru_cache(maxsize=8)
+def _mark_one(vendor: str, in_transaction: bool) -> str:
+    """A statement of its own, because each run from code needs it, and the ORM would take longer than the database.
+
+    With PostgreSQL, the commit of this statement does not wait for the disk or a standby. A server that crashes in the
+    next second forgets the mark, so a sweep publishes the row again, and the start ignores the second message.
+
+    Args:
+        in_transaction: whether the caller has a transaction, whose commit must wait.
+    """
     quote = connection.ops.quote_name
+    no_wait = "AND set_config('synchronous_commit', 'off', true) = 'off'"
     return (
         f"UPDATE {quote(SchedulerExecution._meta.db_table)} "  # noqa: S608 (names of columns)
         f"SET {quote('state')} = '{State.QUEUED.value}', {quote('published_at')} = %s, {quote('wake_at')} = %s "
-        f"WHERE {quote('id')} = %s AND {quote('state')} = '{State.CLAIMED.value}' AND {quote('published_at')} IS NULL"
+        f"WHERE {quote('id')} = %s AND {quote('state')} = '{State.CLAIMED.value}' AND {quote('published_at')} IS NULL "
+        f"{no_wait if vendor == 'postgresql' and not in_transaction else ''}"
     )
 
 
