@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -26,6 +27,7 @@ def rows_of(made: int | Scheduler) -> list[dict[str, Any]]:
 def facts_of(row: SchedulerExecution) -> dict[str, Any]:
     """The facts of one execution, with its attempts, the delays of its retries, and its output."""
     facts = {name: getattr(row, name) for name in ROW}
+    facts["reason"] = with_keys(row.reason)
     facts |= {name: getattr(row, name) is not None for name in ROW_INSTANTS}
     attempts = Attempt.objects.filter(execution=row.pk).order_by("number")
     facts["attempts"] = [
@@ -33,6 +35,15 @@ def facts_of(row: SchedulerExecution) -> dict[str, Any]:
         for attempt in attempts
     ]
     return facts
+
+
+def with_keys(reason: str) -> str:
+    """A reason that names other executions, by their keys instead of their ids."""
+
+    def key_of(found: re.Match[str]) -> str:
+        return f"execution {SchedulerExecution.objects.get(pk=int(found[1])).execution_key}"
+
+    return re.sub(r"execution (\d+)", key_of, reason)
 
 
 def waits(attempt: Attempt) -> timedelta | None:
