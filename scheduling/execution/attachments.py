@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import stat
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Any
 
@@ -19,27 +20,66 @@ from scheduling.execution.ownership import check_owner
 from scheduling.handlers import Run
 from scheduling.models import Artefact
 
+Source = str | os.PathLike[str] | IO[bytes]
+"""What a handler may attach: a path, or a binary file."""
+
 MOST_ATTACHED = 100
 """An attempt may have so many artefacts."""
 
 
-def attach(run: Run, source: str | os.PathLike[str] | IO[bytes], name: str = "") -> None:
+def attach(run: Run, source: Source, name: str = "", *, outer_blocks: int = 0) -> None:
     """Store a file as an artefact of the attempt. See `Run.attach`.
+
+    Args:
+        outer_blocks: how many blocks of `transaction.atomic` are open around the handler. A test may have one.
 
     Raises:
         AttachmentError: the file, its name or its size is refused.
         FencedOff: the attempt does not own its execution any more.
         Exception: the storage or the database failed. Nothing is left of the file.
     """
+    with checked_file(source, name, outer_blocks) as (file, parts):
+        _attach(run, file, parts)
+
+
+def open_blocks() -> int:
+    """How many blocks of `transaction.atomic` are open now."""
+    connection = transaction.get_connection()
+    return len(connection.atomic_blocks) if connection.in_atomic_block else 0
+
+
+@contextmanager
+def checked_file(source: Source, name: str, outer_blocks: int) -> Iterator[tuple[IO[bytes], tuple[str, str]]]:
+    """Check what a handler attaches; gives the open file, and its name as stem and extension.
+
+    Args:
+        outer_blocks: see `attach`.
+
+    Raises:
+        AttachmentError: the file, its name or its size is refused, or a transaction of the handler is open.
+    """
+    with _checked(source, name) as found:
+        if open_blocks() > outer_blocks:
+            # If the transaction were rolled back, the row would be lost, and nothing would find the file again.
+            raise AttachmentError(
+                "Attach a file outside of transaction.atomic(): a rollback would leave the file behind."
+            )
+        yield found
+
+
+@contextmanager
+def _checked(source: Source, name: str) -> Iterator[tuple[IO[bytes], tuple[str, str]]]:
     if isinstance(source, str | os.PathLike):
         path = Path(source)
         parts = checked_name(name or path.name)
         with _opened(path) as file:
-            _attach(run, file, parts)
+            _check_size(file)
+            yield file, parts
         return
     given = getattr(source, "name", "")  # a file without a name may have a number instead
     parts = checked_name(name or (os.path.basename(given) if isinstance(given, str) else ""))
-    _attach(run, source, parts)
+    _check_size(source)
+    yield source, parts
 
 
 def _opened(path: Path) -> IO[bytes]:
@@ -56,23 +96,33 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _attach(run: Run, file: IO[bytes], parts: tuple[str, str]) -> None:
-    _check_size(file)
-    if transaction.get_connection().in_atomic_block:
-        # If the transaction were rolled back, the row would be lost, and nothing would find the file again.
-        raise AttachmentError("Attach a file outside of transaction.atomic(): a rollback would leave the file behind.")
     check_owner(run.execution_id, run.attempt)  # before the file is read
     artefacts = Artefact.objects.filter(execution=run.execution_id, attempt=run.attempt)
-    if artefacts.count() >= MOST_ATTACHED:
-        raise AttachmentError(f"This attempt has {MOST_ATTACHED} files, and can have no more. Attach an archive.")
+    check_number(artefacts.count())
     filename = safe_filename(*parts)
     try:
         store(run, *parts, file)
     except IntegrityError:
-        raise AttachmentError(f"This attempt has a file {filename!r} already. Choose another name.") from None
+        raise taken(filename) from None
     except Exception:
         with suppress(Exception):  # retention removes what is left
             remove(artefacts.filter(filename=filename))
         raise
+
+
+def check_number(attached: int) -> None:
+    """Check that an attempt with so many files may have one more.
+
+    Raises:
+        AttachmentError: it may not.
+    """
+    if attached >= MOST_ATTACHED:
+        raise AttachmentError(f"This attempt has {MOST_ATTACHED} files, and can have no more. Attach an archive.")
+
+
+def taken(filename: str) -> AttachmentError:
+    """The error for a second file with the same name."""
+    return AttachmentError(f"This attempt has a file {filename!r} already. Choose another name.")
 
 
 def _check_size(file: Any) -> None:

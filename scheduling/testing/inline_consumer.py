@@ -16,6 +16,7 @@ from scheduling.consumer.row_writer import RowWriter
 from scheduling.consumer.run_log import announce_start
 from scheduling.core.lifecycle import State
 from scheduling.handlers.run_config import KEEP_SECONDS, RunConfigs
+from scheduling.testing.attached import StoredFiles
 from scheduling.testing.changes import Changes
 from scheduling.testing.inline_run import InlineLedger, InlineRun
 from scheduling.testing.outcome import RunOutcome
@@ -54,7 +55,7 @@ class InlineConsumer:
         message = delivery.message
         with committed():
             announce_start(message, config, now)
-        run = InlineRun(delivery, config, now, InlineLedger(message.execution_id or 0, message.attempt))
+        run = InlineRun(delivery, config, now, InlineLedger(message.execution_id or 0, message.attempt), StoredFiles())
         with committed():
             run.call()
             ended = clock.now()

@@ -26,6 +26,7 @@ from scheduling.execution.steps import DatabaseLedger
 from scheduling.handlers.run_config import RunConfig
 from scheduling.handlers.steps import Ledger, Steps
 from scheduling.processes.identity import container_id
+from scheduling.testing.attached import MemoryFiles
 from scheduling.testing.capture import captured, kept_environment
 from scheduling.testing.outcome import OutputLine, RunOutcome
 from scheduling.testing.transactions import usable_afterwards
@@ -56,9 +57,13 @@ class InlineRun:
     Args:
         started_at: when it was started.
         ledger: stores the steps of the run.
+        files: stores what the run attaches.
     """
 
-    def __init__(self, delivery: Delivery, config: RunConfig, started_at: datetime, ledger: Ledger) -> None:
+    def __init__(
+        self, delivery: Delivery, config: RunConfig, started_at: datetime, ledger: Ledger, files: MemoryFiles
+    ) -> None:
+        self._files = files
         self._lines: list[OutputLine] = []
         secrets = secrets_of(delivery.message, config)
         output = OutputBuffer(get_conf().output_max_bytes, self._keep_line, secrets)
@@ -74,7 +79,7 @@ class InlineRun:
         run = self.running
         task = _received(framing.pack(run.task()))
         progress = ProgressLimit(run.show_progress)
-        ways = {"report_progress": progress.report, "steps": self._steps}
+        ways = {"report_progress": progress.report, "steps": self._steps, "attach_file": self._files.attach}
         with usable_afterwards(), kept_environment(), captured(lambda data: run.output.feed(data, time.time())):
             answer = contextvars.copy_context().run(call_handler, task, ways, self._watch)
         if isinstance(self._watch.error, KeyboardInterrupt):
@@ -102,6 +107,7 @@ class InlineRun:
             is_retried=is_retried,
             progress=run.progress,
             lines=tuple(self._lines),
+            files=tuple(self._files.found),
             scheduled_at=message.scheduled_at or run.started_at,
             execution_id=run.execution_id,
             attempt=message.attempt,

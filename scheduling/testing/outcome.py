@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from scheduling.testing.attached import AttachedFile
+
 
 class OutputLine(NamedTuple):
     """One line that a run has printed or logged.
@@ -33,6 +35,7 @@ class RunOutcome:
         is_retried: whether the retry policy lets a retry follow.
         progress: the last progress that the handler has reported; empty if it has reported none.
         lines: what the run has printed and logged.
+        files: what the run has attached.
         scheduled_at: the due instant, in UTC.
         execution_id: the id of the execution. `run_inline` stores no execution: there it is the given number.
         state: the state of the execution after the attempt; empty after `run_inline`.
@@ -47,6 +50,7 @@ class RunOutcome:
     is_retried: bool
     progress: str
     lines: tuple[OutputLine, ...] = field(repr=False)
+    files: tuple[AttachedFile, ...]
     scheduled_at: datetime
     execution_id: int
     attempt: int

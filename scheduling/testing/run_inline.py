@@ -19,6 +19,7 @@ from scheduling.handlers.params_model import stored
 from scheduling.handlers.retry_policy import retry_policy
 from scheduling.handlers.run_config import RunConfig
 from scheduling.handlers.steps import MemoryLedger
+from scheduling.testing.attached import MemoryFiles
 from scheduling.testing.handler_reference import meant
 from scheduling.testing.inline_run import InlineRun
 from scheduling.testing.outcome import RunOutcome
@@ -61,7 +62,7 @@ def run_inline(
         trigger=Trigger.MANUAL.value, retry_count=retry_count,
     )  # fmt: skip
     config = RunConfig(handler=known.name, policy=policy, language=language)
-    run = InlineRun(Delivery(message), config, now, MemoryLedger())
+    run = InlineRun(Delivery(message), config, now, MemoryLedger(), MemoryFiles())
     run.call()
     ended = run.running.outcome
     retried = isinstance(ended, Failed) and isinstance(decide(policy, retry_count, ended), Retry)

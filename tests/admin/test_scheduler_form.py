@@ -337,3 +337,23 @@ def test_an_old_form_does_not_resume_a_paused_schedule(editor: Client) -> None:
     assert editor.post(address, form(worker=row.worker_id, **shown(editor, row))).status_code == 302
     row.refresh_from_db()
     assert (row.status, row.pause_reason) == (True, "")
+
+
+@pytest.mark.parametrize("chosen", ["worker={fast}", "worker={fast}&reminder=", "worker={fast}&worker={fast}"])
+def test_the_form_for_a_chosen_target_shows_the_retry_policy_of_its_code(editor: Client, chosen: str) -> None:
+    fast = WorkerFactory(name="tests.mark")
+    policy = registry.find("worker", "tests.mark").retry
+    assert policy is not None
+    page = editor.get(f"{ADD}?{chosen.format(fast=fast.pk)}").content.decode()
+    assert "Inherited from the target&#x27;s code." in page
+    assert f'placeholder="inherited: {policy.max_retries}"' in page
+    assert Scheduler.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    "chosen", ["", "worker=999999", "worker=-1", "worker=x", "worker={fast}&report=1", "worker=1e9"]
+)
+def test_the_form_without_one_target_shows_the_retry_policy_of_the_settings(editor: Client, chosen: str) -> None:
+    fast = WorkerFactory(name="tests.mark")
+    page = editor.get(f"{ADD}?{chosen.format(fast=fast.pk)}").content.decode()
+    assert "Inherited from the settings." in page

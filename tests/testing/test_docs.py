@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import inspect
 import unittest
+from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from django.contrib.auth.models import Group
 from django.db import transaction
 from django.utils import timezone as clock
 from pydantic import BaseModel
@@ -17,7 +19,11 @@ from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
 from scheduling.handlers import Run, Snooze, SoftTimeLimit, worker
+from scheduling.models import Scheduler, Worker
 from scheduling.signals import execution_failed
+from scheduling.tasks import known
+from scheduling.tasks.discovery import know
+from scheduling.tasks.framework import framework
 from scheduling.testing import drain
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -43,6 +49,12 @@ def register_workers() -> Any:
     return noop
 
 
+@import_module(framework().root).task
+def send_invoice(order: int, *, copy: bool = False) -> str:
+    """The task of docs/tasks.md."""
+    return f"{'a copy of ' if copy else ''}invoice {order}"
+
+
 def names_of(page: str) -> dict[str, Any]:
     """The names that the examples of a page use and do not define."""
     if page == "api.md":
@@ -56,10 +68,14 @@ def names_of(page: str) -> dict[str, Any]:
         params = ("Clean", "Fetch", "Import", "Month", "Refresh", "Salary", "Sync")
         surroundings = {
             "HTTPError": OSError, "Path": Path, "path": Path("/"), "BytesIO": BytesIO, "data": b"", "orders": [],
-            "client": SimpleNamespace(pages=lambda after: []), "Snooze": Snooze, "SoftTimeLimit": SoftTimeLimit,
+            "client": SimpleNamespace(pages=lambda after: []), "Invoice": Group, "send": None,
+            "Snooze": Snooze, "SoftTimeLimit": SoftTimeLimit,
             "run": Run(1, "manual-1", 1, 0, False, clock.now()),
         }  # fmt: skip
         return {f"{name}Params": RegionParams for name in params} | surroundings
+    if page == "testing.md":
+        know(send_invoice)
+        return {"send_invoice": send_invoice}
     return {}
 
 
@@ -81,6 +97,7 @@ def run_tests(found: dict[str, Any], request: pytest.FixtureRequest) -> list[str
 
 @pytest.mark.parametrize("page", ["api.md", "handlers.md", "signals.md", "testing.md"])
 def test_the_examples_of_a_page_run(page: str, request: pytest.FixtureRequest) -> None:
+    make_nightly_cleanup()
     document = Sybil(parsers=[PythonCodeBlockParser()]).parse(DOCS / page)
     document.namespace.update(names_of(page))
     examples = list(document.examples())
@@ -92,9 +109,23 @@ def test_the_examples_of_a_page_run(page: str, request: pytest.FixtureRequest) -
     if page == "testing.md":
         assert ran == [
             "test_the_tokens_of_a_region_are_synced", "test_an_unreachable_region_is_tried_again",
-            "test_a_run_from_code", "test_the_error_of_a_handler_is_raised", "test_a_month_with_a_clock_change",
+            "test_a_run_from_code", "test_the_error_of_a_handler_is_raised",
+            "test_the_file_of_an_export", "test_a_month_with_a_clock_change",
             "test_retries", "test_with_fixtures",
         ]  # fmt: skip
+
+
+def make_nightly_cleanup() -> None:
+    """The schedule that `migrate` makes, and that the other tests do without."""
+    command, _made = Worker.objects.get_or_create(name="run_command")
+    Scheduler.objects.create(worker=command, schedule="0 3 * * *", params={"command": "cleanup_executions"})
+
+
+@pytest.fixture(autouse=True)
+def own_tasks() -> Any:
+    """Forget the task that the examples use."""
+    yield
+    known._known.pop(send_invoice.module_path, None)
 
 
 @pytest.fixture(autouse=True)

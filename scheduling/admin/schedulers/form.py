@@ -83,6 +83,8 @@ class SchedulerForm(forms.ModelForm):
         row: Scheduler = self.instance
         if self.source is not None and not self.is_bound:
             self._show_copied(row, self.source)
+        elif not row.pk and not self.is_bound:
+            self._show_chosen(row)
         if row.pk:
             self.initial["paused"] = not row.status
         self.former = {**self.initial, "date_time": row.date_time}
@@ -99,6 +101,11 @@ class SchedulerForm(forms.ModelForm):
         for name in (*TIMES, *TARGETS, *RETRY_COLUMNS):
             setattr(row, name, getattr(source, name))
         row.status = False
+
+    def _show_chosen(self, row: Scheduler) -> None:
+        """The panels of an empty form show the instance, so it gets the target that the address names."""
+        if (chosen := chosen_target(self.initial)) is not None:
+            setattr(row, chosen[0], find_target(*chosen))
 
     def _dress(self, row: Scheduler) -> None:
         widget = self.fields["params"].widget
@@ -199,10 +206,8 @@ def params_form(row: Scheduler, data: Any = None, initial: Mapping[str, Any] | N
     chosen = stored if any(stored.values()) or initial is None else {name: initial.get(name) for name in TARGETS}
     if data is not None:
         chosen = {name: data.get(name, "") for name in TARGETS}
-    keys = [(name, int(str(key))) for name, key in chosen.items() if str(key or "").isdecimal() and len(str(key)) < 19]
-    # If the user chose two targets, it is unknown which handler gets the parameters. The field of a target shows the
-    # error.
-    type_, target = (keys[0][0], find_target(*keys[0])) if len(keys) == 1 else ("", None)
+    key = chosen_target(chosen)
+    type_, target = (key[0], find_target(*key)) if key is not None else ("", None)
     return ParamsForm(
         handler_behind(type_, target),
         row.params,
@@ -222,3 +227,13 @@ def params_problem(scheduler: Scheduler) -> str:
         return gettext("Parameters are a JSON object.")
     # The text quotes the names of unknown parameters. These names may contain any characters.
     return visible_text(params_error(scheduler), 1_000)
+
+
+def chosen_target(values: Mapping[str, Any]) -> tuple[str, int] | None:
+    """The type and the primary key of the only target among these values; None if there is none, or more than one.
+
+    If a user chose two targets, it is unknown which handler gets the parameters. The field of a target shows the error.
+    """
+    texts = {name: str(values.get(name) or "") for name in TARGETS}
+    keys = [(name, int(text)) for name, text in texts.items() if text.isdecimal() and len(text) < 19]
+    return keys[0] if len(keys) == 1 else None
