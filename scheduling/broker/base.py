@@ -13,6 +13,7 @@ from typing import Any, Protocol
 
 from scheduling.core.deaths import Death
 from scheduling.core.messages import FailedMessage, TaskMessage
+from scheduling.core.origin import Wanted
 from scheduling.core.queues import MAIN
 
 
@@ -182,10 +183,14 @@ class Broker(Protocol):
         The call also resets the descriptor of `fileno`: the descriptor is not readable until the next message arrives.
         """
 
-    def take(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
+    def take(self, queues: Sequence[str], limit: int, now: datetime, wanted: Wanted | None = None) -> list[Delivery]:
         """Take at most `limit` messages, in the order of their turns (`core.queues.LATER`).
 
         Does not wait if there are fewer messages.
+
+        Args:
+            wanted: if given, only messages are taken whose origin it accepts. Those that stand behind many others may
+                not be found.
 
         Call `take` in the transaction that starts the attempts. The database transport locks the rows of the messages
         until that transaction ends.

@@ -17,10 +17,20 @@ CANCEL_GRACE_SECONDS = 5.0
 def cancel_run(slots: Slots, run: Running, by: str, now: float) -> None:
     """Tell the handler that its run is cancelled, and end the run.
 
+    A batch is ended when each of its runs is cancelled.
+
     Args:
         by: the name of the user who has asked for it.
         now: the monotonic time.
     """
+    if (batch := run.batch) is not None:
+        if not batch.called:
+            slots.drop(run, Cancelled(by))
+            return
+        if not batch.cancel(run, by):
+            return
+        run = batch.leader
+        by = batch.cancelled.get(run, by)
     verdict = Cancelled(by)
     if run.child is not None:
         with suppress(OSError):  # the child has ended just now

@@ -7,39 +7,38 @@ has a database connection only if a handler has opened one, and closes it when n
 from __future__ import annotations
 
 import contextvars
-import inspect
 import logging
 import os
 import socket
 import sys
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import nullcontext, suppress
 from typing import Any
 
 from django.conf import settings
 from django.db import connections
-from django.utils import translation
 
-from scheduling.consumer import coroutine, framing
+from scheduling.consumer import framing
 from scheduling.consumer.child_answers import ended_by, failed, packed, portable, succeeded, told
+from scheduling.consumer.child_batch import BatchCall, Watcher, members_of
 from scheduling.consumer.child_state import ChildState, close_idle_connections, memory_bytes, open_streams
 from scheduling.consumer.descendants import named_descendants, own_children
+from scheduling.consumer.handler_call import call, surroundings
 from scheduling.consumer.interpreter_state import yield_to_supervisor
 from scheduling.consumer.keeper import become_keeper
 from scheduling.consumer.notices import STOP, CancelWatch, Watch, is_notice
 from scheduling.consumer.precondition import check_needed
 from scheduling.consumer.progress import ProgressLimit
 from scheduling.consumer.resource_use import ResourceUse
-from scheduling.consumer.soft_limit import soft_time_limit
 from scheduling.consumer.terminated import Terminated, terminable
 from scheduling.execution.attachments import attach
 from scheduling.execution.own_broker import close_own_broker
 from scheduling.execution.steps import DatabaseLedger
-from scheduling.handlers import Handler, find
+from scheduling.handlers import Handler, UnknownHandler, find
 from scheduling.handlers.error_rules import RETRY_ALL
 from scheduling.handlers.params import merge, validate
 from scheduling.handlers.run import run_from
 from scheduling.handlers.steps import Steps
-from scheduling.logs import RunLogger, level_name
+from scheduling.logs import level_name
 from scheduling.logs import validate as validate_level
 
 LEVEL_MARK = "\x1e"
@@ -149,9 +148,7 @@ def _perform(task: dict[str, Any], channel: socket.socket, pending: list[dict[st
     return answer | {"progress": progress.unsent} | used.so_far()
 
 
-def call_handler(
-    task: dict[str, Any], ways: dict[str, Any], watch: AbstractContextManager[Any] | None = None
-) -> dict[str, Any]:
+def call_handler(task: dict[str, Any], ways: dict[str, Any], watch: Watcher | None = None) -> dict[str, Any]:
     """Validate the params of a task and call its handler; returns the outcome as JSON data.
 
     Args:
@@ -162,6 +159,10 @@ def call_handler(
     try:
         with watch or nullcontext():
             handler = find(task["type"], task["handler"])
+            if handler.batch is not None:
+                return BatchCall(handler, task, ways, watch).answer()
+            if len(members_of(task)) > 1:  # the forkserver has loaded its code a moment before or after the consumer
+                raise UnknownHandler(f"{handler.name!r} takes no batches in this process, and does in its consumer.")
             params = validate(handler, merge(task["target_params"], task["params"]))
             called, rules, at_end = True, handler.errors, handler.at_end
             result = portable(_run(handler, params, task, ways))
@@ -173,19 +174,10 @@ def call_handler(
 
 
 def _run(handler: Handler, params: Any, task: dict[str, Any], ways: dict[str, Any]) -> Any:
-    facts = task["run"]
-    os.environ["RETRY_COUNT"] = str(facts["retry_count"])
-    os.environ["CRON_EXECUTION_ID"] = str(facts["execution_id"])
-    logger = RunLogger(logging.getLogger("scheduling.run"), {})
-    language = facts.get("language")
-    # Without a language, the run has the site's LANGUAGE_CODE: `override(None)` would switch translation off.
-    with translation.override(language) if language else nullcontext():
-        run, limit = run_from(facts, logger, **ways), handler.soft_time_limit
+    with surroundings(task["run"]) as logger:
+        run = run_from(task["run"], logger, **ways)
         check_needed(handler, params, run)
-        with soft_time_limit(limit):
-            result = handler.call(params, run)
-        if inspect.iscoroutine(result):
-            result = coroutine.run_coroutine(result, limit)
+        result = call(handler, params, run)
         if run.steps.handed_back is not None:  # the handler has caught it, and left something undone
             raise run.steps.handed_back
         return result

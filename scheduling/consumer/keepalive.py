@@ -111,16 +111,16 @@ class KeepAlive:
         if self._hold is None and not self._is_known:
             make_known(now)
             self._is_known = True
-        leases.renew([*slots.running, *slots.over], now, self._lease_seconds)
+        leases.renew([*slots.owned, *slots.over], now, self._lease_seconds)
         self._code.look(monotonic)
-        doing |= {"running": len(slots.running), "queue": self._queues} | self._chosen
+        doing |= {"running": slots.busy, "queue": self._queues} | self._chosen
         heartbeat.beat(now, self._clock.skew, self._code, self._hold, **doing)
         self.holds = self._must_look = self._hold is not None
 
     def _look(self, runs: int) -> None:
         """Ask the database what this consumer must know, and whether it may work."""
         self._rescue.told(self._upkeep.turn(self._rescue.questions(self._clock.now())))
-        idle = runs == self._looked_runs and not self._slots.running and not self._slots.over
+        idle = runs == self._looked_runs and not self._slots.busy and not self._slots.over
         upkeep, now = self._upkeep, self._clock.now()
         self._hold = guard.beat(self._broker, now, lambda: upkeep.deployment, heartbeats=UPKEEP_BEATS, idle=idle)
         self._looked_runs = runs

@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 
 from scheduling.consumer.running import Running
+from scheduling.core.chunks import chunks
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
 from scheduling.processes.identity import container_id
 
 
 def renew(runs: Sequence[Running], now: datetime, lease_seconds: int) -> None:
-    """Extend the leases of these runs, in one update."""
+    """Extend the leases of these runs, in one update for each part of them."""
     ids = [run.execution_id for run in runs if not run.fenced]
-    if ids:
-        SchedulerExecution.objects.filter(pk__in=ids, state=State.RUNNING.value, consumer=container_id()).update(
+    for part in chunks(ids):
+        SchedulerExecution.objects.filter(pk__in=part, state=State.RUNNING.value, consumer=container_id()).update(
             wake_at=now + timedelta(seconds=lease_seconds)
         )
 
@@ -33,8 +35,10 @@ class Changed:
 def look(runs: Sequence[Running]) -> list[Changed]:
     """Compare the runs with their rows; returns the runs that are lost or should be cancelled."""
     columns = ("pk", "state", "attempt", "consumer", "cancel_requested_by")
-    stored = SchedulerExecution.objects.filter(pk__in=[run.execution_id for run in runs])
-    rows = {pk: rest for pk, *rest in stored.values_list(*columns)}
+    rows: dict[int, list[Any]] = {}
+    for part in chunks([run.execution_id for run in runs]):
+        stored = SchedulerExecution.objects.filter(pk__in=part)
+        rows |= {pk: rest for pk, *rest in stored.values_list(*columns)}
     found: list[Changed] = []
     for run in runs:
         if run.fenced:

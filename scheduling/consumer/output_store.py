@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 
@@ -9,6 +10,7 @@ from django.db import transaction
 
 from scheduling.consumer.output_tail import NOTE_SEQUENCE
 from scheduling.consumer.running import Running
+from scheduling.core.chunks import chunks
 from scheduling.core.lifecycle import State
 from scheduling.core.text import clean
 from scheduling.execution.ownership import owned
@@ -27,23 +29,27 @@ def store_output(runs: Iterable[Running], now: datetime) -> None:
     the consumer has the output nevertheless.
     """
     rows: list[Output] = []
+    shown = defaultdict[tuple[int, str, int | None], list[int]](list)
     for run in runs:
         text = run.unstored + run.output.take()
         run.unstored = text
         sequence = run.sequence
         for start in range(0, len(text), CHUNK_LIMIT):
-            part = clean(text[start : start + CHUNK_LIMIT], CHUNK_LIMIT)
+            chunk = clean(text[start : start + CHUNK_LIMIT], CHUNK_LIMIT)
             attempt = run.delivery.message.attempt
             rows.append(
-                Output(execution_id=run.execution_id, attempt=attempt, sequence=sequence, text=part, created_at=now)
+                Output(execution_id=run.execution_id, attempt=attempt, sequence=sequence, text=chunk, created_at=now)
             )
             sequence += 1
         rows += _tail_rows(run, now)
         if run.outcome is None and (run.progress, run.pid) != run.shown:
-            SchedulerExecution.objects.filter(
-                pk=run.execution_id, attempt=run.delivery.message.attempt, state=State.RUNNING.value
-            ).update(progress=run.progress, pid=run.pid)
+            shown[run.delivery.message.attempt, run.progress, run.pid].append(run.execution_id)
             run.shown = (run.progress, run.pid)
+    for (attempt, progress, pid), keys in shown.items():
+        for part in chunks(keys):  # the runs of a batch are many, and have the same values
+            SchedulerExecution.objects.filter(pk__in=part, attempt=attempt, state=State.RUNNING.value).update(
+                progress=progress, pid=pid
+            )
     for batch in _batches(rows):
         # If the answer to a commit was lost, the same rows are written again. The existing rows hold the same text, so
         # conflicts are ignored.
@@ -114,7 +120,7 @@ def _store_owned(runs: Iterable[Running], now: datetime) -> None:
     new = {(run.execution_id, run.delivery.message.attempt): run for run in runs if _has_news(run)}
     if new:
         with transaction.atomic():
-            still = owned(new)
+            still = {key for part in chunks(list(new)) for key in owned(part)}
             store_output([run for key, run in new.items() if key in still], now)
 
 

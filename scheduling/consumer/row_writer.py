@@ -16,8 +16,10 @@ from django.db import transaction
 
 from scheduling.broker import Broker, Delivery
 from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.batch_settle import settle_batches
 from scheduling.consumer.deferral import Deferral
 from scheduling.consumer.due_retries import Rescue
+from scheduling.consumer.narrow import Narrow
 from scheduling.consumer.output_store import store_output
 from scheduling.consumer.place_gate import PlaceGate
 from scheduling.consumer.running import Running
@@ -64,19 +66,22 @@ class RowWriter:
         # The place of a limited run is taken in the transaction of its start.
         self._has_limits = any(handler.limit for handler in handlers())
 
-    def write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
+    def write(self, over: Sequence[Running], limit: int, now: datetime, only: Narrow | None = None) -> Written:
         """Settle the runs that are over and start up to `limit` new runs.
+
+        Args:
+            only: which executions may start, for a batch that gathers; None: any.
 
         Raises:
             django.db.DatabaseError: the database cannot be reached. The deliveries that were taken are given back.
             Held: nothing may be settled or started (`processes.guard`). The deliveries are given back, too.
         """
-        written = self._write(over, limit, now)
+        written = self._write(over, limit, now, only)
         self._deferral.breakers.record(written[0], now)
         self.places.give_on(written[0], now)
         return written
 
-    def _write(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
+    def _write(self, over: Sequence[Running], limit: int, now: datetime, only: Narrow | None) -> Written:
         deliveries: list[Delivery] = []
         try:
             with self._transaction(over, limit):
@@ -85,7 +90,7 @@ class RowWriter:
                 settled = self._settle(over, now)
                 # First of all, so that they are released if anything else is refused.
                 deliveries += self.places.pass_on(settled, limit, now)
-                deliveries += self._take(limit - len(deliveries), now)
+                deliveries += self._take(limit - len(deliveries), now, only)
                 if deliveries and not over:
                     guard.check(self._broker)
                 arrivals = self._begin(deliveries, now)
@@ -96,7 +101,7 @@ class RowWriter:
             if not isinstance(error, Exception) or is_away(error):
                 raise
             log.warning("A turn is written one by one, for something in it is refused: %s", error)
-        return self._write_one_by_one(over, limit, now)
+        return self._write_one_by_one(over, limit, now, only)
 
     def _transaction(self, over: Sequence[Running], limit: int) -> AbstractContextManager[Any]:
         """A transaction; nothing if the turn writes one row at most, because one statement needs no transaction.
@@ -107,12 +112,12 @@ class RowWriter:
             return transaction.atomic()
         return nullcontext()
 
-    def _write_one_by_one(self, over: Sequence[Running], limit: int, now: datetime) -> Written:
+    def _write_one_by_one(self, over: Sequence[Running], limit: int, now: datetime, only: Narrow | None) -> Written:
         settled = [(run, result) for run in over if (result := self._settle_alone(run, now)) is not None]
         deliveries: list[Delivery] = []
         arrivals: list[Arrival] = []
         for _number in range(limit):
-            taken, begun = self._start_alone(now)
+            taken, begun = self._start_alone(now, only)
             deliveries += taken
             arrivals += begun
         return settled, deliveries, arrivals
@@ -140,11 +145,11 @@ class RowWriter:
         self._broker.acknowledge(run.delivery)
         return None
 
-    def _start_alone(self, now: datetime) -> tuple[list[Delivery], list[Arrival]]:
+    def _start_alone(self, now: datetime, only: Narrow | None) -> tuple[list[Delivery], list[Arrival]]:
         deliveries: list[Delivery] = []
         try:
             with transaction.atomic():
-                deliveries = self._take(1, now)
+                deliveries = self._take(1, now, only)
                 if deliveries:
                     guard.check(self._broker)
                 return deliveries, self._begin(deliveries, now)
@@ -155,7 +160,9 @@ class RowWriter:
             self._answers.refused(deliveries[0], error, now)
         return [], []
 
-    def _take(self, limit: int, now: datetime) -> list[Delivery]:
+    def _take(self, limit: int, now: datetime, only: Narrow | None) -> list[Delivery]:
+        if only is not None:
+            return self._broker.take([only.queue], limit, now, only)
         deliveries = self.places.take(limit, now)
         deliveries += self._rescue.take(limit - len(deliveries), now)
         if limit > len(deliveries):
@@ -181,7 +188,8 @@ class RowWriter:
         for run in over:
             run.unstored += run.output.finish(time.time())
         attempts: list[AttemptValues] = []
-        settled = [(run, self._settle_run(run, now, attempts)) for run in over]
+        together = settle_batches([run for run in over if run.batch is not None], now, attempts)
+        settled = [(run, together.get(run) or self._settle_run(run, now, attempts)) for run in over]
         store_output([run for run, result in settled if result.state is not None], now)
         record_attempts(attempts)
         return settled

@@ -75,6 +75,8 @@ class Running:
     """Names the processes that this run has left running; empty if they end with the run."""
     answer: dict[str, Any] | None = None
     outcome: Outcome | None = None
+    batch: Any = None
+    """The `Batch` to which the run belongs; None if it is called by itself."""
 
     @property
     def execution_id(self) -> int:
@@ -98,6 +100,8 @@ class Running:
         """Take over the progress that the child has sent; an empty text changes nothing."""
         if text:
             self.progress = clean(self.output.masked(str(text)), PROGRESS_LENGTH)
+            for run in self.batch.members if self.batch is not None else ():
+                run.progress = self.progress
 
     def give_up_output(self) -> None:
         """Forget the output that is not stored yet, because the database refuses it."""
@@ -112,6 +116,7 @@ class Running:
         return Ended(
             self.execution_id, attempt, self.started_at, self.consumer, self.pid, self.progress,
             release=get_conf().release, cpu_ms=self._figure("cpu_ms"), peak_memory_kb=self._figure("peak_memory_kb"),
+            batch=self.batch.link if self.batch is not None else None,
         )  # fmt: skip
 
     def _figure(self, name: str) -> int | None:
@@ -129,26 +134,32 @@ class Running:
             "params": message.params,
             "fresh": config.fresh,
             "leaves_processes": config.leaves_processes,
-            "run": {
-                "execution_id": message.execution_id,
-                "execution_key": message.execution_key,
-                "attempt": message.attempt,
-                "retry_count": message.retry_count,
-                "is_last_attempt": not config.service and message.retry_count >= config.policy.max_retries,
-                "scheduled_at": (message.scheduled_at or self.started_at).isoformat(),
-                "deadline": self.deadline,
-                "trigger": message.trigger,
-                "type": message.type,
-                "name": config.handler,
-                "target_id": message.id,
-                "scheduler_id": message.scheduler_id,
-                "user_id": config.user_id,
-                "group_id": message.group_id,
-                "group": config.group,
-                "language": config.language,
-                "release": get_conf().release,
-                "headers": message.headers,
-            },
+            "run": self.facts(),
+            **(self.batch.tasks() if self.batch is not None else {}),
+        }
+
+    def facts(self) -> dict[str, Any]:
+        """What the handler may know about the run, as JSON data."""
+        message, config = self.delivery.message, self.config
+        return {
+            "execution_id": message.execution_id,
+            "execution_key": message.execution_key,
+            "attempt": message.attempt,
+            "retry_count": message.retry_count,
+            "is_last_attempt": not config.service and message.retry_count >= config.policy.max_retries,
+            "scheduled_at": (message.scheduled_at or self.started_at).isoformat(),
+            "deadline": self.deadline,
+            "trigger": message.trigger,
+            "type": message.type,
+            "name": config.handler,
+            "target_id": message.id,
+            "scheduler_id": message.scheduler_id,
+            "user_id": config.user_id,
+            "group_id": message.group_id,
+            "group": config.group,
+            "language": config.language,
+            "release": get_conf().release,
+            "headers": message.headers,
         }
 
     def announce_stop(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator
+from copy import copy
 from typing import Any
 from urllib.parse import quote
 
@@ -71,6 +72,12 @@ class SecretFilter:
         self._pattern = re.compile(b"|".join(re.escape(value) for value in encoded))
         self._held = b""
 
+    def twin(self) -> SecretFilter:
+        """A filter of the same texts for another stream."""
+        twin = copy(self)
+        twin._held = b""
+        return twin
+
     def text(self, text: str) -> str:
         """The text with masked values."""
         return self._pattern.sub(_MASK, text.encode("utf-8", "replace")).decode("utf-8", "replace")
@@ -90,11 +97,17 @@ class SecretFilter:
 
 def secrets_of(message: TaskMessage, config: RunConfig) -> SecretFilter | None:
     """The filter for a run; None if the run has no secret parameters."""
+    values = secret_texts(message, config)
+    return SecretFilter(values) if values else None
+
+
+def secret_texts(message: TaskMessage, config: RunConfig) -> list[str]:
+    """The texts that must not be shown of a run."""
     params = message.params if isinstance(message.params, dict) else {}
     values = secret_values(handler_named(message.type, config.handler), merge(config.target_params, params))
     if message.headers:
         values += [text for value in secret_header_values(message.headers) for text in _written(value)]
-    return SecretFilter(values) if values else None
+    return values
 
 
 _MASK = MASK.encode()

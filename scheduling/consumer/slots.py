@@ -6,20 +6,21 @@ The supervisor then settles the run.
 
 from __future__ import annotations
 
-import logging
 import selectors
 import signal
 import time
 
 from scheduling.broker import Delivery
 from scheduling.consumer import left_processes
+from scheduling.consumer.batch import Batch
 from scheduling.consumer.forked_child import Child
+from scheduling.consumer.gathering import Gathering
 from scheduling.consumer.memory import MEBIBYTE, MemoryWatch
-from scheduling.consumer.output import Echo, OutputBuffer
+from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.process_pool import ProcessPool
 from scheduling.consumer.run_log import log_exited, log_finished, log_spawned
-from scheduling.consumer.running import Running, label_of
-from scheduling.consumer.secret_filter import secrets_of
+from scheduling.consumer.run_output import output_for, share_output
+from scheduling.consumer.running import Running
 from scheduling.core.outcome import Crashed, Outcome, TimedOut
 from scheduling.handlers.run_config import RunConfig
 from scheduling.logs import get_logger
@@ -35,8 +36,6 @@ CHILD_MEMORY_LIMIT = 512 * MEBIBYTE
 REST_SECONDS = 5.0
 """The longest time between the messages `ended` and `rested` of a child. A child that needs longer is killed."""
 
-ECHO_LEVELS = {"DEBUG": 10, "INFO": 20, "SUCCESS": 25, "WARN": 30, "ERROR": 40}
-
 
 class Slots:
     """Runs at most `count` attempts at once.
@@ -50,6 +49,9 @@ class Slots:
     def __init__(self, count: int, selector: selectors.BaseSelector, output_limit: int) -> None:
         self.count = count
         self.running: list[Running] = []
+        """The runs that have a slot and wait for their child or have it. A batch has one slot, and its leader is here.
+        """
+        self.gathering = Gathering()
         self.over: list[Running] = []
         self.pool = ProcessPool(selector, self._on_frame, self._on_output, self._on_exit)
         self._output_limit = output_limit
@@ -58,7 +60,18 @@ class Slots:
     @property
     def free(self) -> int:
         """How many slots are free. A run in `over` no longer uses a slot."""
-        return max(0, self.count - len(self.running))
+        return max(0, self.count - self.busy)
+
+    @property
+    def busy(self) -> int:
+        """How many slots are used, or reserved for a batch that gathers."""
+        return len(self.running) + len(self.gathering)
+
+    @property
+    def owned(self) -> list[Running]:
+        """All runs that have started and are not over, with those of batches."""
+        found = [run for leader in self.running for run in (leader.batch.members if leader.batch else (leader,))]
+        return [*found, *self.gathering.runs]
 
     def launch(self, run: Running) -> None:
         """Add a started run. The run gets a child at once, or later if no suitable child waits."""
@@ -66,17 +79,24 @@ class Slots:
         self._assign(run)
 
     def output_for(self, delivery: Delivery, config: RunConfig) -> OutputBuffer:
-        """Make a buffer for a run's output. The buffer also logs the output, as `[Worker:name:id] text`."""
-        message = delivery.message
-        head = label_of(message.type, config.handler, message.execution_id)
-        logger = logging.getLogger("scheduling.output")
-        echo: Echo | None = None
-        if logger.isEnabledFor(logging.INFO):
+        """Make a buffer for a run's output. A run of a batch gets another one when the batch is called."""
+        if config.batch is not None:
+            return OutputBuffer(self._output_limit)
+        return output_for(delivery, config, self._output_limit)
 
-            def echo(level: str, text: str) -> None:
-                logger.log(ECHO_LEVELS.get(level, logging.INFO), "%s %s", head, text)
+    def launch_batches(self, now: float, draining: bool) -> None:
+        """Call the batches that are full or have waited for long enough; each of them if the consumer stops.
 
-        return OutputBuffer(self._output_limit, echo, secrets_of(message, config))
+        `now` is monotonic.
+        """
+        for batch in self.gathering.due(now, None if draining else max(0, self.count - len(self.running))):
+            self.call(batch)
+
+    def call(self, batch: Batch) -> None:
+        """Let a batch have its child."""
+        leader = batch.close()
+        share_output(batch, self._output_limit)
+        self.launch(leader)
 
     def maintain(self, now: float, draining: bool) -> None:
         """Fork children in advance, assign children to waiting runs, and enforce the limits. `now` is monotonic."""
@@ -122,10 +142,26 @@ class Slots:
         self.pool.signal(run.child, signal.SIGTERM if grace > 0 else signal.SIGKILL)
 
     def kill_fenced(self, run: Running) -> None:
-        """Kill a run that this process no longer owns. The result of such a run would be refused."""
+        """Kill a run that this process no longer owns. The result of such a run would be refused.
+
+        A batch is killed when this process owns none of its runs any more.
+        """
         run.fenced = True
+        if run.batch is not None and not run.batch.called:
+            self.drop(run, Crashed(lost=True))
+            return
+        if run.batch is not None:
+            if run.batch.is_needed:
+                return
+            run = run.batch.leader
         run.output.note("Another process owns this execution by now; this one is killed.", time.time())
         self.end(run, Crashed(lost=True), time.monotonic(), grace=0.0)
+
+    def drop(self, run: Running, verdict: Outcome) -> None:
+        """End a run of a batch that is not called yet."""
+        self.gathering.remove(run)
+        run.outcome = run.verdict = verdict
+        self.over.append(run)
 
     def release(self, over: list[Running], recorded: list[Running]) -> None:
         """Remove the first runs from `over`. The results of the runs in `recorded` were recorded."""
@@ -150,6 +186,8 @@ class Slots:
                 self.pool.make_room()
             return
         run.child, run.pid = child, child.pid
+        if run.batch is not None:
+            run.batch.start()
         child.task = run
         child.runs += 1
         child.read_output()  # drop output from processes that an earlier run has started
@@ -213,11 +251,11 @@ class Slots:
                 self._rested(child, frame)
 
     def _answered(self, run: Running, child: Child) -> None:
+        failed = (run.answer or {}).get("outcome") != "succeeded"
         self._finish(run)
         child.answered = run
         log_finished(run)
         left_processes.note(run, self.pool)
-        failed = (run.answer or {}).get("outcome") != "succeeded"
         if run.config.fresh or run.verdict or failed or child.runs >= run.config.recycle_after:
             self.pool.retire(child)
         else:
@@ -249,6 +287,9 @@ class Slots:
             if not data:
                 break
             run.output.feed(data, time.time())
-        run.outcome = run.judge()
         self.running.remove(run)
-        self.over.append(run)
+        if run.batch is not None:
+            run.batch.share_end()
+        for ended in run.batch.members if run.batch is not None else (run,):
+            ended.outcome = ended.judge()
+            self.over.append(ended)

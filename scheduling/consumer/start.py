@@ -10,10 +10,14 @@ from scheduling.broker import Delivery
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import TaskMessage
 from scheduling.execution import transitions
+from scheduling.execution.bulk_transitions import start_many
 from scheduling.execution.direct_start import is_supported, start_directly
 from scheduling.execution.message_rows import MessageRow, message_rows
 from scheduling.models.execution import message_of
 from scheduling.processes.database import is_away
+
+MANY = 8
+"""So many attempts are started together, with two statements for all of them."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +81,7 @@ class _Starter:
     def start_directly(self, deliveries: Sequence[Delivery]) -> dict[int, Arrival]:
         """Start the attempts whose messages say exactly what their rows say; returns these arrivals by delivery."""
         found = [delivery for delivery in deliveries if not delivery.from_row]
-        if not found or not is_supported():
+        if not found or len(found) >= MANY or not is_supported():
             return {}
         try:
             self.prepare([delivery.message for delivery in found])
@@ -103,22 +107,31 @@ class _Starter:
         startable = [found for found in checked if isinstance(found, Delivery)]
         self.prepare([found.message for found in startable])
         put_off = self.defer(startable)
+        started = self._start([found.message for found in startable if found.message.execution_id not in put_off])
         arrivals = {}
         for delivery, found in zip(deliveries, checked, strict=True):
-            arrivals[id(delivery)] = self._arrival(delivery, found, put_off)
+            if isinstance(found, Arrival):
+                arrivals[id(delivery)] = found
+            elif found.message.execution_id in put_off:
+                arrivals[id(delivery)] = Arrival(delivery, started=False, deferred=True)
+            else:
+                # Of two copies of a message, the first one has started the attempt.
+                won = found.message.execution_id in started
+                started.discard(found.message.execution_id)
+                arrivals[id(delivery)] = Arrival(found if won else delivery, won)
         return arrivals
 
-    def _arrival(self, delivery: Delivery, found: Delivery | Arrival, put_off: Collection[int]) -> Arrival:
-        if isinstance(found, Arrival):
-            return found
-        own = found.message
-        if own.execution_id in put_off:
-            return Arrival(delivery, started=False, deferred=True)
+    def _start(self, messages: Sequence[TaskMessage]) -> set[int | None]:
+        """Start the attempts. Returns the executions whose attempts were started."""
+        if len(messages) >= MANY:
+            return {*start_many(messages, self.consumer, self.now, self.lease_until)}
+        return {own.execution_id for own in messages if self._start_one(own)}
+
+    def _start_one(self, own: TaskMessage) -> bool:
         assert own.execution_id is not None  # noqa: S101 - it comes from the row
-        started = transitions.start(
+        return transitions.start(
             own.execution_id, own.attempt, own.execution_key, self.consumer, self.now, self.lease_until
         )
-        return Arrival(found if started else delivery, started)
 
 
 def _check(delivery: Delivery, rows: dict[int, MessageRow], now: datetime) -> Delivery | Arrival:

@@ -19,9 +19,11 @@ from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.batch import Batch
 from scheduling.consumer.cancellation import cancel_run
 from scheduling.consumer.due_retries import Rescue
 from scheduling.consumer.keepalive import KeepAlive
+from scheduling.consumer.narrow import Narrow
 from scheduling.consumer.output_store import mark_stored, store_each
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.consumer.run_log import announce_start
@@ -163,7 +165,7 @@ class Supervisor:
 
     def _on_broker_ready(self) -> None:
         if self.broker.ready(self._work_queues, self.now()):  # `ready` also resets the descriptor
-            self._poll_at = 0.0
+            self._poll_at = self._slots.gathering.look_at = 0.0
 
     def _turn(self) -> bool:
         for key, _ in self._selector.select(self._select_timeout(time.monotonic())):
@@ -171,6 +173,7 @@ class Supervisor:
         monotonic = time.monotonic()
         if self.renewal:
             self.renewal.apply(monotonic)
+        self._slots.launch_batches(monotonic, self.draining)
         self._drain.apply(monotonic)
         self._subscribe()
         self._slots.maintain(monotonic, self.draining)
@@ -187,7 +190,7 @@ class Supervisor:
             except Exception as error:  # an error must not end the consumer
                 self._back_off(error)
         recorded = self._keepalive.holds or not self._slots.over  # while it holds, nothing can be recorded
-        return not (self.draining and not self._slots.running and recorded)
+        return not (self.draining and not self._slots.busy and recorded)
 
     def _select_timeout(self, monotonic: float) -> float:
         """How many seconds the next turn may wait for events."""
@@ -195,10 +198,12 @@ class Supervisor:
         times = [self._keepalive.next_clock, monotonic + 1.0]
         if slots.over and not self._keepalive.holds:
             times.append(monotonic)
-        if slots.running and not self._keepalive.holds:
+        if slots.busy and not self._keepalive.holds:
             times += [self._store_at, self._look_at]
         if slots.free and self._may_start and slots.pool.ready:
             times.append(self._poll_at)
+        if (gathers := slots.gathering.next_clock(takes=self._may_start)) is not None:
+            times.append(gathers)
         nearest = max(min(times), self._back_off_until)  # during a back-off, only the children are served
         for at in (slots.next_clock(), self._drain.next_clock()):
             if at is not None:
@@ -206,19 +211,20 @@ class Supervisor:
         return max(0.0, nearest - monotonic)
 
     def _follow_runs(self, monotonic: float) -> None:
-        running = self._slots.running
-        if running and monotonic >= self._look_at:
+        slots = self._slots
+        if not slots.busy:
+            return
+        if monotonic >= self._look_at:
             if self._look_at:  # 0.0 means that the first check is not planned yet
-                for changed in leases.look(running):
+                for changed in leases.look(slots.owned):
                     if changed.lost:
                         log.warning("Lost its lease; the run is killed", extra={"execution": changed.run.execution_id})
-                        self._slots.kill_fenced(changed.run)
+                        slots.kill_fenced(changed.run)
                     else:
-                        cancel_run(self._slots, changed.run, changed.cancelled_by, monotonic)
+                        cancel_run(slots, changed.run, changed.cancelled_by, monotonic)
             self._look_at = monotonic + CANCEL_POLL_SECONDS
-        full = any(run.output.waiting > STORE_BYTES for run in running)
-        if running and (full or monotonic >= self._store_at):
-            store_each(running, self.now())
+        if monotonic >= self._store_at or any(run.output.waiting > STORE_BYTES for run in slots.running):
+            store_each(slots.owned, self.now())
             self._store_at = monotonic + STORE_SECONDS
 
     def _settle_and_start(self, monotonic: float) -> None:
@@ -229,21 +235,37 @@ class Supervisor:
                 self._write_rows(monotonic, given=True)
         if places.given:
             places.offer(self.now())
+        self._fill_batches(monotonic)
 
-    def _write_rows(self, monotonic: float, *, given: bool = False) -> None:
+    def _fill_batches(self, monotonic: float) -> None:
+        """Take further runs for the batches that gather. They need no slots of their own."""
+        gathering = self._slots.gathering
+        if not gathering or not self._may_start:
+            return
+        found = gathering.hungry(monotonic)
+        if found:
+            gathering.look_at = monotonic + self._poll_seconds
+        for batch in found:
+            self._write_rows(monotonic, only=batch)
+        self._slots.launch_batches(time.monotonic(), self.draining)
+
+    def _write_rows(self, monotonic: float, *, given: bool = False, only: Batch | None = None) -> None:
         """Settle the runs that are over and start new ones.
 
         Args:
             given: whether runs were given a place in this moment.
+            only: if given, start runs of this batch only.
         """
         now, over = self.now(), list(self._slots.over)
-        limit = self._take_limit(monotonic, now, given=given)
+        limit = self._take_limit(monotonic, now, given=given) if only is None else self._at_most(only.room)
         if not over and not limit:
             return
-        settled, deliveries, arrivals = self._writer.write(over, limit, now)
+        settled, deliveries, arrivals = self._writer.write(
+            over, limit, now, Narrow(only, self._configs) if only else None
+        )
         mark_stored(over)
         self._slots.release(over, recorded=[run for run, result in settled if result.state is not None])
-        if limit and not deliveries:
+        if limit and not deliveries and only is None:
             self._poll_at = monotonic + self._poll_seconds
         for arrival in arrivals:
             if arrival.started:
@@ -260,17 +282,25 @@ class Supervisor:
         slots, asked = self._slots, given or bool(self._slots.over)
         if not self._may_start or not slots.pool.ready or not (asked or monotonic >= self._poll_at):
             return 0
-        limit = slots.free if self.max_runs is None else min(slots.free, self.max_runs - self.started_total)
+        limit = self._at_most(slots.free)
         if limit and not asked and not self.broker.ready(self._work_queues, now) and not self._rescue.due(now):
             self._poll_at = monotonic + self._poll_seconds
             return 0
         return limit
 
+    def _at_most(self, number: int) -> int:
+        """So many runs may start, of the given number."""
+        return number if self.max_runs is None else min(number, self.max_runs - self.started_total)
+
     def _launch(self, delivery: Delivery, now: datetime) -> None:
         message, config = delivery.message, self._configs.get(delivery.message)
         announce_start(message, config, now)
         output = self._slots.output_for(delivery, config)
-        self._slots.launch(Running(delivery, config, output, now, container_id()))
+        run = Running(delivery, config, output, now, container_id())
+        if config.batch is not None:
+            self._slots.gathering.add(run, config.batch, time.monotonic())
+        else:
+            self._slots.launch(run)
         self._answers.prepare(config.policy, delivery.queue)
         self.started_total += 1
         self._last_start = now

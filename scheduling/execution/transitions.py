@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, tzinfo
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -23,6 +23,17 @@ SETTLED = (
     "deferred_at",
 )  # fmt: skip
 """The first columns that the SQL statement of `settle` sets. `settle` passes their values in the same order."""
+
+
+class BatchLink(NamedTuple):
+    """The attempt of the run that leads a batch, and the number of its runs."""
+
+    leader: int
+    attempt: int
+    size: int
+
+
+NO_BATCH = (None, None, None)
 
 
 @dataclass(frozen=True)
@@ -39,6 +50,8 @@ class Ended:
     """The consumer's setting CRON_RELEASE; empty if it is unknown."""
     cpu_ms: int | None = None
     peak_memory_kb: int | None = None
+    batch: BatchLink | None = None
+    """The batch in which the attempt was called; None if it was called by itself."""
 
 
 @dataclass(frozen=True)
@@ -94,7 +107,7 @@ def _statements(vendor: str) -> tuple[str, str, str]:
         f"AND {column['state']} = '{State.RUNNING.value}' AND {column['wake_at']} <= %s"
     )
     names = ["execution", "number", "started_at", "finished_at", "consumer", "pid"]
-    names += ["release", "cpu_ms", "peak_memory_kb"]
+    names += ["release", "cpu_ms", "peak_memory_kb", "batch_leader", "batch_attempt", "batch_size"]
     names += [own.name for own in fields(Entry)]
     attempt = {field.name: str(field.column) for field in Attempt._meta.concrete_fields}
     columns = ", ".join(quote(attempt[name]) for name in names)
@@ -206,15 +219,20 @@ def settle(
         cursor.execute(update, [*state, *error, *counted, *condition])
         if cursor.rowcount != 1:
             return False
-        who = [ended.execution_id, ended.attempt, at(ended.started_at), at(now), ended.consumer, ended.pid]
-        who += [ended.release, ended.cpu_ms, ended.peak_memory_kb]
-        own = vars(entry) | {"retry_at": at(entry.retry_at)}
-        values = [*who, *own.values()]
+        values = attempt_values(ended, entry, now)
         if attempts is None:
             cursor.execute(insert, values)
         else:
             attempts.append(values)
     return True
+
+
+def attempt_values(ended: Ended, entry: Entry, now: datetime) -> AttemptValues:
+    """The values of the attempt's row."""
+    who = [ended.execution_id, ended.attempt, adapted(ended.started_at), adapted(now), ended.consumer, ended.pid]
+    who += [ended.release, ended.cpu_ms, ended.peak_memory_kb, *(ended.batch or NO_BATCH)]
+    own = vars(entry) | {"retry_at": adapted(entry.retry_at)}
+    return [*who, *own.values()]
 
 
 def record_attempts(attempts: list[AttemptValues]) -> None:

@@ -7,6 +7,7 @@ from scheduling.core.retry import RetryPolicy
 from scheduling.core.run_limit import Limit
 from scheduling.core.snooze import Snooze
 from scheduling.core.steps import StepError
+from scheduling.handlers.batch_run import BatchRun
 from scheduling.handlers.listeners import listener
 from scheduling.handlers.registry import (
     Handler,
@@ -22,6 +23,7 @@ from scheduling.handlers.run import Run
 
 __all__ = [
     "AttachmentError",
+    "BatchRun",
     "CircuitBreaker",
     "Handler",
     "Limit",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, TypedDict
+from typing import Any, Required, TypedDict
 
+from scheduling.core.batch import USUAL_WAIT, Batching, batch_problem
 from scheduling.core.breaker import CircuitBreaker
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.run_limit import Limit
@@ -19,6 +20,9 @@ RetryOf = Callable[[Mapping[str, Any]], RetryPolicy | None]
 
 RULES = ("retry_on", "give_up_on", "retry_if")
 """The options that become `Handler.errors`."""
+
+BATCH = ("batch_size", "batch_wait")
+"""The options that become `Handler.batch`."""
 
 
 class HandlerOptions(TypedDict, total=False):
@@ -51,14 +55,34 @@ class WorkerOptions(HandlerOptions, total=False):
     schedule: str
 
 
+class BatchOptions(WorkerOptions, total=False):
+    """What a worker may say whose runs are called together (`core.batch.Batching`)."""
+
+    batch_size: Required[int]
+    batch_wait: float
+
+
 def handler_fields(options: Mapping[str, Any]) -> dict[str, Any]:
     """The options as fields of `Handler`.
 
     Raises:
-        ValueError: `retry_on`, `give_up_on` or `retry_if` cannot be used.
+        ValueError: `retry_on`, `give_up_on`, `retry_if`, `batch_size` or `batch_wait` cannot be used.
     """
-    fields = {name: value for name, value in options.items() if name not in RULES}
+    fields = {name: value for name, value in options.items() if name not in (*RULES, *BATCH)}
+    if any(name in options for name in BATCH):
+        fields["batch"] = _batching(options)
     return fields | {"errors": ErrorRules.of(**{rule: options[rule] for rule in RULES if rule in options})}
+
+
+def _batching(options: Mapping[str, Any]) -> Batching:
+    if "batch_size" not in options:
+        raise ValueError("batch_wait is for a worker with batch_size.")
+    size, wait = options["batch_size"], options.get("batch_wait", USUAL_WAIT)
+    if problem := batch_problem(size, wait):
+        raise ValueError(problem)
+    if options.get("when") is not None:
+        raise ValueError("when is asked for one run, and batch_size calls many at once. Leave one of them out.")
+    return Batching(size, wait)
 
 
 def unknown_option(decorator: str, options: Mapping[str, Any], known: type) -> str:

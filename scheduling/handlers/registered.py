@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import wraps
@@ -11,6 +11,7 @@ from typing import Any, ParamSpec, Protocol, TypeVar
 from pydantic import BaseModel
 
 from scheduling.core.submitted import Submitted
+from scheduling.handlers.batch_run import BatchRun
 from scheduling.handlers.params_model import instance
 from scheduling.handlers.run import Run
 
@@ -33,6 +34,16 @@ class RegisteredWorker(Protocol[Fields, Model_contra, Result_co]):
         Raises:
             ParamsInvalid: the params do not fit the params model.
         """
+        ...
+
+
+class RegisteredBatch(Protocol[Fields, Model_contra, Result_co]):
+    """A function that is registered as a worker with `batch_size`: it gets the params of many runs."""
+
+    def __call__(self, batch: Sequence[Model_contra], run: BatchRun, /) -> Result_co: ...
+
+    def run(self, *args: Fields.args, **fields: Fields.kwargs) -> Submitted:
+        """Ask for one run; see `RegisteredWorker.run`."""
         ...
 
 
@@ -70,7 +81,7 @@ def with_run(function: Any, name: str, model: type[BaseModel]) -> Any:
             return function
 
     @wraps(function)
-    def call(params: Any, run: Run) -> Any:
+    def call(params: Any, run: Any) -> Any:
         return function(params, run)
 
     call.run = method  # type: ignore[attr-defined]

@@ -20,17 +20,20 @@ from typing import Any, TypeVar, Unpack, overload
 
 from pydantic import BaseModel, ConfigDict
 
+from scheduling.core.batch import Batching
 from scheduling.core.breaker import CircuitBreaker, breaker_problem
 from scheduling.core.queues import choice_problem
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.run_limit import Limit
+from scheduling.handlers.batch_run import BatchRun
 from scheduling.handlers.error_rules import RETRY_ALL, ErrorRules
 from scheduling.handlers.limit_key import limit_key_problem
 from scheduling.handlers.limits import limits_problem
-from scheduling.handlers.options import RetryOf, When, WorkerOptions, handler_fields, unknown_option
-from scheduling.handlers.registered import Fields, RegisteredWorker, with_run
+from scheduling.handlers.options import BatchOptions, RetryOf, When, WorkerOptions, handler_fields, unknown_option
+from scheduling.handlers.registered import Fields, RegisteredBatch, RegisteredWorker, with_run
 from scheduling.handlers.run import Run
 from scheduling.handlers.schedule_option import schedule_problem
+from scheduling.handlers.worker_function import function_problem
 
 Model = TypeVar("Model", bound=BaseModel)
 Result = TypeVar("Result")
@@ -63,7 +66,8 @@ class Handler:
     Args:
         type: one of `core.targets.TARGET_KINDS`.
         name: the name in the target row, unique within the type.
-        call: the code to run; it is called with the validated params and a `Run`.
+        call: the code to run; it is called with the validated params and a `Run`. A batch handler is called with a list
+            of them and a `BatchRun`.
         params: the pydantic model of the params; it provides the validation, the defaults and the form in the admin.
         retry: the retry policy; None means the policy of the settings.
         time_limit: the time limit of a run in seconds; 0 means no limit; None means the limit of the settings.
@@ -86,13 +90,14 @@ class Handler:
         retry_of: gives the retry policy of one run, from its params; None: all runs have the same.
         limit: how many runs may run at once or start within a time; None means any number.
         breaker: when the runs wait, because what they need is down; None means never.
+        batch: how the runs are gathered that one call gets; None: each run is called by itself.
         permission: `app_label.codename` of a permission. A user who lacks it sees the handler, its schedules and its
             runs, and cannot change or run them. Empty: no permission is asked for.
     """
 
     type: str
     name: str
-    call: Callable[[Any, Run], Any]
+    call: Callable[[Any, Any], Any]
     params: ParamsModel = NoParams
     retry: RetryPolicy | None = None
     time_limit: int | None = None
@@ -109,6 +114,7 @@ class Handler:
     limit: Limit | None = None
     breaker: CircuitBreaker | None = None
     retry_of: RetryOf | None = None
+    batch: Batching | None = None
     permission: str = ""
     schedule: str = ""
     title: str = ""
@@ -171,25 +177,35 @@ def worker(
 ) -> Callable[[Callable[[Model, Run], Result]], RegisteredWorker[Fields, Model, Result]]: ...
 
 
+@overload
+def worker(
+    name: str, **options: Unpack[BatchOptions]
+) -> Callable[[Callable[[list[Any], BatchRun], Result]], RegisteredBatch[[], Any, Result]]: ...
+
+
+@overload
+def worker(
+    name: str, *, params: Callable[Fields, Model], **options: Unpack[BatchOptions]
+) -> Callable[[Callable[[list[Model], BatchRun], Result]], RegisteredBatch[Fields, Model, Result]]: ...
+
+
 def worker(name: str, *, params: Any = NoParams, **options: Any) -> Any:
     """Register a function as a worker; see `WorkerOptions`. It may be `async def`. It gets the method `run`.
+
+    With the option `batch_size` (`BatchOptions`), the function gets a list of params and a `BatchRun`.
 
     A function may be registered under several names. Each call of the decorator then returns a function of its own.
 
     Raises:
         RegistryError: `register` refuses the handler, the function cannot take `(params, run)` or contains `yield`,
-            `retry_on`, `give_up_on` or `retry_if` cannot be used, or there is no name.
+            `retry_on`, `give_up_on`, `retry_if` or `batch_size` cannot be used, or there is no name.
         TypeError: there is no such option.
     """
-    fields = checked_options("worker", name, options, WorkerOptions)
+    fields = checked_options("worker", name, options, BatchOptions)
 
     def decorate(function: Any) -> Any:
-        try:
-            inspect.signature(function).bind(object(), object())
-        except TypeError:
-            raise RegistryError(f"Worker {name!r} must accept two arguments: (params, run).") from None
-        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-            raise RegistryError(f"Worker {name!r} contains `yield`, so a call of it would run nothing.")
+        if problem := function_problem(function, is_batch="batch" in fields):
+            raise RegistryError(f"Worker {name!r} {problem}")
         text = fields.get("description") or inspect.getdoc(function) or ""
         register(Handler(type="worker", name=name, call=function, params=params, **{**fields, "description": text}))
         return with_run(function, name, params)

@@ -17,9 +17,11 @@ from django.contrib.auth.models import Group
 from django.db.models import Model
 
 from scheduling.conf import get_conf
+from scheduling.core.batch import Batching
 from scheduling.core.breaker import CircuitBreaker
 from scheduling.core.chosen import EVERYTHING, Chosen
 from scheduling.core.messages import TaskMessage
+from scheduling.core.origin import Origin
 from scheduling.core.queues import STANDALONE
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.run_limit import Limit
@@ -47,10 +49,6 @@ MOST_SCHEDULERS = 20_000
 """If more Scheduler rows than this are remembered, all of them are forgotten, so that they do not fill the memory."""
 
 
-Key = tuple[str, int, int | None, int | None]
-"""The type and the id of a target, the id of a schedule, and the id of a group."""
-
-
 @dataclass(frozen=True)
 class RunConfig:
     """How to run one execution. `time_limit` is in seconds; 0 means no limit."""
@@ -72,6 +70,8 @@ class RunConfig:
     """When the runs of the handler wait. None for a service, which waits on its own."""
     limit: Limit | None = None
     """How many runs of the handler there may be at once, or start within a time. None for a service."""
+    batch: Batching | None = None
+    """How runs are gathered that one call gets. None for a service, which is called by itself."""
     default_params: dict[str, Any] = field(default_factory=dict)
     """The defaults of the params model; only filled for a handler with a limit."""
     retry_of: RetryOf | None = None
@@ -99,8 +99,8 @@ class RunConfigs:
         self._monotonic, self._may_serve = monotonic, not queues or STANDALONE in queues
         self._rows: dict[str, dict[int, tuple[float, Any]]] = defaultdict(dict)
         """Maps kind and primary key to a pair: when the row was read, and the row (None if it could not be read)."""
-        self._made: dict[Key, tuple[float, RunConfig]] = {}
-        """Maps a key to a pair: until when the configuration may be used, and the configuration."""
+        self._made: dict[Origin, tuple[float, RunConfig]] = {}
+        """Maps an origin to a pair: until when the configuration may be used, and the configuration."""
 
     def get(self, message: TaskMessage) -> RunConfig:
         """The run configuration of one message. If the target's row or handler is missing, the run will fail."""
@@ -147,6 +147,7 @@ class RunConfigs:
             unknown=bool(name) and handler is None,
             breaker=handler.breaker if handler is not None and not service else None,
             limit=limit,
+            batch=handler.batch if handler is not None and not service else None,
             default_params=plain_defaults(handler.params) if limit is not None and handler is not None else {},
             retry_of=handler.retry_of if handler is not None else None,
             service=service,
@@ -191,8 +192,8 @@ def _with_own_policy(config: RunConfig, message: TaskMessage) -> RunConfig:
     return config if policy is None else replace(config, policy=policy)
 
 
-def _key(message: TaskMessage) -> Key:
-    return message.type, message.id, message.scheduler_id, message.group_id
+def _key(message: TaskMessage) -> Origin:
+    return Origin(message.type, message.id, message.scheduler_id, message.group_id)
 
 
 def _is_limit(seconds: int | None) -> TypeGuard[int]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from django.core.management.base import CommandError
 
 from scheduling.broker import address_count
+from scheduling.core.queues import MAIN
 from scheduling.core.text import visible_text
+from scheduling.handlers import Handler
 
 MOST = 10_000
 """RabbitMQ allows 65,535 for a channel. More messages that wait in one process help no one."""
@@ -40,6 +42,20 @@ def prefetch_of(text: str, queues: Sequence[str], concurrency: int, broker_url: 
         if not equals and len(parts) > 1:
             raise CommandError("--prefetch is one number, or a list such as reports=20,mail=50.")
         found |= dict.fromkeys([queue] if equals else queues, _number(number, concurrency))
+    return found
+
+
+def with_batches(prefetch: dict[str, int], handlers: Iterable[Handler], concurrency: int) -> dict[str, int]:
+    """The same numbers, and more for the queues of batch handlers: each slot may hold the messages of one batch.
+
+    Args:
+        handlers: the handlers that the consumer runs.
+    """
+    found = dict(prefetch)
+    for handler in handlers:
+        queue = handler.queue or MAIN
+        if handler.batch is not None and queue in found:
+            found[queue] = max(found[queue], min(handler.batch.size * concurrency, MOST))
     return found
 
 

@@ -396,6 +396,9 @@ class Migration(migrations.Migration):
                 ('release', models.CharField(blank=True, default='', max_length=64, verbose_name='release')),
                 ('cpu_ms', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='CPU time in ms')),
                 ('peak_memory_kb', models.PositiveBigIntegerField(blank=True, null=True, verbose_name='peak memory in kB')),
+                ('batch_leader', models.PositiveBigIntegerField(blank=True, editable=False, null=True)),
+                ('batch_attempt', models.PositiveIntegerField(blank=True, editable=False, null=True)),
+                ('batch_size', models.PositiveSmallIntegerField(blank=True, editable=False, null=True)),
                 ('execution', models.ForeignKey(db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='attempts', to='scheduling.schedulerexecution')),
             ],
             options={

@@ -53,6 +53,13 @@ class Attempt(models.Model):
     """The CPU time of the child during the attempt, with that of the processes that the run has waited for."""
     peak_memory_kb = models.PositiveBigIntegerField(_("peak memory in kB"), null=True, blank=True)
     """The most resident memory of the child during the attempt. NULL in both columns: unknown."""
+    batch_leader = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
+    """The execution that led the batch in which the attempt was called; it has the output of the batch. NULL: the
+    attempt was called by itself, or its end was recorded by another process. The execution may be deleted by now."""
+    batch_attempt = models.PositiveIntegerField(null=True, blank=True, editable=False)
+    """The number of the attempt of `batch_leader`."""
+    batch_size = models.PositiveSmallIntegerField(null=True, blank=True, editable=False)
+    """How many runs the batch had."""
 
     class Meta:
         verbose_name = _("attempt")

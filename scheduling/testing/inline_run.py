@@ -33,12 +33,19 @@ from scheduling.testing.transactions import usable_afterwards
 
 
 class _Watch(AbstractContextManager[None]):
-    """Remembers the error that leaves the block."""
+    """Remembers the error that ends the call, and those of single runs of a batch by their numbers."""
 
     error: BaseException | None = None
 
+    def __init__(self) -> None:
+        self.of_members: dict[int, BaseException] = {}
+
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        self.error = error
+        self.error = self.error or error  # around the call of a batch, there is a second block
+
+    def ends_member(self, number: int, error: BaseException) -> None:
+        """Remember the error with which one run of a batch ends."""
+        self.of_members[number] = error
 
 
 class InlineLedger(DatabaseLedger):

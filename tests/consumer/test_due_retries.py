@@ -44,7 +44,7 @@ def rescue(monkeypatch: pytest.MonkeyPatch) -> Rescue:
 
 
 def keepalive(rescue: Rescue) -> KeepAlive:
-    slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=SimpleNamespace(ready=True))
+    slots: Any = SimpleNamespace(count=2, owned=[], busy=0, over=[], pool=SimpleNamespace(ready=True))
     return KeepAlive(StandIn(), slots, LEASE_SECONDS, ["main"], ServerClock(), LoadedCode(), rescue)
 
 

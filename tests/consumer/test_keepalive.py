@@ -28,7 +28,7 @@ def keepalive(slots: Any, clock: ServerClock, lease_seconds: int = 15) -> KeepAl
 @pytest.mark.parametrize("lease_seconds", [3, 15, 60, 90, 3600])
 def test_a_long_lease_does_not_make_a_process_look_silent(lease_seconds: int) -> None:
     seconds, silent = heartbeat_seconds(lease_seconds), silent_after(lease_seconds)
-    slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=SimpleNamespace(ready=True))
+    slots: Any = SimpleNamespace(count=2, owned=[], busy=0, over=[], pool=SimpleNamespace(ready=True))
     times = [NOON]
     clock = StoppedClock(lambda: times[-1])
     heartbeat = keepalive(slots, clock, lease_seconds)
@@ -47,7 +47,7 @@ def test_a_long_lease_does_not_make_a_process_look_silent(lease_seconds: int) ->
 def test_a_consumer_is_alive_when_its_first_run_could_start() -> None:
     """A deploy ends an old consumer as soon as the new one is alive."""
     pool = SimpleNamespace(ready=False)
-    slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=pool)
+    slots: Any = SimpleNamespace(count=2, owned=[], busy=0, over=[], pool=pool)
     heartbeat = keepalive(slots, StoppedClock(lambda: NOON))
     begun = heartbeat.next_clock - FORKSERVER_SECONDS
     heartbeat.keep(begun + 1, runs=0)
@@ -58,14 +58,14 @@ def test_a_consumer_is_alive_when_its_first_run_could_start() -> None:
 
 
 def test_a_consumer_whose_forkserver_does_not_start_is_listed_all_the_same() -> None:
-    slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=SimpleNamespace(ready=False))
+    slots: Any = SimpleNamespace(count=2, owned=[], busy=0, over=[], pool=SimpleNamespace(ready=False))
     heartbeat = keepalive(slots, StoppedClock(lambda: NOON))
     heartbeat.keep(heartbeat.next_clock, runs=0)
     assert Process.objects.exists()
 
 
 def test_an_idle_consumer_writes_no_beat_of_the_deployment_and_a_busy_one_does() -> None:
-    slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=SimpleNamespace(ready=True))
+    slots: Any = SimpleNamespace(count=2, owned=[], busy=0, over=[], pool=SimpleNamespace(ready=True))
     heartbeat = keepalive(slots, StoppedClock(lambda: NOON))
     for number in range(5):
         heartbeat.keep(number * 5.0, runs=3)
@@ -78,7 +78,7 @@ def test_an_idle_consumer_writes_no_beat_of_the_deployment_and_a_busy_one_does()
 
 def test_a_consumer_that_holds_is_not_made_known() -> None:
     """Another deployment's consumers must not wait for it."""
-    slots: Any = SimpleNamespace(count=2, running=[], over=[], pool=SimpleNamespace(ready=True))
+    slots: Any = SimpleNamespace(count=2, owned=[], busy=0, over=[], pool=SimpleNamespace(ready=True))
     heartbeat = keepalive(slots, StoppedClock(lambda: NOON))
     Deployment.objects.update(name="production", fingerprints="0" * 32)
     heartbeat.keep(0.0, runs=0)

@@ -334,7 +334,7 @@ def test_a_consumer_takes_nothing_before_its_first_look() -> None:
     from scheduling.processes.server_clock import ServerClock
 
     another_deployment()
-    slots: Any = SimpleNamespace(count=1, running=[], over=[], pool=SimpleNamespace(ready=True))
+    slots: Any = SimpleNamespace(count=1, owned=[], busy=0, over=[], pool=SimpleNamespace(ready=True))
     broker = DatabaseBroker()
     keeper = KeepAlive(broker, slots, 15, ["main"], ServerClock(), LoadedCode(), Rescue(broker, ["main"]))
     assert keeper.holds

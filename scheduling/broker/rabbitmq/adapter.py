@@ -21,6 +21,7 @@ from scheduling.broker.rabbitmq.probe import probe
 from scheduling.broker.rabbitmq.queue import Queue
 from scheduling.broker.rabbitmq.topology import WORK, Topology
 from scheduling.core.messages import FailedMessage, TaskMessage, iso_utc
+from scheduling.core.origin import Wanted
 from scheduling.core.queues import is_work_queue
 from scheduling.logs import get_logger
 
@@ -113,9 +114,12 @@ class RabbitBroker:
         """Whether the broker has delivered messages that the caller has not taken yet."""
         return self._client is not None and self._client.subscription.waiting()
 
-    def take(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
+    def take(self, queues: Sequence[str], limit: int, now: datetime, wanted: Wanted | None = None) -> list[Delivery]:
         """Take messages that the broker has delivered, in the order of their turns."""
-        return self._client.subscription.take(limit) if self._client is not None else []
+        if self._client is None:
+            return []
+        subscription = self._client.subscription
+        return subscription.take(limit) if wanted is None else subscription.take_wanted(queues, limit, wanted)
 
     def release(self, deliveries: Sequence[Delivery]) -> None:
         """Keep the messages in this process, because the broker would deliver returned messages again at once."""

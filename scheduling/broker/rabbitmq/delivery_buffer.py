@@ -6,13 +6,14 @@ import socket
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 
 from scheduling.broker.base import Delivery
 from scheduling.broker.rabbitmq.topology import WORK_DELIVERY_LIMIT
 from scheduling.core.messages import TaskMessage
+from scheduling.core.origin import Origin
 
 Identity = tuple[int | None, int, str, str, int, bool]
 """All that a consumer compares with the row. Messages that agree in the id and the attempt alone are no copies: one of
@@ -89,6 +90,30 @@ class DeliveryBuffer:
             self._held.update(delivery.tag.identity for delivery in taken if delivery.tag.identity is not None)
         return taken
 
+    def origins(self) -> set[Origin]:
+        """What the waiting deliveries were made from."""
+        with self._lock:
+            return {_origin(delivery) for waiting in self._waiting.values() for delivery in waiting}
+
+    def take_wanted(self, queues: Collection[str], limit: int, wanted: Collection[Origin]) -> list[Delivery]:
+        """Remove at most `limit` deliveries of these queues and origins, and return them in the order of their turns.
+
+        Messages without a row are left out.
+        """
+        with self._lock:
+            self._silence()
+            found = [
+                delivery
+                for queue in queues
+                for delivery in self._waiting.get(queue, ())
+                if delivery.tag.identity is not None and _origin(delivery) in wanted
+            ]
+            taken = sorted(found, key=lambda delivery: delivery.tag.turn)[:limit]
+            tags = {delivery.tag for delivery in taken}
+            self._keep(lambda delivery: delivery.tag not in tags)
+            self._held.update(delivery.tag.identity for delivery in taken)
+        return taken
+
     def asked(self) -> bool:
         """Whether a delivery waits. Also resets the wake-up socket."""
         with self._lock:
@@ -150,6 +175,11 @@ class DeliveryBuffer:
             self._rung = False
             with suppress(BlockingIOError):
                 self.wake_up.recv(64)
+
+
+def _origin(delivery: Delivery) -> Origin:
+    message = delivery.message
+    return Origin(message.type, message.id, message.scheduler_id, message.group_id)
 
 
 def _may_return(delivery: Delivery) -> bool:

@@ -16,6 +16,7 @@ from scheduling.broker.rabbitmq.declaration import Declared
 from scheduling.broker.rabbitmq.delivery_buffer import DeliveryBuffer, DeliveryTag, identity_of
 from scheduling.broker.rabbitmq.io_thread import IoThread
 from scheduling.broker.rabbitmq.messages import read, returns_of
+from scheduling.core.origin import Wanted
 from scheduling.core.queues import later
 from scheduling.logs import get_logger
 
@@ -59,6 +60,11 @@ class Subscription:
         """Take at most `limit` deliveries from the buffer."""
         self._resume()
         return self.buffer.take(limit)
+
+    def take_wanted(self, queues: Sequence[str], limit: int, wanted: Wanted) -> list[Delivery]:
+        """Take at most `limit` deliveries of these queues, and of these origins, from the buffer."""
+        self._resume()
+        return self.buffer.take_wanted(queues, limit, {origin for origin in self.buffer.origins() if wanted(origin)})
 
     def waiting(self) -> bool:
         """Whether `take` would return a delivery. Also resets the wake-up socket."""

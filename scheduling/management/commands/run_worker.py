@@ -14,7 +14,7 @@ from scheduling.core.queues import MAIN, STANDALONE, queue_problem
 from scheduling.handlers.registry import handlers
 from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.management.chosen_handlers import chosen_handlers
-from scheduling.management.prefetch import prefetch_of
+from scheduling.management.prefetch import prefetch_of, with_batches
 from scheduling.management.restart import add_restart_on_change, leave_for
 from scheduling.processes.answer_limit import AnswerLimit
 from scheduling.processes.idle_transactions import limit_idle_transactions
@@ -73,6 +73,7 @@ class Command(SchedulingCommand):
             broker = open_broker(conf, queues)
             if isinstance(broker, DatabaseBroker) and chosen:
                 broker.choose((handler.type, handler.name) for handler in handlers() if handler.name in chosen)
+            prefetch = with_batches(prefetch, (each for each in handlers() if each.name in chosen), concurrency)
             follow, most = options["restart_on_change"], options["max_runs"]
             supervisor = Supervisor(
                 broker, conf, stop, concurrency=concurrency, queues=queues, chosen=chosen, max_runs=most,
