@@ -80,6 +80,14 @@ def rate(handler: str, concurrency: int, runs: int) -> float:
     return runs / (max(end for _, end in times) - min(start for start, _ in times)).total_seconds()
 
 
+def times_single(concurrency: int) -> float:
+    """Measure how many times faster no-ops run in batches of 100 than by themselves, one after the other."""
+    single = rate("tests.noop", concurrency, 2_000)
+    batched = rate("tests.batch_nothing", concurrency, 10_000)
+    print(f"  single {single:.0f}/s, in batches {batched:.0f}/s", file=sys.stderr, flush=True)
+    return batched / single
+
+
 def claim_seconds(count: int) -> float:
     """Measure the seconds that one process needs to claim and publish `count` executions of the same minute."""
     from scheduling.broker import get_broker
@@ -207,6 +215,7 @@ MEASURES: list[tuple[str, str, Callable[[], float]]] = [
     ("no-op runs/s with history, concurrency 1", "500 embedded, 900 RabbitMQ", lambda: rate("tests.noop", 1, 2000)),
     ("no-op runs/s with history, concurrency 2", "500 embedded, 900 RabbitMQ", lambda: rate("tests.noop", 2, 2000)),
     ("no-op runs/s with history, concurrency 8", "500 embedded, 900 RabbitMQ", lambda: rate("tests.noop", 8, 2000)),
+    ("runs/s of no-ops in batches of 100, beside single ones", "5 times as many", lambda: times_single(1)),
     ("runs/s in a fresh process each, concurrency 1", "120", lambda: rate("tests.noop_fresh", 1, 600)),
     ("runs/s in a fresh process each, concurrency 2", "120, 200 RabbitMQ", lambda: rate("tests.noop_fresh", 2, 600)),
     ("s to claim and publish 1,000 due at one minute", "1", lambda: claim_seconds(1_000)),

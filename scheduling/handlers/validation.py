@@ -7,8 +7,10 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db.models import Model
+from django.utils.translation import gettext as _
 
 from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.text import visible_text
 from scheduling.handlers.params import ParamsInvalid, merge, validate
 from scheduling.handlers.targets import handler_behind
 from scheduling.models import Scheduler
@@ -44,6 +46,18 @@ def run_params_error(type_: str, target: Model | None, params: Any) -> str:
     return ""
 
 
+def service_error(scheduler: Scheduler) -> str:
+    """Why the schedule cannot be a service; empty if it can, or if it is none.
+
+    A service is one run that goes on. There is nothing with which it could be called together.
+    """
+    handler = handler_behind(scheduler.target_type, scheduler.target) if scheduler.stay_alive else None
+    if handler is None or handler.batch is None:
+        return ""
+    text = _("The worker “%(name)s” is called with batches of runs, so it cannot be a service. Choose another worker.")
+    return text % {"name": visible_text(handler.name, 100)}
+
+
 def mark_checked(scheduler: Scheduler) -> None:
     """Tell the next `save` that a form has just validated the params of this schedule."""
     scheduler.__dict__["_checked_params"] = _subject(scheduler)
@@ -58,9 +72,13 @@ def check_before_save(sender: Any, instance: Scheduler, raw: bool = False, **_kw
     """`pre_save` receiver that validates the params, unless a form has already validated them.
 
     Raises:
-        django.core.exceptions.ValidationError: the params do not fit; the error is at the field `params`.
+        django.core.exceptions.ValidationError: the params do not fit; the error is at the field `params`. Or the
+            schedule cannot be a service; the error is at the field `stay_alive`.
     """
     fields = _kwargs.get("update_fields")
+    may_become_service = not raw and (fields is None or {"stay_alive", *TARGET_KINDS} & set(fields))
+    if may_become_service and (problem := service_error(instance)):
+        raise ValidationError({"stay_alive": ValidationError(problem, code="stay_alive")})
     if raw or (fields is not None and not {"params", *TARGET_KINDS} & set(fields)):
         return
     checked = instance.__dict__.pop("_checked_params", None)

@@ -61,6 +61,10 @@ def one_of_each() -> Rows:
     AttemptFactory(
         execution=of_code, number=1, outcome="succeeded", result='{"rows": 7}', cpu_ms=250, peak_memory_kb=70_000
     )
+    AttemptFactory(
+        execution=executions[2], number=1, outcome="succeeded", batch_leader=of_code.pk, batch_attempt=1, batch_size=2
+    )
+    OutputFactory(execution=of_code, text="2026-03-10T12:00:00.000Z INFO printed by a batch\n")
     reminder, channel = ReminderFactory(), ChannelFactory()
     reminder.channels.add(channel)
     reminded = SchedulerExecutionFactory(succeeded=True, type="reminder", target_id=None)

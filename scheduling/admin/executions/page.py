@@ -13,6 +13,7 @@ from django.utils.translation import ngettext
 from scheduling.admin.executions.artefacts import all_links
 from scheduling.admin.executions.attempt_facts import last_attempt_facts
 from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
+from scheduling.admin.executions.batch import batch_context
 from scheduling.admin.executions.deaths import death_rows
 from scheduling.admin.executions.duration import duration_facts
 from scheduling.admin.executions.finished_steps import finished_steps
@@ -213,6 +214,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "deeds": audit_entries(row),
         "attempt": attempt,
         "recipients": recipients(row),
+        "batch": batch_context(row, ended, attempt, visibility_of(request.user)),
         "finished_steps": finished_steps(row),
         "error": error_of(row, attempt),
         "result": _result(row),

@@ -29,7 +29,7 @@ from scheduling.core.retry import BOUNDS, spelled
 from scheduling.core.text import visible_text
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import find_target, handler_behind, handler_of
-from scheduling.handlers.validation import mark_checked, params_error
+from scheduling.handlers.validation import mark_checked, params_error, service_error
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.scheduler import TARGETS
@@ -168,6 +168,8 @@ class SchedulerForm(forms.ModelForm):
             del self.errors["schedule"]
         if not {"params", *TARGETS} & set(self.errors):
             self._check_params(row)
+        if not {"stay_alive", *TARGETS} & set(self.errors) and (problem := service_error(row)):
+            self.add_error("stay_alive", ValidationError(problem, code="stay_alive"))
         if not {*RETRY_COLUMNS, *TARGETS} & set(self.errors):
             # The model has checked only the row's own retry values. A run combines these values with the target's
             # policy, so the form checks this combination, too.

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.breakers.context import breaker_context
 from scheduling.admin.common.audited import Audited
+from scheduling.admin.common.batch_note import batch_context
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.context import limit_context
@@ -117,7 +118,8 @@ class Overview(SchedulerColumns, Audited):
         except QueueInvalid:
             queue = ""  # the page says that it cannot be planned
         found = pause_context(row.target_type, name, queue, viewer)
-        return found | breaker_context(row.target_type, name, viewer) | limit_context(row.target_type, name, viewer)
+        found |= breaker_context(row.target_type, name, viewer) | limit_context(row.target_type, name, viewer)
+        return found | batch_context(row.target_type, name)
 
     def _facts(self, request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
         """What the form says about the schedule beside its times and parameters."""

@@ -12,6 +12,7 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
 from scheduling.admin.breakers.context import breaker_context
+from scheduling.admin.common.batch_note import batch_context
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.context import limit_context
 from scheduling.admin.pauses.context import pause_context
@@ -65,6 +66,7 @@ class Uses(RunOnce):
             context |= pause_context(type_, row.handler_name, "", viewer)
             context |= breaker_context(type_, row.handler_name, viewer)
             context |= limit_context(type_, row.handler_name, viewer)
+            context |= batch_context(type_, row.handler_name)
         return super().render_change_form(request, context, *args, **kwargs)
 
 
