@@ -10,12 +10,14 @@ from scheduling.broker import Delivery
 from scheduling.broker.database import DatabaseBroker
 from scheduling.conf import get_conf
 from scheduling.consumer.acknowledge import Answers
+from scheduling.consumer.batch import Batch, Shared
 from scheduling.consumer.due_retries import Rescue
+from scheduling.consumer.narrow import Narrow
 from scheduling.consumer.output_store import mark_stored
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.consumer.run_log import announce_start
 from scheduling.core.lifecycle import State
-from scheduling.handlers.run_config import KEEP_SECONDS, RunConfigs
+from scheduling.handlers.run_config import KEEP_SECONDS, RunConfig, RunConfigs
 from scheduling.testing.attached import StoredFiles
 from scheduling.testing.changes import Changes
 from scheduling.testing.inline_run import InlineLedger, InlineRun
@@ -38,30 +40,46 @@ class InlineConsumer:
         self._writer = RowWriter(self.broker, [queue], lease, self._configs, self._answers, rescue)
 
     def turn(self) -> list[RunOutcome] | None:
-        """Run the next due execution. The run is recorded before this method returns.
+        """Run the next due execution; of a batch handler, all that fit into one call. They are recorded at the end.
 
         Returns:
-            The run; an empty list if the execution was not started, for example because its handler is unknown. None if
-            nothing was taken: other processes have locked what is due, or the database has refused it.
+            The runs; an empty list if the execution was not started, for example because its handler is unknown. None
+            if nothing was taken: other processes have locked what is due, or the database has refused it.
         """
         with committed():
             now = clock.now()
             _settled, deliveries, arrivals = self._writer.write((), 1, now)
         started = [arrival.delivery for arrival in arrivals if arrival.started]
-        return [self._run(delivery, now) for delivery in started] if deliveries else None
+        return [outcome for delivery in started for outcome in self._run(delivery, now)] if deliveries else None
 
-    def _run(self, delivery: Delivery, now: datetime) -> RunOutcome:
-        config = self._configs.get(delivery.message)
-        message = delivery.message
+    def _run(self, delivery: Delivery, now: datetime) -> list[RunOutcome]:
+        config, message = self._configs.get(delivery.message), delivery.message
+        deliveries = [delivery, *self._companions(delivery, config, now)]
         with committed():
-            announce_start(message, config, now)
-        run = InlineRun(delivery, config, now, InlineLedger(message.execution_id or 0, message.attempt), StoredFiles())
+            for one in deliveries:
+                announce_start(one.message, config, now)
+        ledger = InlineLedger(message.execution_id or 0, message.attempt)
+        run = InlineRun(deliveries, config, now, ledger, StoredFiles())
         with committed():
             run.call()
             ended = clock.now()
-            settled, _deliveries, _arrivals = self._writer.write([run.running], 0, ended)
-            mark_stored([run.running])
+            settled, _deliveries, _arrivals = self._writer.write(run.runs, 0, ended)
+            mark_stored(run.runs)
             for running, result in settled:
                 self._answers.settled(running, result, ended)
-        state = settled[0][1].state if settled else State.FAILED
-        return run.outcome(str(state or ""), is_retried=state is State.RETRYING)
+        states = {running: result.state for running, result in settled}
+        found = [states.get(running, State.FAILED) for running in run.runs]
+        return [
+            run.outcome(number, str(state or ""), is_retried=state is State.RETRYING)
+            for number, state in enumerate(found)
+        ]
+
+    def _companions(self, delivery: Delivery, config: RunConfig, now: datetime) -> list[Delivery]:
+        """Start the due executions that are called together with this one."""
+        if config.batch is None:
+            return []
+        batch = Batch(Shared.of(delivery.message, config, delivery.queue), config.batch, until=0.0)
+        with committed():
+            narrow = Narrow(batch, self._configs)
+            _settled, _deliveries, arrivals = self._writer.write((), config.batch.size - 1, now, narrow)
+        return [arrival.delivery for arrival in arrivals if arrival.started]
