@@ -9,6 +9,9 @@ import pytest
 from scheduling.broker.database import DatabaseBroker
 from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
+from scheduling.core.batch import Batching
+from scheduling.handlers import Handler
+from scheduling.management.prefetch import MOST, with_batches
 from scheduling.processes.shutdown import ShutdownRequest
 
 
@@ -40,3 +43,22 @@ def test_it_asks_for_a_message_of_each_work_queue_for_each_slot_or_for_more(
         stop.asked = 1
         supervisor._subscribe()
         assert broker.prefetch == dict.fromkeys(expected, 0)
+
+
+@pytest.mark.parametrize(
+    ("queue", "size", "given", "expected"),
+    [
+        ("", 100, 2, {"main": 200, "mail": 2}),
+        ("mail", 100, 2, {"main": 2, "mail": 200}),
+        ("mail", 3, 30, {"main": 30, "mail": 30}),
+        ("elsewhere", 100, 2, {"main": 2, "mail": 2}),
+        ("main", 9_000, 2, {"main": MOST, "mail": 2}),
+        ("main", 0, 2, {"main": 2, "mail": 2}),
+    ],
+)
+def test_each_slot_may_hold_the_messages_of_one_batch(
+    queue: str, size: int, given: int, expected: dict[str, int]
+) -> None:
+    batch = Batching(size) if size else None
+    handler = Handler(type="worker", name="one", call=print, queue=queue, batch=batch)
+    assert with_batches({"main": given, "mail": given}, [handler], concurrency=2) == expected
