@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
@@ -78,17 +78,13 @@ class BatchCall:
     def _answer_of_call(self, params: list[Any]) -> dict[str, Any]:
         try:
             with self._watch or nullcontext():
-                returned = self._run(params)
-                results = results_of(returned, len(params))
+                self._take(self._run(params), len(params))
         except Terminated:
             raise
         except BaseException as error:  # handlers may raise anything, and every exception is an outcome
+            for number in self._called:
+                self._entries[number] = None
             return ended_by(error, True, self._handler.errors)
-        if results is not None:
-            self._take(results)
-        elif returned is not None:
-            kind = type(returned).__name__
-            logging.getLogger("scheduling.run").info("The result of the batch is not stored: it is a %s, no list", kind)
         return succeeded()
 
     def _run(self, params: list[Any]) -> Any:
@@ -101,8 +97,15 @@ class BatchCall:
         facts = member["run"] | {"deadline": self._task["run"]["deadline"]}
         return run_from(facts, logger, steps=NoSteps(), **self._ways)
 
-    def _take(self, results: Sequence[Any]) -> None:
-        most = ANSWER_CHARACTERS // len(results)
+    def _take(self, returned: Any, count: int) -> None:
+        """Take over what the handler has returned for its runs."""
+        results = results_of(returned, count)
+        if results is None:
+            if returned is not None:
+                text = "The result of the batch is not stored: it is a %s, no list"
+                logging.getLogger("scheduling.run").info(text, type(returned).__name__)
+            return
+        most = ANSWER_CHARACTERS // count
         for number, result in zip(self._called, results, strict=True):
             if (error := error_in(result)) is not None:
                 self._end(number, error, called=True)

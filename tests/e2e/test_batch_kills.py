@@ -66,6 +66,7 @@ def test_batches_whose_child_or_consumer_is_killed(commands: Commands, broker_ur
         assert [attempt.number for attempt in attempts] == list(range(1, execution.attempt + 1))
         assert [attempt.outcome for attempt in attempts[:-1]] == ["crashed"] * (execution.attempt - 1)
         assert attempts[-1].result == str(execution.pk)
+    assert Attempt.objects.filter(outcome="crashed").exists()
     sizes = Attempt.objects.filter(outcome="succeeded").values_list("batch_size", flat=True)
     assert max(size or 0 for size in sizes) == 5, "full batches, with one slot"
 

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 import pytest
 
 from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
+from tests.apps.sample import batch_misbehaviours
 from tests.apps.sample.misbehaviours import KINDS, PATCHES, Kind
 from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.hostile import fuzz
@@ -116,4 +117,32 @@ def test_a_misbehaving_handler_harms_no_other_run(commands: Commands) -> None:
         "misbehaviours", runs=seen.total(), kinds=len(seen), healthy=rounds.checked, same_child=same_child,
         replaced_child=replaced, wrong=len(rounds.wrong),
     )  # fmt: skip
+    assert not rounds.wrong, "\n".join(rounds.wrong)
+
+
+def test_a_misbehaving_batch_ends_all_its_runs_and_harms_no_other_run(commands: Commands) -> None:
+    pick, amount = fuzz.generator("batches"), fuzz.amount(fuzz.MISBEHAVIOURS, 12)
+    kinds = sorted(batch_misbehaviours.KINDS)
+    chosen = [name for _ in range(-(-amount // len(kinds))) for name in pick.sample(kinds, len(kinds))][:amount]
+    consumer = commands.start("run_worker", "--concurrency", "2")
+    commands.ready(consumer)
+    rounds = Rounds()
+    rounds.newborn()
+    for name in chosen:
+        schedule: Scheduler = SchedulerFactory(
+            rare=True, handler="tests.misbehave_batch", max_retries=0, params={"kind": name}
+        )
+        bad = ManualExecutionFactory.bulk(3, scheduler=schedule, params={"kind": name})
+        behind = ManualExecutionFactory.bulk(2, scheduler=rounds.healthy)
+        rounds._run([*bad, *behind])
+        wanted = batch_misbehaviours.KINDS[name].outcomes.split()
+        for attempt in Attempt.objects.filter(execution__in=bad):
+            if attempt.outcome not in wanted or attempt.batch_size is None:
+                rounds.wrong.append(f"{name}: {attempt.outcome}, not {wanted}: {attempt.error_message:.300}")
+        for execution in behind:
+            rounds._check(execution, name)
+    assert consumer.poll() is None
+    assert "A turn failed" not in commands.log(consumer)
+    assert commands.stop(consumer) == 0
+    fuzz.report("batches", runs=amount, healthy=rounds.checked, wrong=len(rounds.wrong))
     assert not rounds.wrong, "\n".join(rounds.wrong)

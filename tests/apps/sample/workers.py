@@ -18,6 +18,7 @@ from scheduling.api import Asked, run_many
 from scheduling.handlers import NonRetryableError, RetryableError, RetryPolicy, Run, worker
 from scheduling.models import SchedulerExecution
 from tests.apps.sample import (  # noqa: F401 - these modules register workers
+    batch_misbehaviours,
     batches,
     coroutines,
     depending,
