@@ -26,8 +26,8 @@ FIGURES = frozenset({"cpu_ms", "peak_memory_kb", MEMBERS})
 class Shared(NamedTuple):
     """What the runs of one batch have in common.
 
-    They have one group, so whoever may see one of them may see what the batch prints about all of them. They have one
-    language and one time limit, because those are the call's. They have one work queue, so none jumps its line.
+    They have one group, so a user who may see one of them may see what the batch prints about all of them. They have
+    one language and one time limit, because those are the call's. They have one work queue, so none jumps its line.
     """
 
     type: str

@@ -19,7 +19,7 @@ USUAL_WAIT = 1.0
 
 
 class WrongResultCount(NonRetryableError):
-    """A batch handler has returned more or fewer results than it got runs. Nobody can tell which run ended how."""
+    """A batch handler has returned more or fewer results than it got runs. It is unknown which run ended how."""
 
 
 @dataclass(frozen=True)

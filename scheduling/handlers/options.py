@@ -81,7 +81,7 @@ def _batching(options: Mapping[str, Any]) -> Batching:
     if problem := batch_problem(size, wait):
         raise ValueError(problem)
     if options.get("when") is not None:
-        raise ValueError("when is asked for one run, and batch_size calls many at once. Leave one of them out.")
+        raise ValueError("when is asked for one run, and batch_size calls several together. Leave one of them out.")
     return Batching(size, wait)
 
 

@@ -36,7 +36,7 @@ def rows_with(*changes: dict[str, Any]) -> list[SchedulerExecution]:
 def test_only_those_start_whose_rows_wait_for_this_attempt() -> None:
     rows = rows_with(
         {}, {"attempt": 1}, {"execution_key": "another"}, {"state": "running"}, {"state": "cancelled"},
-        {"state": "retrying", "attempt": 2}, {"state": "claimed"}, {"execution_key": "ANOTHER"},
+        {"state": "retrying", "attempt": 2}, {"state": "claimed"}, {"execution_key": "a third"},
     )  # fmt: skip
     messages = [message_of(row) for row in rows]
     messages[5] = message_of(SchedulerExecution.objects.get(pk=rows[5].pk))

@@ -65,7 +65,7 @@ def names_of(page: str) -> dict[str, Any]:
             "sync_tokens": sync_tokens, "SyncParams": RegionParams,
         }  # fmt: skip
     if page == "handlers.md":
-        params = ("Clean", "Fetch", "Import", "Month", "Refresh", "Salary", "Sync")
+        params = ("Clean", "Fetch", "Import", "Month", "Order", "Refresh", "Salary", "Sync")
         surroundings = {
             "HTTPError": OSError, "Path": Path, "path": Path("/"), "BytesIO": BytesIO, "data": b"", "orders": [],
             "client": SimpleNamespace(pages=lambda after: []), "Invoice": Group, "send": None,
@@ -109,8 +109,9 @@ def test_the_examples_of_a_page_run(page: str, request: pytest.FixtureRequest) -
     if page == "testing.md":
         assert ran == [
             "test_the_tokens_of_a_region_are_synced", "test_an_unreachable_region_is_tried_again",
-            "test_a_run_from_code", "test_the_error_of_a_handler_is_raised",
-            "test_the_file_of_an_export", "test_a_month_with_a_clock_change",
+            "test_a_region_that_is_unknown_fails_alone", "test_a_run_from_code",
+            "test_the_error_of_a_handler_is_raised", "test_the_file_of_an_export",
+            "test_a_month_with_a_clock_change",
             "test_retries", "test_with_fixtures",
         ]  # fmt: skip
 
