@@ -58,7 +58,8 @@ def give_places(limits: Mapping[int, Limit], now: datetime) -> list[int]:
         return []
     with transaction.atomic():
         # All processes lock several keys in this order, or do not wait for them.
-        rows = list(LimitKey.objects.select_for_update().filter(pk__in=list(limits)).order_by("pk"))
+        locked = LimitKey.objects.select_for_update().defer("used_at")
+        rows = list(locked.filter(pk__in=list(limits)).order_by("pk"))
         facts = facts_of([row.pk for row in rows])
         given: list[int] = []
         used: list[LimitKey] = []

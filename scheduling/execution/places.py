@@ -180,7 +180,8 @@ def _places(keys: Collection[int]) -> dict[int, Place | None]:
 def note_starts(row: LimitKey, rules: Limit, count: int, now: datetime) -> bool:
     """Note on the row of a key that runs start. Returns whether the row must be stored."""
     started = rules.noted(starts_of(row), count, now)
-    used_at: datetime | None = row.used_at  # MariaDB returns NULL for 0000-00-00
+    # MariaDB returns NULL for 0000-00-00. A sweep does not read the column, and writes it anew.
+    used_at: datetime | None = row.__dict__.get("used_at")
     if started == row.started and used_at is not None and used_at <= now < used_at + USED_STEP:
         return False
     row.started, row.used_at = started, now

@@ -66,7 +66,8 @@ def _free_unused(now: datetime) -> None:
 def _limits_with_waiting_runs() -> list[LimitKey]:
     """The keys for which runs wait. If there are many, each sweep begins at another one."""
     waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
-    keys = LimitKey.objects.filter(waiting).order_by("pk")
+    # Plain SQL may have written a `used_at` that cannot be read, and it is not needed here.
+    keys = LimitKey.objects.filter(waiting).defer("used_at").order_by("pk")
     found = list(keys[:KEYS_PER_SWEEP])
     if len(found) < KEYS_PER_SWEEP:
         return found
