@@ -19,9 +19,10 @@ from django.db.models import QuerySet
 
 from scheduling.broker.base import Counts, Delivery, ParkedSession
 from scheduling.broker.handler_rows import Handlers, runs_of
+from scheduling.broker.near_rows import near_rows
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
-from scheduling.core.origin import Origin, Wanted
+from scheduling.core.origin import Wanted
 from scheduling.core.outcome import Crashed
 from scheduling.core.queues import later
 from scheduling.models import SchedulerExecution
@@ -32,9 +33,6 @@ from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import read
 
 READ_AHEAD = 32
-LOOK_AHEAD = 1_000
-"""So many rows at the head of a work queue are looked at for those that are wanted."""
-
 ISOLATE_SECONDS = 60.0
 """After a row could not be read, reads use a savepoint for this many seconds."""
 
@@ -145,31 +143,13 @@ class DatabaseBroker:
 
     def _take_wanted(self, queues: Sequence[str], limit: int, now: datetime, wanted: Wanted) -> list[Delivery]:
         """Find the wanted rows near the heads of the queues, without locks, and lock them by their primary keys."""
-        keys: list[int] = []
-        for queue in queues:
-            for state in (State.RETRYING, State.QUEUED):
-                keys += self._wanted_keys(state, queue, limit - len(keys), now, wanted)
-        if not keys:
+        rows = near_rows(queues, limit, now, wanted, self._handlers)
+        if rows is None:
             return []
-        waiting = [State.QUEUED.value, State.RETRYING.value]
-        rows = SchedulerExecution.objects.filter(pk__in=sorted(keys), state__in=waiting, wake_at__lte=now)
-        found = self._rows(rows.order_by("pk").select_for_update(skip_locked=True), now)
+        found = self._rows(rows.select_for_update(skip_locked=True), now)
         taken = {pk for _crashed, _turn, pk, _delivery in found}
         self._ahead = deque(each for each in self._ahead if each.message.execution_id not in taken)
         return [delivery for _, _, _, delivery in sorted(found, key=lambda row: row[:3])]
-
-    def _wanted_keys(self, state: State, queue: str, limit: int, now: datetime, wanted: Wanted) -> list[int]:
-        """The primary keys of wanted rows, at most `limit`, among the first `LOOK_AHEAD` rows of the work queue."""
-        if limit < 1:
-            return []
-        due = SchedulerExecution.objects.filter(state=state.value, queue=queue, wake_at__lte=now)
-        rows = left_out.executions.without(runs_of(due, self._handlers)).order_by("wake_at", "id")
-        columns: QuerySet[Any, Any] = rows.values_list("pk", *Origin._fields)
-        first = list(columns[: limit + READ_AHEAD])
-        found = [pk for pk, *origin in first if wanted(Origin(*origin))]
-        if len(found) < limit and len(first) == limit + READ_AHEAD < LOOK_AHEAD:
-            found += [pk for pk, *origin in columns[len(first) : LOOK_AHEAD] if wanted(Origin(*origin))]
-        return found[:limit]
 
     def _read(self, queues: Sequence[str], limit: int, now: datetime) -> list[Delivery]:
         """The deliveries at the heads of the work queues. Those that were empty lately are read if the others are."""

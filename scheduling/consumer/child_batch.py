@@ -60,6 +60,8 @@ class BatchCall:
         """Call the handler; returns the answer for the consumer."""
         params = self._validated()
         answer = self._answer_of_call(params) if self._called else {**(self._entries[0] or {}), "op": "ended"}
+        if MEMBERS not in self._task:  # a service, whose consumer expects the answer of a single run
+            return answer | (self._entries[0] or {})
         return answer | ({MEMBERS: self._entries} if any(self._entries) else {})
 
     def _validated(self) -> list[Any]:

@@ -11,7 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker, Delivery
-from scheduling.broker.database import LOOK_AHEAD, DatabaseBroker
+from scheduling.broker.database import DatabaseBroker
+from scheduling.broker.near_rows import LOOK_AHEAD
 from scheduling.core.origin import Origin
 from scheduling.execution.publish import publish
 from scheduling.models import Scheduler, SchedulerExecution

@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from django.utils import timezone as clock
 from pydantic import BaseModel
 
+from scheduling.broker import Delivery
+from scheduling.consumer.child import call_handler
+from scheduling.consumer.output import OutputBuffer
+from scheduling.consumer.running import Running
 from scheduling.core.batch import Batching
+from scheduling.core.messages import TaskMessage
 from scheduling.handlers import BatchRun, RegistryError, Run, StepError, find, worker
+from scheduling.handlers.run_config import RunConfig
 from scheduling.testing import run_inline
+from scheduling.testing.capture import kept_environment
 
 
 def usual(batch: list[Any], run: Any) -> None:
@@ -48,6 +56,25 @@ def test_the_handler_has_its_rules() -> None:
     assert find("worker", "tests.batch").batch == Batching(10, 0.3)
     assert find("worker", "tests.batch_nothing").batch == Batching(100, 1.0)
     assert find("worker", "tests.noop").batch is None
+
+
+@pytest.mark.parametrize(
+    ("params", "outcome", "message"),
+    [
+        ({"value": 5}, "succeeded", ""),
+        ({"ends": "never"}, "failed", "the order is closed"),
+        ({"ends": 5}, "failed", "ends: must be a text"),
+    ],
+)
+def test_a_service_is_called_with_a_list_of_one(params: dict[str, Any], outcome: str, message: str) -> None:
+    """Its schedule has become a service before the handler has become a batch handler."""
+    delivery = Delivery(TaskMessage(type="worker", id=1, execution_id=1, params=params))
+    run = Running(delivery, RunConfig("tests.batch", service=True), OutputBuffer(1000), clock.now(), "one")
+    with kept_environment():
+        run.answer = call_handler(run.task(), {})
+    ended = run.judge()
+    assert (ended.name, getattr(ended, "message", "")) == (outcome, message)
+    assert ended.result == ("5" if outcome == "succeeded" else "")
 
 
 def test_a_run_of_a_batch_has_no_steps() -> None:
