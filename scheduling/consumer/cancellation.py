@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 
+from scheduling.consumer.batch_calls import leave_out
 from scheduling.consumer.notices import CANCEL, notice
 from scheduling.consumer.running import Running
 from scheduling.consumer.slots import Slots
@@ -25,8 +26,12 @@ def cancel_run(slots: Slots, run: Running, by: str, now: float) -> None:
     """
     if (batch := run.batch) is not None:
         if not batch.called:
-            slots.drop(run, Cancelled(by))
+            leave_out(slots, run, Cancelled(by))
             return
+        if run not in batch.cancelled:
+            run.output.note(
+                "The run is cancelled. Its batch goes on; if the run fails, it is not retried.", time.time()
+            )
         if not batch.cancel(run, by):
             return
         run = batch.leader

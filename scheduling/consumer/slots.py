@@ -12,16 +12,15 @@ import time
 
 from scheduling.broker import Delivery
 from scheduling.consumer import left_processes
-from scheduling.consumer.batch import Batch
 from scheduling.consumer.forked_child import Child
 from scheduling.consumer.gathering import Gathering
 from scheduling.consumer.memory import MEBIBYTE, MemoryWatch
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.process_pool import ProcessPool
 from scheduling.consumer.run_log import log_exited, log_finished, log_spawned
-from scheduling.consumer.run_output import output_for, share_output
+from scheduling.consumer.run_output import output_for
 from scheduling.consumer.running import Running
-from scheduling.core.outcome import Crashed, Outcome, TimedOut
+from scheduling.core.outcome import Outcome, TimedOut
 from scheduling.handlers.run_config import RunConfig
 from scheduling.logs import get_logger
 
@@ -54,7 +53,7 @@ class Slots:
         self.gathering = Gathering()
         self.over: list[Running] = []
         self.pool = ProcessPool(selector, self._on_frame, self._on_output, self._on_exit)
-        self._output_limit = output_limit
+        self.output_limit = output_limit
         self._memory = MemoryWatch()
 
     @property
@@ -81,22 +80,8 @@ class Slots:
     def output_for(self, delivery: Delivery, config: RunConfig) -> OutputBuffer:
         """Make a buffer for a run's output. A run of a batch gets another one when the batch is called."""
         if config.batch is not None:
-            return OutputBuffer(self._output_limit)
-        return output_for(delivery, config, self._output_limit)
-
-    def launch_batches(self, now: float, draining: bool) -> None:
-        """Call the batches that are full or have waited for long enough; each of them if the consumer stops.
-
-        `now` is monotonic.
-        """
-        for batch in self.gathering.due(now, None if draining else max(0, self.count - len(self.running))):
-            self.call(batch)
-
-    def call(self, batch: Batch) -> None:
-        """Let a batch have its child."""
-        leader = batch.close()
-        share_output(batch, self._output_limit)
-        self.launch(leader)
+            return OutputBuffer(self.output_limit)
+        return output_for(delivery, config, self.output_limit)
 
     def maintain(self, now: float, draining: bool) -> None:
         """Fork children in advance, assign children to waiting runs, and enforce the limits. `now` is monotonic."""
@@ -140,28 +125,6 @@ class Slots:
             return
         run.kill_at = now + grace
         self.pool.signal(run.child, signal.SIGTERM if grace > 0 else signal.SIGKILL)
-
-    def kill_fenced(self, run: Running) -> None:
-        """Kill a run that this process no longer owns. The result of such a run would be refused.
-
-        A batch is killed when this process owns none of its runs any more.
-        """
-        run.fenced = True
-        if run.batch is not None and not run.batch.called:
-            self.drop(run, Crashed(lost=True))
-            return
-        if run.batch is not None:
-            if run.batch.is_needed:
-                return
-            run = run.batch.leader
-        run.output.note("Another process owns this execution by now; this one is killed.", time.time())
-        self.end(run, Crashed(lost=True), time.monotonic(), grace=0.0)
-
-    def drop(self, run: Running, verdict: Outcome) -> None:
-        """End a run of a batch that is not called yet."""
-        self.gathering.remove(run)
-        run.outcome = run.verdict = verdict
-        self.over.append(run)
 
     def release(self, over: list[Running], recorded: list[Running]) -> None:
         """Remove the first runs from `over`. The results of the runs in `recorded` were recorded."""

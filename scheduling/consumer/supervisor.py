@@ -20,8 +20,10 @@ from scheduling.conf import Conf
 from scheduling.consumer import leases
 from scheduling.consumer.acknowledge import Answers
 from scheduling.consumer.batch import Batch
+from scheduling.consumer.batch_calls import launch_batches, next_call
 from scheduling.consumer.cancellation import cancel_run
 from scheduling.consumer.due_retries import Rescue
+from scheduling.consumer.fencing import kill_fenced
 from scheduling.consumer.keepalive import KeepAlive
 from scheduling.consumer.narrow import Narrow
 from scheduling.consumer.output_store import mark_stored, store_each
@@ -173,7 +175,7 @@ class Supervisor:
         monotonic = time.monotonic()
         if self.renewal:
             self.renewal.apply(monotonic)
-        self._slots.launch_batches(monotonic, self.draining)
+        launch_batches(self._slots, monotonic, self.draining)
         self._drain.apply(monotonic)
         self._subscribe()
         self._slots.maintain(monotonic, self.draining)
@@ -202,8 +204,8 @@ class Supervisor:
             times += [self._store_at, self._look_at]
         if slots.free and self._may_start and slots.pool.ready:
             times.append(self._poll_at)
-        if (gathers := slots.gathering.next_clock(takes=self._may_start)) is not None:
-            times.append(gathers)
+        if (call := next_call(slots, takes=self._may_start)) is not None:
+            times.append(call)
         nearest = max(min(times), self._back_off_until)  # during a back-off, only the children are served
         for at in (slots.next_clock(), self._drain.next_clock()):
             if at is not None:
@@ -219,7 +221,7 @@ class Supervisor:
                 for changed in leases.look(slots.owned):
                     if changed.lost:
                         log.warning("Lost its lease; the run is killed", extra={"execution": changed.run.execution_id})
-                        slots.kill_fenced(changed.run)
+                        kill_fenced(slots, changed.run)
                     else:
                         cancel_run(slots, changed.run, changed.cancelled_by, monotonic)
             self._look_at = monotonic + CANCEL_POLL_SECONDS
@@ -247,7 +249,7 @@ class Supervisor:
             gathering.look_at = monotonic + self._poll_seconds
         for batch in found:
             self._write_rows(monotonic, only=batch)
-        self._slots.launch_batches(time.monotonic(), self.draining)
+        launch_batches(self._slots, time.monotonic(), self.draining)
 
     def _write_rows(self, monotonic: float, *, given: bool = False, only: Batch | None = None) -> None:
         """Settle the runs that are over and start new ones.

@@ -139,6 +139,7 @@ def test_a_cancelled_run_of_a_batch_succeeds_with_it_and_is_not_retried_if_it_fa
     worker, rows = lingering(commands, tmp_path, {}, {}, {"fails": True}, {"fails": True})
     for row in (rows[1], rows[2]):
         assert cancel(row.pk, "ann")
+        wait_for(lambda row=row: "Its batch goes on" in output(row), "the consumer has noticed it")
     (tmp_path / "enough").touch()
     wait_for(lambda: "running" not in states(rows), "all have ended")
     assert states(rows) == ["succeeded", "succeeded", "cancelled", "retrying"]
