@@ -21,6 +21,7 @@ from scheduling.execution.transitions import (
     AttemptValues,
     Ended,
     Entry,
+    adapting,
     attempt_values,
     start_clause,
     start_values,
@@ -81,7 +82,8 @@ def settle_succeeded(
         for number, own in found.items():
             _settle(number, own, ended[own[0]][0], now)
             settled.update(own)
-    attempts += [attempt_values(*ended[pk], now) for pk in ended if pk in settled]
+    at = adapting()
+    attempts += [attempt_values(*ended[pk], now, at) for pk in ended if pk in settled]
     return settled
 
 

@@ -6,9 +6,10 @@ run for every attempt, and the ORM would need more time to build a statement tha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
 from datetime import UTC, datetime, tzinfo
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 from django.db import connection
@@ -146,6 +147,11 @@ def adapted(instant: datetime | None) -> Any:
     return _adapted(connection.vendor, connection.timezone, instant)
 
 
+def adapting() -> Callable[[datetime | None], Any]:
+    """The function `adapted` for many instants: it does not look at the connection each time."""
+    return partial(_adapted, connection.vendor, connection.timezone)
+
+
 @lru_cache(maxsize=256)
 def _adapted(_vendor: str, _zone: tzinfo | None, instant: datetime | None) -> Any:
     """An instant as a parameter of a statement. All rows that a turn writes have the same few instants."""
@@ -198,12 +204,8 @@ def settle(
         ValueError: a running execution may not move to the state of `following`.
     """
     check_move([State.RUNNING], following.state)
-    vendor, zone = connection.vendor, connection.timezone
-
-    def at(instant: datetime | None) -> Any:
-        return _adapted(vendor, zone, instant)
-
-    _, update, insert = _statements(vendor)
+    at = adapting()
+    _, update, insert = _statements(connection.vendor)
     finished_at = at(now) if following.state not in WAITING else None
     state = [following.state.value, at(following.wake_at), finished_at, ended.pid, ended.progress]
     error = [following.error_class, following.error_message, following.fingerprint, following.reason]
@@ -219,7 +221,7 @@ def settle(
         cursor.execute(update, [*state, *error, *counted, *condition])
         if cursor.rowcount != 1:
             return False
-        values = attempt_values(ended, entry, now)
+        values = attempt_values(ended, entry, now, at)
         if attempts is None:
             cursor.execute(insert, values)
         else:
@@ -227,11 +229,15 @@ def settle(
     return True
 
 
-def attempt_values(ended: Ended, entry: Entry, now: datetime) -> AttemptValues:
-    """The values of the attempt's row."""
-    who = [ended.execution_id, ended.attempt, adapted(ended.started_at), adapted(now), ended.consumer, ended.pid]
+def attempt_values(ended: Ended, entry: Entry, now: datetime, at: Callable[[datetime | None], Any]) -> AttemptValues:
+    """The values of the attempt's row.
+
+    Args:
+        at: makes a parameter of an instant, see `adapting`.
+    """
+    who = [ended.execution_id, ended.attempt, at(ended.started_at), at(now), ended.consumer, ended.pid]
     who += [ended.release, ended.cpu_ms, ended.peak_memory_kb, *(ended.batch or NO_BATCH)]
-    own = vars(entry) | {"retry_at": adapted(entry.retry_at)}
+    own = vars(entry) | {"retry_at": at(entry.retry_at)}
     return [*who, *own.values()]
 
 
