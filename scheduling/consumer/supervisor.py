@@ -248,7 +248,9 @@ class Supervisor:
         if found:
             gathering.look_at = monotonic + self._poll_seconds
         for batch in found:
-            self._write_rows(monotonic, only=batch)
+            if self.broker.ready([batch.shared.queue], self.now()):
+                self._poll_at = 0.0  # the look has reset the descriptor, and other runs may have come, too
+                self._write_rows(monotonic, only=batch)
         launch_batches(self._slots, time.monotonic(), self.draining)
 
     def _write_rows(self, monotonic: float, *, given: bool = False, only: Batch | None = None) -> None:
