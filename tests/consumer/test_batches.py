@@ -211,7 +211,7 @@ def test_a_consumer_that_stops_calls_the_batch_that_it_gathers(
     worker, rows = gathers(3)
     lease = SchedulerExecution.objects.get(pk=rows[2].pk).wake_at
     wait_for(lambda: SchedulerExecution.objects.get(pk=rows[2].pk).wake_at != lease, "the lease is renewed")
-    assert Process.objects.get(kind="consumer").info["running"] == 1
+    wait_for(lambda: Process.objects.get(kind="consumer").info["running"] == 1, "its slot is reported as busy")
     worker.send_signal(signal.SIGTERM)
     assert worker.wait(60) == 0, commands.log(worker)
     assert states(rows) == ["succeeded"] * 3
