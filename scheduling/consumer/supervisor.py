@@ -17,16 +17,14 @@ from django.db import DatabaseError
 
 from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.conf import Conf
-from scheduling.consumer import leases
 from scheduling.consumer.acknowledge import Answers
 from scheduling.consumer.batch import Batch
 from scheduling.consumer.batch_calls import launch_batches, next_call
-from scheduling.consumer.cancellation import cancel_run
 from scheduling.consumer.due_retries import Rescue
-from scheduling.consumer.fencing import kill_fenced
+from scheduling.consumer.follower import Follower
 from scheduling.consumer.keepalive import KeepAlive
 from scheduling.consumer.narrow import Narrow
-from scheduling.consumer.output_store import mark_stored, store_each
+from scheduling.consumer.output_store import mark_stored
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.consumer.run_log import announce_start
 from scheduling.consumer.running import Running
@@ -57,17 +55,8 @@ ANNOUNCED_POLL_SECONDS = 1.0
 """The seconds between two polls of a transport that announces its messages. A poll finds messages whose announcement
 was lost."""
 
-STORE_SECONDS = 0.5
-"""The seconds between two writes of output to the database. The run's page polls every second and must show new output
-within two seconds."""
-
-STORE_BYTES = 64 * 1024
-"""If more output than this waits to be stored, the output is written before STORE_SECONDS are over."""
-
 MOST_GIVEN_TURNS = 3
 """How often a turn is followed by another one for runs that were given a place."""
-
-CANCEL_POLL_SECONDS = 1.0
 
 
 class Supervisor:
@@ -109,7 +98,8 @@ class Supervisor:
         self._writer = RowWriter(broker, self.queues, conf.lease_seconds, self._configs, self._answers, self._rescue)
         self._selector = selectors.DefaultSelector()
         self._slots = slots = Slots(concurrency, self._selector, conf.output_max_bytes)
-        self._look_at = self._store_at = self._poll_at = self._back_off_until = 0.0
+        self._follower = Follower(slots, self.now)
+        self._poll_at = self._back_off_until = 0.0
         self._access = DatabaseAccess(conf.lease_seconds)
         self._ahead = {work: (prefetch or {}).get(queue_of(work), concurrency) for work in self._work_queues}
         self._subscribed = False
@@ -183,7 +173,7 @@ class Supervisor:
             try:
                 self._keepalive.keep(monotonic, self.started_total, self._last_start, draining=self.draining)
                 if not self._keepalive.holds:
-                    self._follow_runs(monotonic)
+                    self._follower.follow(monotonic)
                     self._settle_and_start(monotonic)
                 self._access.succeeded()
             except Held:
@@ -201,7 +191,7 @@ class Supervisor:
         if slots.over and not self._keepalive.holds:
             times.append(monotonic)
         if slots.busy and not self._keepalive.holds:
-            times += [self._store_at, self._look_at]
+            times.append(self._follower.next_clock)
         if slots.free and self._may_start and slots.pool.ready:
             times.append(self._poll_at)
         if (call := next_call(slots, takes=self._may_start)) is not None:
@@ -211,23 +201,6 @@ class Supervisor:
             if at is not None:
                 nearest = min(nearest, at)
         return max(0.0, nearest - monotonic)
-
-    def _follow_runs(self, monotonic: float) -> None:
-        slots = self._slots
-        if not slots.busy:
-            return
-        if monotonic >= self._look_at:
-            if self._look_at:  # 0.0 means that the first check is not planned yet
-                for changed in leases.look(slots.owned):
-                    if changed.lost:
-                        log.warning("Lost its lease; the run is killed", extra={"execution": changed.run.execution_id})
-                        kill_fenced(slots, changed.run)
-                    else:
-                        cancel_run(slots, changed.run, changed.cancelled_by, monotonic)
-            self._look_at = monotonic + CANCEL_POLL_SECONDS
-        if monotonic >= self._store_at or any(run.output.waiting > STORE_BYTES for run in slots.running):
-            store_each(slots.owned, self.now())
-            self._store_at = monotonic + STORE_SECONDS
 
     def _settle_and_start(self, monotonic: float) -> None:
         self._write_rows(monotonic)
