@@ -11,7 +11,8 @@ from django.db import connection, transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Delivery
-from scheduling.consumer.start import begin
+from scheduling.consumer.start import MANY, begin
+from scheduling.core.chunks import KEYS_PER_STATEMENT
 from scheduling.core.lifecycle import CLAIM_GRACE
 from scheduling.execution.publish import mark_published
 from scheduling.models import SchedulerExecution
@@ -21,7 +22,9 @@ from tests.support import at_once
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-ROUNDS, ROWS = 3, 300
+ROUNDS = 3
+PAUSE_BEFORE = 4
+"""The statement before which the start pauses. Some rows are locked by then, one by one or all at once."""
 HEAD_START_SECONDS = 0.5
 
 
@@ -39,32 +42,33 @@ class Count:
         return execute(*arguments)
 
 
-def test_marking_and_starting_lock_rows_in_one_order() -> None:
+@pytest.mark.parametrize("rows", [MANY - 1, KEYS_PER_STATEMENT + 200], ids=["one by one", "together"])
+def test_marking_and_starting_lock_rows_in_one_order(rows: int) -> None:
     if connection.vendor == "sqlite":
         pytest.skip("SQLite locks the whole file")
     for _round in range(ROUNDS):
         SchedulerExecution.objects.all().delete()
         now = clock.now()
         waits = {"state": "claimed", "wake_at": now + CLAIM_GRACE, "published_at": None}
-        keys = [row.pk for row in ManualExecutionFactory.bulk(ROWS, **waits)]
+        keys = [row.pk for row in ManualExecutionFactory.bulk(rows, **waits)]
         # Messages come back in any order, for example after a reconnect.
-        rows = sorted(SchedulerExecution.objects.all(), key=lambda row: random.random())
-        start_and_mark([Delivery(message_of(row)) for row in rows], keys)
+        shuffled = sorted(SchedulerExecution.objects.all(), key=lambda row: random.random())
+        start_and_mark([Delivery(message_of(row)) for row in shuffled], keys)
         assert set(SchedulerExecution.objects.values_list("state", flat=True)) == {"running"}
 
 
 def start_and_mark(deliveries: list[Delivery], keys: list[int]) -> None:
-    """Start all deliveries in one transaction. When a third has started, mark all rows in another transaction."""
-    third = Count(ROWS // 3)
+    """Start all deliveries in one transaction. When rows are locked, mark all rows in another transaction."""
+    some = Count(PAUSE_BEFORE)
 
     def start() -> None:
-        with connection.execute_wrapper(third), transaction.atomic():
-            assert len(begin(deliveries, "host-1-ab", clock.now(), clock.now() + CLAIM_GRACE)) == ROWS
+        with connection.execute_wrapper(some), transaction.atomic():
+            assert len(begin(deliveries, "host-1-ab", clock.now(), clock.now() + CLAIM_GRACE)) == len(deliveries)
 
     def mark() -> None:
-        assert third.reached.wait(30)
+        assert some.reached.wait(30)
         mark_published(keys, clock.now())
-        third.locked.set()
+        some.locked.set()
 
     at_once([start, mark])
 
