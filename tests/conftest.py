@@ -27,12 +27,12 @@ settings.load_profile("no deadline")
 
 
 def pytest_configure() -> None:
-    """Restore the default handling of SIGINT and SIGQUIT, and choose the seed of the fuzz tests.
+    """Restore the default handling of SIGINT, SIGQUIT and SIGHUP, and choose the seed of the fuzz tests.
 
-    If a shell starts the tests in the background, the tests ignore both signals. Child processes would inherit
-    this from the tests.
+    If a shell starts the tests in the background, or `nohup` does, they ignore such a signal. Child processes would
+    inherit this from the tests.
     """
-    for number in (signal.SIGINT, signal.SIGQUIT):
+    for number in (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP):
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     choose_seed()  # the processes of pytest-xdist inherit it
