@@ -17,8 +17,8 @@ from scheduling.models import Scheduler
 from scheduling.processes import left_out
 from scheduling.processes.guard import guard
 from tests.hostile.fuzz import choose_seed
-from tests.page_share import leave_out_other_shares
 from tests.quick_flush import Flush
+from tests.server_share import leave_out_other_shares
 from tests.support import Commands
 
 # A loaded machine may need any time for one example.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -54,19 +55,17 @@ def texts(path: Path) -> str:
     return "\n".join(str(node.value) for node in strings if id(node) not in docstrings)
 
 
+@cache
 def sources() -> dict[str, str]:
-    """The texts of each file."""
+    """The texts of each file. A test reads them, because each process of pytest collects all tests."""
     files = [path for folder in FOLDERS for path in (ROOT / folder).rglob("*") if path.suffix in SUFFIXES]
     return {str(path.relative_to(ROOT)): texts(path) for path in files if "migrations" not in path.parts}
 
 
-SOURCES = sources()
-
-
 @pytest.mark.parametrize("words", REPLACED)
 def test_a_sentence_that_was_replaced_does_not_come_back(words: str) -> None:
-    assert len(SOURCES) > 300
-    assert [path for path, text in SOURCES.items() if words in text or words.capitalize() in text] == []
+    assert len(sources()) > 300
+    assert [path for path, text in sources().items() if words in text or words.capitalize() in text] == []
 
 
 def test_no_sentence_has_a_subject_that_is_not_named() -> None:

@@ -23,7 +23,7 @@ from tests.admin.rows import Rows, one_of_each
 from tests.admin.walk import FILLED, TYPED, press, press_all, text_of, undone
 from tests.admin.world import changed, world
 from tests.factories import UserFactory, WorkerFactory
-from tests.page_share import rows_to_walk, walks_one_row
+from tests.server_share import rows_to_walk, walks_one_row
 
 pytestmark = pytest.mark.django_db
 

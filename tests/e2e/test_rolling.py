@@ -29,7 +29,7 @@ from tests.support import ROOT, Commands, wait_for
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 ROUNDS = int(os.environ.get("TEST_ROLLING_ROUNDS", "2"))
-RATE = float(os.environ.get("TEST_ROLLING_RATE", "50"))
+RATE = float(os.environ.get("TEST_ROLLING_RATE", "20"))
 LONGEST_GAP = 1.0 if ROUNDS >= 20 else 60.0
 CONSUMERS = 2
 

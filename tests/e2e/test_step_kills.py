@@ -33,9 +33,9 @@ from tests.support import Commands, marks, wait_for
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
 KILLS = int(os.environ.get("TEST_STEP_KILLS", "4"))
-DRAINS = int(os.environ.get("TEST_STEP_DRAINS", "2"))
+DRAINS = int(os.environ.get("TEST_STEP_DRAINS", "1"))
 STOPS = int(os.environ.get("TEST_STEP_STOPS", "1"))
-ROWS = int(os.environ.get("TEST_STEP_ROWS", "40"))
+ROWS = int(os.environ.get("TEST_STEP_ROWS", "24"))
 SECONDS = float(os.environ.get("TEST_STEP_SECONDS", "0.05"))
 """How long `run.each` takes for one row."""
 SEED = int(os.environ.get("TEST_SEED", "20261123"))

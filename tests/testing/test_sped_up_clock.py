@@ -32,7 +32,7 @@ from tests.testing.sped_up.script import LATE, Script, do, end, make, random_scr
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-SCRIPTS = int(os.environ.get("TEST_TRAVEL_SCRIPTS", "2"))
+SCRIPTS = int(os.environ.get("TEST_TRAVEL_SCRIPTS", "1"))
 RATE = int(os.environ.get("TEST_TRAVEL_RATE", "600"))
 SLOWEST = 75
 SLOW = 10

@@ -1,12 +1,14 @@
-"""Several database servers share the tests of single pages, and none is left out."""
+"""Several servers share the tests of single pages and of processes, and none is left out."""
 
 from __future__ import annotations
+
+from collections import Counter
 
 import pytest
 
 from scheduling.models import Scheduler
 from tests.admin.addresses import Address
-from tests.page_share import PAGES, in_share, leave_out_other_shares, rows_to_walk
+from tests.server_share import PAGES, in_share, leave_out_other_shares, rows_to_walk, shared_name
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 20261124])
@@ -32,9 +34,22 @@ def test_of_each_page_one_row_of_each_side_is_walked(monkeypatch: pytest.MonkeyP
     assert [one.path for one in rows_to_walk(every, hidden)] == ["/change/1/", "/change/3/", "/why/1/", "/why/3/"]
 
 
-def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_test_is_in_one_share_or_in_all(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever part of the suite runs here, the shares together are the whole of it."""
+    every = request.session.items
+    for shares in (2, 3):
+        left: list[list[pytest.Item]] = []
+        for share in range(1, shares + 1):
+            monkeypatch.setenv("TEST_SHARE", f"{share}/{shares}")
+            items = list(every)
+            leave_out_other_shares(request.config, items)
+            left.append(items)
+        times = Counter(item for items in left for item in items)
+        assert all(times[item] == (shares if shared_name(item) is None else 1) for item in every)
 
+
+def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     for value in ("4/3", "0/3", "2", "a/b", "2/"):
-        monkeypatch.setenv("TEST_PAGE_SHARE", value)
+        monkeypatch.setenv("TEST_SHARE", value)
         with pytest.raises(pytest.UsageError, match="must be like 2/3"):
             leave_out_other_shares(request.config, [])

@@ -1,9 +1,11 @@
-"""Choose which tests of single pages run on this database server, when several servers share them.
+"""Choose which tests run on this server, when several servers share them.
 
-`TEST_PAGE_SHARE=2/3` chooses the second of three shares. The share of a file depends on its name and on the commit, so
-each file comes to each server after some commits. Without the variable, all tests run.
-The tests that walk over every address run on every server, always. With `TEST_ONE_ROW=1`, those that look for rows of
-another group take one row of each page instead of all. CI sets this after the first run, which takes all rows.
+`TEST_SHARE=2/3` chooses the second of three shares. Shared are the tests of single pages, file by file, and the tests
+with the mark `processes` or `rabbitmq`, one by one. A share depends on the commit, too. So each test comes to each
+server after some commits. Without the variable, all tests run.
+All other tests run on every server, always.
+With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
+this after the first run, which takes all rows.
 """
 
 from __future__ import annotations
@@ -21,14 +23,20 @@ if TYPE_CHECKING:
     from tests.admin.addresses import Address
 
 PAGES = Path(__file__).parent / "admin"
-WALKS = {"test_every_address.py", "test_groups_every_address.py", "test_object_pages.py"}
+ON_EACH_SERVER = {
+    # They walk over all pages.
+    "test_every_address.py", "test_groups_every_address.py", "test_object_pages.py",
+    # It runs on PostgreSQL only.
+    "test_pgbouncer.py",
+}  # fmt: skip
+"""Files that are not shared."""
 
 
 def in_share(name: str, share: int, shares: int, turn: int) -> bool:
-    """Whether the tests of this file belong to this share.
+    """Whether what has this name belongs to this share.
 
     Args:
-        name: the file's name.
+        name: the name of a file or of a test.
         share: from 1 to `shares`.
         turn: any number. A difference of one moves each file to the next share.
     """
@@ -50,25 +58,37 @@ def rows_to_walk(addresses: Sequence[Address], hidden: Collection[object]) -> li
     return list(first.values())
 
 
+def shared_name(item: pytest.Item) -> str | None:
+    """The name that decides to which share this test belongs; None if it runs on every server."""
+    if item.path.name in ON_EACH_SERVER:
+        return None
+    if PAGES in item.path.parents:
+        return item.path.name
+    if item.get_closest_marker("rabbitmq4"):
+        # The parameters name the server.
+        return f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    if item.get_closest_marker("processes") or item.get_closest_marker("rabbitmq"):
+        return f"{item.path.name}::{item.name}"
+    return None
+
+
 def leave_out_other_shares(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Deselect the tests of pages that another server's run has in its share.
+    """Deselect the tests that another server's run has in its share.
 
     Raises:
-        pytest.UsageError: if TEST_PAGE_SHARE is not two numbers with a slash, the first at most the second.
+        pytest.UsageError: if TEST_SHARE is not two numbers with a slash, the first at most the second.
     """
-    value = os.environ.get("TEST_PAGE_SHARE", "")
+    value = os.environ.get("TEST_SHARE", "")
     if not value:
         return
     share, _slash, shares = value.partition("/")
     if not (share.isdecimal() and shares.isdecimal() and 1 <= int(share) <= int(shares)):
-        raise pytest.UsageError(f"TEST_PAGE_SHARE is {value!r}; it must be like 2/3.")
+        raise pytest.UsageError(f"TEST_SHARE is {value!r}; it must be like 2/3.")
     turn = commit_number()
     others = [
         item
         for item in items
-        if PAGES in item.path.parents
-        and item.path.name not in WALKS
-        and not in_share(item.path.name, int(share), int(shares), turn)
+        if (name := shared_name(item)) is not None and not in_share(name, int(share), int(shares), turn)
     ]
     if others:
         left = set(others)
