@@ -29,6 +29,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import ExecutionQuerySet, message_of
 from scheduling.models.plan import PlanState
+from scheduling.models.used_queues import in_used_queues
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
@@ -235,18 +236,20 @@ def publish_claimed(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH
         else:
             rows.update(wake_at=now + CLAIM_GRACE, published_at=None)
 
-    overdue = _moved(Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now, move)
+    if (used := in_used_queues(State.CLAIMED)) is None:
+        return 0
+    overdue = _moved(used & Q(state=State.CLAIMED.value, wake_at__lt=now), limit, now, move)
     return publish(overdue, broker)
 
 
 def publish_retries(broker: Broker, now: datetime, limit: int = ROWS_PER_PUBLISH) -> int:
     """Publish retries whose message was never confirmed or did not arrive in time. Returns how many were published."""
-    if broker.embedded:
+    if broker.embedded or (used := in_used_queues(State.RETRYING)) is None:
         return 0
     late = Q(published_at=None, wake_at__lt=now - RETRY_GRACE) | Q(wake_at__lt=now - CONFIRMED_GRACE)
 
     def move(rows: ExecutionQuerySet) -> None:
         rows.move([State.RETRYING], State.CLAIMED, wake_at=now + CLAIM_GRACE, published_at=None)
 
-    overdue = _moved(late & Q(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE), limit, now, move)
+    overdue = _moved(used & late & Q(state=State.RETRYING.value, wake_at__lt=now - RETRY_GRACE), limit, now, move)
     return publish(overdue, broker)

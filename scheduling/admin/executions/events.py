@@ -19,6 +19,7 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.params.json_field import json_block
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url, execution_url
+from scheduling.admin.ui.paginators import CappedPaginator
 from scheduling.admin.ui.text import is_number, searched
 from scheduling.admin.ui.times import time_with_relative
 from scheduling.core.lifecycle import OPEN_STATES
@@ -61,6 +62,7 @@ class EventAdmin(ReadOnly):
     search_help_text = gettext_lazy("Search topic, customer=42")
     readonly_fields = ("topic_shown", "state", "due", "run", "cancel_link", "metadata_shown")
     ordering = ("-pk",)
+    paginator = CappedPaginator
     no_rows = gettext_lazy("An event is planned by code: scheduling.api.schedule_at. None is on record.")
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Event]:

@@ -48,7 +48,7 @@ def examine(present: Present) -> Iterator[Finding]:
         _("Producers recover them every few seconds. Start one, or read the producers' logs."),
     )
     for rows, finding in ((watched.claimed_long, claimed), (watched.running_long, lost)):
-        if stuck := present.count(rows):
+        if (rows is watched.running_long or present.count(watched.queued)) and (stuck := present.count(rows)):
             yield replace(finding, seen=finding.seen % {"count": stuck})
 
 

@@ -15,6 +15,7 @@ from scheduling.core.queues import MAIN, STANDALONE
 from scheduling.core.service import OFTEN, STEADY
 from scheduling.models import Breaker, Pause, Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.plan import PlanState
+from scheduling.models.used_queues import in_used_queues
 
 SILENT_REMEMBERED = timedelta(days=1)
 """How long a silent process is reported. Sweeps recover the runs of a silent process much earlier."""
@@ -38,6 +39,15 @@ def waiting_in(queue: str, now: datetime) -> QuerySet[SchedulerExecution]:
 def stuck_in(state: State, now: datetime) -> QuerySet[SchedulerExecution]:
     """The executions whose time in this state has been over for `STUCK_LONG`."""
     return SchedulerExecution.objects.overdue(state, now - STUCK_LONG)
+
+
+def claimed_long(now: datetime) -> QuerySet[SchedulerExecution]:
+    """The claimed executions that should have been published, the oldest first. Events that wait are claimed, too.
+
+    It makes queries of its own, so it is not among `WATCHED`.
+    """
+    used = in_used_queues(State.CLAIMED)
+    return SchedulerExecution.objects.none() if used is None else stuck_in(State.CLAIMED, now).filter(used)
 
 
 CLOSED_LATELY = timedelta(hours=1)
@@ -111,7 +121,6 @@ queued = in_state(State.CLAIMED, State.QUEUED)
 running = in_state(State.RUNNING)
 retrying = in_state(State.RETRYING)
 failed = in_state(State.FAILED)
-claimed_long = partial(stuck_in, State.CLAIMED)
 running_long = partial(stuck_in, State.RUNNING)
 
 
@@ -143,7 +152,6 @@ WATCHED: tuple[Rows, ...] = (
     running,
     retrying,
     failed,
-    claimed_long,
     running_long,
     *map(waiting, ALWAYS),
     *in_other_queues,
