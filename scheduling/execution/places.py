@@ -19,6 +19,7 @@ from django.db import connection, transaction
 from scheduling.core.run_limit import LONGEST_KEY, Limit
 from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of
 from scheduling.models import LimitKey, LimitPlace
+from scheduling.processes.database import is_away
 
 USED_STEP = timedelta(minutes=1)
 """How exact `LimitKey.used_at` is. Retention needs days."""
@@ -222,7 +223,14 @@ def _read(keys: Collection[Columns], *, lock: bool = False) -> dict[Columns, Lim
     rows = LimitKey.objects.filter(type__in=types, name__in=names, digest__in=digests).order_by("pk")
     if lock and connection.features.has_select_for_update:
         rows = rows.select_for_update(skip_locked=True)
-    return {columns: row for row in rows if (columns := _columns(row)) in keys}
+    try:
+        found = list(rows)
+    except Exception as error:
+        if is_away(error):
+            raise
+        # Plain SQL may have written a `used_at` that cannot be read. The next start with the key writes it anew.
+        found = list(rows.defer("used_at"))
+    return {columns: row for row in found if (columns := _columns(row)) in keys}
 
 
 def _columns(row: LimitKey) -> Columns:
