@@ -14,7 +14,7 @@ MOST_QUEUES = 300
 
 
 def used_queues(states: Iterable[State], rows: QuerySet[SchedulerExecution] | None = None) -> list[str]:
-    """The work queues of the executions in these states, in alphabetical order.
+    """The work queues of the executions in these states, in alphabetical order. A row without a queue is left out.
 
     Each query reads one entry of the index (state, queue, wake_at, id), however many executions wait. A query for the
     different values would read all of them.
@@ -23,7 +23,7 @@ def used_queues(states: Iterable[State], rows: QuerySet[SchedulerExecution] | No
         rows: the executions that count; None: all of them.
     """
     rows = SchedulerExecution.objects.all() if rows is None else rows
-    return sorted({queue for state in states for queue in _found(state, rows)[0]})
+    return sorted({queue for state in states for queue in _found(state, rows)[0] if queue})
 
 
 def in_used_queues(state: State) -> Q | None:
