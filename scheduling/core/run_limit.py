@@ -70,16 +70,18 @@ class Limit:
         text = visible_text(" ".join(text.split()))
         return text if len(text) <= LONGEST_KEY else UNUSABLE_KEY
 
-    def room(self, taken: int, started: Sequence[float], now: datetime) -> int:
+    def room(self, taken: int, started: Sequence[float], now: datetime, granted: int = 0) -> int:
         """How many more runs may start now.
 
         Args:
             taken: how many run or were let through.
             started: when the last ones started, in seconds since 1970, ascending.
+            granted: how many of those taken were let through and have not started. Each may start at any time, so it
+                has its start in every span until then.
         """
         places = math.inf if self.at_once is None else self.at_once - taken
         if self.starts is not None:
-            places = min(places, self.starts - len(self.recent(started, now)))
+            places = min(places, self.starts - len(self.recent(started, now)) - granted)
         return max(0, MOST_STARTS if places == math.inf else int(places))
 
     def recent(self, started: Sequence[float], now: datetime) -> list[float]:

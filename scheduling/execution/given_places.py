@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, State
 from scheduling.core.run_limit import Limit
 from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of, first_waiting
-from scheduling.execution.places import note_starts, starts_of, store_used
+from scheduling.execution.places import starts_of
 from scheduling.execution.publish import publish_soon
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
 from scheduling.processes.set_aside import read_rows
@@ -43,6 +43,13 @@ def remove_places(attempts: Iterable[tuple[int, int]]) -> None:
         own._raw_delete(own.db)
 
 
+def leave_lines(executions: Collection[int]) -> None:
+    """Remove the places for which executions wait, or which they were given."""
+    if executions:
+        own = LimitPlace.objects.filter(pk__in=list(executions), state__in=(GRANTED, WAITS))
+        own._raw_delete(own.db)
+
+
 def give_places(limits: Mapping[int, Limit], now: datetime) -> list[int]:
     """Give the free places of keys to the runs that have waited longest, and wake these runs.
 
@@ -62,17 +69,13 @@ def give_places(limits: Mapping[int, Limit], now: datetime) -> list[int]:
         rows = list(locked.filter(pk__in=list(limits)).order_by("pk"))
         facts = facts_of([row.pk for row in rows])
         given: list[int] = []
-        used: list[LimitKey] = []
         for row in rows:
             rules = limits[row.pk]
-            found = first_waiting(row.pk, facts[row.pk], rules.room(facts[row.pk].taken, starts_of(row), now))
-            if found and note_starts(row, rules, len(found), now):
-                used.append(row)
-            given += found
+            known = facts[row.pk]
+            given += first_waiting(row.pk, known, rules.room(known.taken, starts_of(row), now, known.granted))
         if not given:
             return []
         LimitPlace.objects.filter(pk__in=given, state=WAITS).update(state=GRANTED, since=now)
-        store_used(used)
         return wake(given, now)
 
 

@@ -22,10 +22,12 @@ class KeyFacts(NamedTuple):
 
     Args:
         taken: how many runs have a place: they run, or were let through.
+        granted: how many of them were let through and have not started.
         first: the execution that has waited longest; None if none waits.
     """
 
     taken: int
+    granted: int
     first: int | None
 
 
@@ -34,9 +36,12 @@ def facts_of(limits: Collection[int]) -> dict[int, KeyFacts]:
     if not limits:
         return {}
     with connection.cursor() as cursor:
-        cursor.execute(_statement(connection.vendor, len(limits)), [GRANTED, HELD, WAITS, *limits])
+        cursor.execute(_statement(connection.vendor, len(limits)), [GRANTED, HELD, GRANTED, WAITS, *limits])
         found = cursor.fetchall()
-    return {int(pk): KeyFacts(int(taken), None if first is None else int(first)) for pk, taken, first in found}
+    return {
+        int(pk): KeyFacts(int(taken), int(granted), None if first is None else int(first))
+        for pk, taken, granted, first in found
+    }
 
 
 def first_waiting(limit: int, facts: KeyFacts, count: int) -> list[int]:
@@ -56,6 +61,8 @@ def _statement(_vendor: str, count: int) -> str:
     own = f"p.{quote('limit_id')} = k.{quote('id')} AND p.{quote('state')}"
     marks = ", ".join(["%s"] * count)
     taken = f"SELECT COUNT(*) FROM {place} p WHERE {own} IN (%s, %s)"  # noqa: S608 - names of tables and columns
+    granted = f"SELECT COUNT(*) FROM {place} p WHERE {own} = %s"  # noqa: S608
     order = f"p.{quote('since')}, p.{quote('execution_id')}"
     first = f"SELECT p.{quote('execution_id')} FROM {place} p WHERE {own} = %s ORDER BY {order} LIMIT 1"  # noqa: S608
-    return f"SELECT k.{quote('id')}, ({taken}), ({first}) FROM {key} k WHERE k.{quote('id')} IN ({marks})"  # noqa: S608
+    columns = f"k.{quote('id')}, ({taken}), ({granted}), ({first})"
+    return f"SELECT {columns} FROM {key} k WHERE k.{quote('id')} IN ({marks})"  # noqa: S608

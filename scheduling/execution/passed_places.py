@@ -15,7 +15,7 @@ from typing import NamedTuple
 from scheduling.core.lifecycle import WAITING
 from scheduling.execution.given_places import remove_places
 from scheduling.execution.key_facts import GRANTED, WAITS, facts_of, first_waiting
-from scheduling.execution.places import Limited, LimitedAttempt, note_starts, starts_of, store_used
+from scheduling.execution.places import Limited, LimitedAttempt, starts_of
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
 from scheduling.processes.set_aside import read_rows
 
@@ -50,7 +50,7 @@ def pass_places(ended: Sequence[LimitedAttempt], queues: Collection[str], most: 
     left = {pk: limited for pk, limited in limits.items() if pk not in locked}
     facts, first = facts_of(locked), dict[int, int]()
     for pk, row in locked.items():
-        room = limits[pk].rules.room(facts[pk].taken, starts_of(row), now)
+        room = limits[pk].rules.room(facts[pk].taken, starts_of(row), now, facts[pk].granted)
         asked = min(room, most - len(first))
         found = first_waiting(pk, facts[pk], asked)
         first |= dict.fromkeys(found, pk)
@@ -63,9 +63,7 @@ def pass_places(ended: Sequence[LimitedAttempt], queues: Collection[str], most: 
     given = Counter(first.pop(row.pk) for row in rows)
     for pk, count in given.items():
         rules, row = limits[pk].rules, locked[pk]
-        if note_starts(row, rules, count, now):
-            store_used([row])
-        if pk in left and not rules.room(facts[pk].taken + count, starts_of(row), now):
+        if pk in left and not rules.room(facts[pk].taken + count, starts_of(row), now, facts[pk].granted + count):
             del left[pk]
     left |= {pk: limits[pk] for pk in first.values()}  # these cannot start here
     return Passed(rows, freed, left)

@@ -114,6 +114,7 @@ class _Turn:
         self.refused: dict[Columns, Limited] = {}
         facts = facts_of([row.pk for row in self.rows.values()])
         self.taken = {pk: found.taken for pk, found in facts.items()}
+        self.granted = {pk: found.granted for pk, found in facts.items()}
         self.first = {pk: found.first for pk, found in facts.items()}
         # Before the key was locked, another process may have given a place to a run that waited.
         self.places = {start.pk: start.place for start in starts} | _places(
@@ -129,22 +130,20 @@ class _Turn:
         row = self.rows[limited.columns]
         if own is not None and own.limit != row.pk:
             own = None  # another release had another key
-        # A start asks twice if its message says something else than its row (`consumer.start`).
-        if own is not None and (own.state == GRANTED or (own.state == HELD and own.attempt == start.attempt)):
-            self._set(start, row, HELD)
+        if own is not None and own.state != WAITS and self._has_place(start, row, own):
             return ""
+        if own is not None and own.state == GRANTED:
+            own = None  # it gets the next place
         # The place of an attempt whose consumer was killed is free for others.
         taken = self.taken[row.pk] - (own is not None and own.state == HELD)
         waits = own is not None and own.state == WAITS
         started, first = starts_of(row), self.first[row.pk]
-        room = limited.rules.room(taken, started, self.now)
+        room = limited.rules.room(taken, started, self.now, self.granted[row.pk])
         if limited.columns in self.locked and room and (first is None or (waits and first == start.pk)):
-            self._set(start, row, HELD)
             self.taken[row.pk] = taken + 1
             if waits:
                 self.first[row.pk] = ANY
-            if note_starts(row, limited.rules, 1, self.now):
-                self.used[row.pk] = row
+            self._start(start, row)
             return ""
         if limited.columns not in self.locked or (room and first == ANY):
             self.refused[limited.columns] = limited
@@ -153,6 +152,20 @@ class _Turn:
             self._set(start, row, WAITS)
         self.first[row.pk] = start.pk if first is None else first
         return limited.rules.sentence(limited.subject, limited.key, taken, started, self.now)
+
+    def _has_place(self, start: LimitedAttempt, row: LimitKey, own: Place) -> bool:
+        """Let a run start that holds a place, or was given one. Returns whether it starts."""
+        if own.state == HELD:
+            # A start asks twice if its message says something else than its row (`consumer.start`).
+            if own.attempt == start.attempt:
+                self._set(start, row, HELD)
+            return own.attempt == start.attempt
+        self.granted[row.pk] -= 1
+        if start.limited.columns in self.locked or start.limited.rules.starts is None:
+            self._start(start, row)
+            return True
+        self.taken[row.pk] -= 1  # its start cannot be noted on a row that another process has locked
+        return False
 
     def write(self) -> None:
         """Store what has changed."""
@@ -168,6 +181,11 @@ class _Turn:
         )  # fmt: skip
         store_used(self.used.values())
 
+    def _start(self, start: LimitedAttempt, row: LimitKey) -> None:
+        self._set(start, row, HELD)
+        if start.limited.columns in self.locked and note_starts(row, start.limited.rules, self.now):
+            self.used[row.pk] = row
+
     def _set(self, start: LimitedAttempt, row: LimitKey, state: str) -> None:
         self.places[start.pk] = Place(row.pk, state, start.attempt if state == HELD else None)
         self.changed.add(start.pk)
@@ -178,9 +196,9 @@ def _places(keys: Collection[int]) -> dict[int, Place | None]:
     return {pk: Place(limit, state, attempt) for pk, limit, state, attempt in rows}
 
 
-def note_starts(row: LimitKey, rules: Limit, count: int, now: datetime) -> bool:
-    """Note on the row of a key that runs start. Returns whether the row must be stored."""
-    started = rules.noted(starts_of(row), count, now)
+def note_starts(row: LimitKey, rules: Limit, now: datetime) -> bool:
+    """Note on the row of a key that a run starts. Returns whether the row must be stored."""
+    started = rules.noted(starts_of(row), 1, now)
     # MariaDB returns NULL for 0000-00-00. A sweep does not read the column, and writes it anew.
     used_at: datetime | None = row.__dict__.get("used_at")
     if started == row.started and used_at is not None and used_at <= now < used_at + USED_STEP:

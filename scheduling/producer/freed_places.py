@@ -43,7 +43,9 @@ def give_freed_places(broker: Broker, now: datetime) -> int:
             unlimited.append(limit.pk)
             continue
         own = lowered.apply(limit.type, limit.name, handler.limit)
-        if own.room(facts[limit.pk].taken, starts_of(limit), now):  # looked at again while the row is locked
+        if own.room(
+            facts[limit.pk].taken, starts_of(limit), now, facts[limit.pk].granted
+        ):  # looked at again while the row is locked
             rules[limit.pk] = own
     woken = [*give_places(rules, now), *_let_go(unlimited, now)]
     publish_woken(woken, broker, now)

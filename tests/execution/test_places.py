@@ -365,3 +365,36 @@ def test_a_lowered_limit_holds_for_all_keys_of_its_handler() -> None:
     assert LoweredLimits().apply("worker", "tests.other", rules) is rules
     LoweredLimit.objects.filter(pk=row.pk).update(at_once=0)
     assert LoweredLimits().apply("worker", NAME, rules) == rules
+
+
+def test_a_start_counts_when_the_run_starts_and_not_when_it_is_let_through() -> None:
+    """Consumers may be busy meanwhile, so the runs of two spans could start together."""
+    rules, now = Limit(starts=2, per=60), clock.now()
+    rows = [waiting_run() for _ in range(7)]
+    for row in rows:
+        take(row, "", rules, now)
+    limit, later = LimitKey.objects.get().pk, now + timedelta(seconds=60)
+    assert give_places({limit: rules}, later) == [rows[2].pk, rows[3].pk]
+    busy = later + timedelta(seconds=90)
+    assert give_places({limit: rules}, busy) == [], "those that were let through may start now"
+    assert [take(row, "", rules, busy) == "" for row in rows[2:5]] == [True, True, False]
+    assert give_places({limit: rules}, busy + timedelta(seconds=59)) == []
+    assert give_places({limit: rules}, busy + timedelta(seconds=60)) == [rows[4].pk, rows[5].pk]
+
+
+@pytest.mark.django_db(transaction=True)
+@pytest.mark.skipif(connection.vendor == "sqlite", reason="SQLite locks the whole file")
+def test_a_run_that_was_let_through_lines_up_again_if_its_start_cannot_be_counted() -> None:
+    rules, now = Limit(starts=1, per=60), clock.now()
+    first, second = waiting_run(), waiting_run()
+    take(first, "", rules, now)
+    take(second, "", rules, now)
+    limit, later = LimitKey.objects.get().pk, now + timedelta(seconds=60)
+    give_places({limit: rules}, later)
+    with transaction.atomic():
+        list(LimitKey.objects.select_for_update())
+        attempt = LimitedAttempt(second.pk, 1, limited("", rules), place_of(second))
+        (taken,) = at_once([lambda: take_places([attempt], later)])
+    assert (state_of(second), list(taken.locked)) == ("waiting", [limit])
+    SchedulerExecution.objects.filter(pk=second.pk).update(deferred_at=later)  # as the consumer does
+    assert give_places({limit: rules}, later) == [second.pk]
