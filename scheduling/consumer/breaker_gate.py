@@ -77,6 +77,14 @@ class BreakerGate:
                 return ""
         return known.sentence(handler.subject, rules)
 
+    def give_back(self, message: TaskMessage, config: RunConfig, now: datetime) -> None:
+        """Say that a run which needed not wait for its breaker does not start, because it has no place."""
+        if config.breaker is None or self.is_closed(message, config, now):
+            return
+        handler, pk = _handler(message, config), message.execution_id or 0
+        self._probes.discard((pk, message.attempt))
+        _before, self._circuits[handler] = change_circuit(*handler, lambda circuit: circuit.given_back(pk), now)
+
     def outcome_of(self, run: Running, outcome: Outcome, now: datetime) -> Outcome:
         """The outcome of a run that is over: `FailedProbe` if a probe has shown that the dependency is down."""
         rules, message = run.config.breaker, run.delivery.message

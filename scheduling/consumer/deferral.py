@@ -117,6 +117,7 @@ class Deferral:
         # A copy, or a message with other values than its row, is not put off: the start decides.
         found = [(one, row) for one in asked if (row := rows.get(one.pk)) is not None and row.is_meant_by(one.message)]
         put_off: dict[int, tuple[str, datetime]] = {}
+        stopped: list[Wish] = []
         free: list[Wish] = []
         for one, row in found:
             reason, offered_at = self._why(one, row.queue, min(row.deferred_at or now, now), now)
@@ -125,12 +126,28 @@ class Deferral:
                 offered_at = now + LONGEST_WAIT
             if reason:
                 put_off[one.pk] = reason, offered_at
+                if one.pause is not None or not one.waits:
+                    stopped.append(Wish(one.message, one.config, row.place))
             else:
                 free.append(Wish(one.message, one.config, row.place))
-        if self.places is not None:
-            full = self.places.reasons_to_wait(free, now)
-            put_off |= {pk: (reason, now + LONGEST_WAIT) for pk, reason in full.items() if reason}
+        put_off |= {pk: (reason, now + LONGEST_WAIT) for pk, reason in self._without_place(free, stopped, now).items()}
         return {one.pk for one, row in found if one.pk in put_off and self._put_off(one, row, *put_off[one.pk], now)}
+
+    def _without_place(self, free: Sequence[Wish], stopped: Sequence[Wish], now: datetime) -> dict[int, str]:
+        """Why runs wait for a place, by execution.
+
+        Args:
+            free: the runs that nothing else stops.
+            stopped: the runs that a pause or a breaker stops.
+        """
+        if self.places is None:
+            return {}
+        self.places.leave(stopped, now)
+        found = {pk: reason for pk, reason in self.places.reasons_to_wait(free, now).items() if reason}
+        for wish in free:
+            if wish.message.execution_id in found:
+                self.breakers.give_back(wish.message, wish.config, now)
+        return found
 
     def _asked(self, delivery: Delivery, now: datetime) -> Asked | None:
         """What is asked of the row of a delivery; None if nothing can put its attempt off."""

@@ -9,8 +9,15 @@ from typing import NamedTuple
 from scheduling.broker import Broker, Delivery
 from scheduling.consumer.running import Running
 from scheduling.core.messages import TaskMessage
-from scheduling.execution.given_places import give_places, held_places, publish_woken, remove_places, woken_rows
-from scheduling.execution.key_facts import HELD
+from scheduling.execution.given_places import (
+    give_places,
+    held_places,
+    leave_lines,
+    publish_woken,
+    remove_places,
+    woken_rows,
+)
+from scheduling.execution.key_facts import GRANTED, HELD
 from scheduling.execution.lowered_limits import LoweredLimits
 from scheduling.execution.passed_places import pass_places
 from scheduling.execution.places import Limited, LimitedAttempt, Place, take_places
@@ -60,6 +67,14 @@ class PlaceGate:
             if not taken.reasons[start.pk]:
                 self._held[start.pk, start.attempt] = Place(taken.limits[start.pk], HELD, start.attempt)
         return taken.reasons
+
+    def leave(self, stopped: Collection[Wish], now: datetime) -> None:
+        """Take runs that a pause or a breaker stops out of their lines. Other runs of their keys get their places."""
+        lined = [wish for wish in stopped if wish.config.limit is not None and wish.place is not None]
+        leave_lines([wish.message.execution_id or 0 for wish in lined])
+        for wish in lined:
+            if wish.place is not None and wish.place.state == GRANTED:
+                self._left[wish.place.limit] = self._attempt(*wish).limited
 
     def pass_on(self, settled: Iterable[tuple[Running, Settled]], most: int, now: datetime) -> list[Delivery]:
         """Pass the places of runs that have ended on to runs that wait, in the transaction that settles them.

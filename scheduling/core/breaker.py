@@ -144,6 +144,15 @@ class Circuit:
             return replace(self, probe=execution, probed_at=now, granted=())
         return replace(self, granted=tuple(pk for pk in self.granted if pk != execution))
 
+    def given_back(self, execution: int) -> Circuit:
+        """A run that was let through has not started, because it waits for a place.
+
+        Half open, it keeps its turn. A probe does not, so that another run is the next one.
+        """
+        if self.state is BreakerState.HALF_OPEN and execution not in self.granted:
+            return replace(self, granted=(*self.granted, execution)[-MOST_AT_ONCE:])
+        return self.without_probe() if self.probe == execution else self
+
     def next_probe(self, rules: CircuitBreaker) -> datetime | None:
         """When the next probe is let through; None if it is not open."""
         if self.state is not BreakerState.OPEN or self.since is None:

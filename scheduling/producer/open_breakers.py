@@ -10,9 +10,10 @@ from django.db.models import Case, Q, QuerySet, Value, When
 from scheduling.broker.handler_rows import runs_of
 from scheduling.core.breaker import BreakerState, Circuit, CircuitBreaker
 from scheduling.core.lifecycle import WAITING, State
-from scheduling.core.pauses import LONGEST_WAIT
+from scheduling.core.pauses import LONGEST_WAIT, Scope
+from scheduling.core.queues import work_queues
 from scheduling.execution.breakers import change_circuit, circuits_of
-from scheduling.execution.work_pauses import pause_for
+from scheduling.execution.work_pauses import pause_for, pauses_now
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
@@ -26,6 +27,9 @@ log = get_logger(__name__)
 LATE_ARRIVALS = timedelta(seconds=60)
 """A breaker that has closed is looked at for so long. A consumer may not know yet that it is closed, so a run may begin
 to wait for it afterwards."""
+
+OFFERED = timedelta(seconds=5)
+"""Within this time, a run that was chosen as the probe is offered to the consumers."""
 
 ROWS_PER_SWEEP = 1_000
 MANUAL_FIRST = Case(When(trigger="manual", then=Value(0)), default=Value(1))
@@ -56,7 +60,7 @@ def _let_through(row: Breaker, circuit: Circuit, now: datetime) -> int:
 
 
 def _probe(row: Breaker, circuit: Circuit, rules: CircuitBreaker, now: datetime) -> int:
-    if _is_lost(circuit):
+    if _is_lost(circuit, now):
         lost = circuit.probe
         _before, circuit = change_circuit(
             row.type, row.name, lambda known: known.without_probe() if known.probe == lost else known, now
@@ -94,18 +98,32 @@ def _waiting(row: Breaker, now: datetime) -> QuerySet[SchedulerExecution]:
     """The runs of a handler that were put off."""
     states = [state.value for state in (State.CLAIMED, State.QUEUED)]
     rows = SchedulerExecution.objects.filter(
-        state__in=states, queue__in=used_queues([State.CLAIMED, State.QUEUED]), wake_at__gt=now,
+        state__in=states, queue__in=_open_queues(now), wake_at__gt=now,
         wake_at__lte=now + LONGEST_WAIT, deferred_at__isnull=False,
     )  # fmt: skip
     return left_out.executions.without(runs_of(rows, frozenset({(row.type, row.name)})))
 
 
-def _is_lost(circuit: Circuit) -> bool:
-    """Whether a probe neither waits for its start nor runs: it was cancelled, or its consumer was killed."""
+def _open_queues(now: datetime) -> set[str]:
+    """The work queues of waiting runs that are not paused."""
+    paused = [pause.name for pause in pauses_now(now) if pause.scope is Scope.QUEUE]
+    return set(used_queues([State.CLAIMED, State.QUEUED])) - set(work_queues(paused))
+
+
+def _is_lost(circuit: Circuit, now: datetime) -> bool:
+    """Whether a probe neither waits for its start nor runs.
+
+    It was cancelled, its consumer was killed, or it waits again, for example because its queue is paused.
+    """
     if circuit.probe is None:
         return False
-    states = WAITING if circuit.probe in circuit.granted else (State.RUNNING,)
-    return not SchedulerExecution.objects.in_state(*states).filter(pk=circuit.probe).exists()
+    rows = SchedulerExecution.objects.filter(pk=circuit.probe)
+    if circuit.probe in circuit.granted:
+        waiting = rows.in_state(*WAITING)
+        if circuit.probed_at is None or circuit.probed_at < now - OFFERED:  # another producer may offer it right now
+            waiting = waiting.filter(deferred_at__isnull=True)
+        return not waiting.exists()
+    return not rows.in_state(State.RUNNING).exists()
 
 
 def _offer(keys: Sequence[int], now: datetime) -> int:

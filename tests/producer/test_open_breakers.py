@@ -79,10 +79,28 @@ def test_a_probe_that_its_consumer_has_not_settled_makes_room_for_the_next(state
 
 @pytest.mark.parametrize(("state", "granted"), [("running", False), ("queued", True), ("claimed", True)])
 def test_a_probe_that_waits_for_its_start_or_runs_keeps_others_out(state: str, granted: bool) -> None:
-    probe = waiting(state=state, wake_at=clock.now())
+    probe = waiting(state=state, wake_at=clock.now(), deferred_at=None)
     breaker(probe=probe.pk, granted=[probe.pk] if granted else [])
     waiting()
     assert let_through(clock.now()) == 0
+
+
+def test_a_probe_that_waits_again_makes_room_for_the_next() -> None:
+    """Its queue was paused after it was let through."""
+    probe = waiting()
+    breaker(probe=probe.pk, granted=[probe.pk])
+    following = waiting(40)
+    assert let_through(clock.now()) == 1
+    assert woken() == {following.pk}
+
+
+def test_a_run_of_a_paused_queue_is_no_probe() -> None:
+    breaker()
+    PauseFactory(of_queue=True, name="main")
+    waiting(30)
+    other = waiting(50, queue="mail")
+    assert let_through(clock.now()) == 1
+    assert woken() == {other.pk}
 
 
 def test_a_half_open_breaker_lets_runs_through_at_its_pace_the_oldest_first() -> None:
