@@ -24,7 +24,7 @@ from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
 from scheduling.core.origin import Wanted
 from scheduling.core.outcome import Crashed
-from scheduling.core.queues import later
+from scheduling.core.queues import turn
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import MESSAGE_COLUMNS, message_of
 from scheduling.processes import left_out
@@ -78,7 +78,7 @@ def _deliveries(rows: Iterable[tuple[Any, ...]]) -> list[Due]:
         if row.wake_at is None:
             raise ValueError("wake_at is no instant")  # MariaDB stores 0000-00-00 and returns NULL for it
         delivery = Delivery(message_of(row), from_row=True, queue=row.queue)
-        due.append((row.error_class != Crashed.error_class, row.wake_at + later(row.queue), row.id, delivery))
+        due.append((row.error_class != Crashed.error_class, turn(row.wake_at, row.queue), row.id, delivery))
     return due
 
 

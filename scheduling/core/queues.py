@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 
 
@@ -113,3 +113,8 @@ def is_work_queue(text: str) -> bool:
 def later(work: str) -> timedelta:
     """By how much the runs of a work queue are put off, see `LATER`."""
     return LATER[priority_of(work)]
+
+
+def turn(due: datetime, work: str) -> datetime:
+    """The instant of the turn of a run in a work queue. Runs start in the order of their turns."""
+    return due + later(work)

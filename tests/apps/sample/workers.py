@@ -29,6 +29,7 @@ from tests.apps.sample import (  # noqa: F401 - these modules register workers
     limited,
     listening,
     misbehaviours,
+    modelled,
     readiness,
     returns,
     run_facts,
