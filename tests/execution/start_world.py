@@ -214,11 +214,15 @@ class World:
         return [run for run in found if run.execution not in early and queue_of(run.work) in QUEUES]
 
     def settle_down(self, turns: int = 12) -> None:
-        """Sweep and turn until nothing more starts. Then the model has nothing that may start beside a free slot."""
+        """Sweep and turn until nothing more starts. Then the model has nothing that may start beside a free slot.
+
+        Each round takes less than a second. A pause or a span may end in any of them.
+        """
+        missing: list[WaitingRun] = []
         for _ in range(turns):
             self.sweep()
             busy = [self.turn(number, {}) for number in range(len(self.consumers))]
-            if not any(busy):
-                break
-        if any(len(consumer.runs) < SLOTS for consumer in self.consumers):
-            assert self.missing() == [], "they wait beside a free slot"
+            missing = self.missing() if any(len(consumer.runs) < SLOTS for consumer in self.consumers) else []
+            if not any(busy) and not missing:
+                return
+        assert missing == [], "they wait beside a free slot"

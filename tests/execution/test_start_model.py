@@ -104,7 +104,11 @@ class StartMachine(RuleBasedStateMachine):
     def lower(self, name: str, lowers: bool) -> None:
         LoweredLimit.objects.filter(name=name).delete()
         if lowers:
-            LoweredLimitFactory(type="worker", name=name, at_once=1, starts=2)
+            handler = handler_named("worker", name)
+            assert handler is not None
+            # Without a limit of starts in the code, starts are counted from the lowering on.
+            starts = 2 if handler.limit is not None and handler.limit.starts is not None else None
+            LoweredLimitFactory(type="worker", name=name, at_once=1, starts=starts)
         self.world.pass_time(1)
 
     @rule(name=st.sampled_from(["tests.model_broken", "tests.model_both"]))
