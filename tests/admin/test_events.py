@@ -9,6 +9,7 @@ from django.contrib.auth.models import Permission
 from django.test import Client
 from django.urls import reverse
 
+from scheduling.admin.ui.paginators import CappedPaginator
 from tests.admin.conftest import logged_in
 from tests.admin.pages import text_in
 from tests.factories import EventFactory, GroupFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
@@ -39,6 +40,16 @@ def test_the_list_is_filtered_by_topic_and_searched_by_metadata(viewer: Client) 
     text = text_in(viewer.get(LIST))
     assert "customer=42, vip=True" in text  # in the order of the names: PostgreSQL keeps no order
     assert "stock.low" in text
+
+
+def test_the_count_stops_at_its_cap(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(CappedPaginator, "count_limit", 101)
+    EventFactory.create_batch(102)
+    page = viewer.get(LIST).content.decode()
+    assert "more than 101 events: choose a topic or search to see older ones" in page
+    assert "p=2" in page
+    assert viewer.get(f"{LIST}?p=2").status_code == 200
+    assert text_in(viewer.get(LIST, {"q": "another topic"})).count("0 events") == 1
 
 
 def test_the_page_leads_to_the_execution_and_to_its_cancel(operator: Client) -> None:

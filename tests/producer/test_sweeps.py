@@ -2,42 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import timedelta
 
 import pytest
 from django.utils import timezone as clock
 
 from scheduling.broker.database import DatabaseBroker
-from scheduling.core.messages import TaskMessage
 from scheduling.execution.claim import claim_due
 from scheduling.execution.publish import publish
 from scheduling.models import SchedulerExecution
 from scheduling.producer.sweeps import sweep
 from tests.factories import ManualExecutionFactory, SchedulerFactory, due
+from tests.producer.recording_broker import RecordingBroker
 from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
-
-
-class RecordingBroker(DatabaseBroker):
-    """A transport outside the database. It records the published messages and confirms them if `confirms` is true."""
-
-    embedded = False
-
-    def __init__(self, confirms: bool = True) -> None:
-        super().__init__()
-        self.confirms = confirms
-        self.published: list[TaskMessage] = []
-
-    def publish(self, messages: Sequence[TaskMessage], queue: str = "main") -> set[int]:
-        """Record the messages. Return the ids of the confirmed executions."""
-        self.published += messages
-        return {message.execution_id or 0 for message in messages} if self.confirms else set()
-
-    def ready(self, queue: str, now: datetime) -> bool:
-        """Return false. The tests do not need this method."""
-        return False
 
 
 def test_an_execution_without_a_confirm_is_published_again() -> None:

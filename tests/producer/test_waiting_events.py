@@ -16,7 +16,7 @@ from scheduling.models.used_queues import in_used_queues
 from scheduling.monitoring.findings import watched
 from scheduling.producer.sweeps import publish_claimed, publish_retries
 from tests.factories import ManualExecutionFactory
-from tests.producer.test_sweeps import RecordingBroker
+from tests.producer.recording_broker import RecordingBroker
 
 pytestmark = pytest.mark.django_db
 
