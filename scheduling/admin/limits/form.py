@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django import forms
 from django.core.exceptions import ValidationError
@@ -25,11 +25,18 @@ class LoweredLimitForm(forms.ModelForm):
     handler = forms.ChoiceField(label=_("Handler"))
     user: Any = None
     """Who fills it in. The page sets it."""
-    reason = reason_field(LONGEST_REASON, _("Why the limit is lowered."))
+    reason = reason_field(
+        LONGEST_REASON, _("Why the limit is lowered. When you delete this row, the limit of the code holds again.")
+    )
 
     class Meta:
         model = LoweredLimit
         fields = ("at_once", "starts", "reason")
+        labels: ClassVar[dict[str, Any]] = {"starts": _("Starts within the time span of the code")}
+        help_texts: ClassVar[dict[str, Any]] = {
+            "at_once": _("Empty: the number of the code."),
+            "starts": _("Empty: the number of the code."),
+        }
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)

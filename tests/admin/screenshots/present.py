@@ -68,14 +68,14 @@ def store_installation(now: datetime) -> Rows:
                 ends_at=now + timedelta(days=2),
             )
         ],
-        "limitkey": [LimitPlaceFactory(limit__name="shop.push_stock", limit__key="Berlin").limit],
-        "loweredlimit": [LoweredLimitFactory(name="shop.push_stock")],
+        "limitkey": [LimitPlaceFactory(limit__name="shop.import_orders", limit__key="de").limit],
+        "loweredlimit": [LoweredLimitFactory(name="shop.import_orders")],
         "event": [EventFactory(topic="invoice.due", metadata={"customer": "Contoso", "invoice": 4711})],
         "breaker": [
             BreakerFactory(
-                name="shop.push_stock", since=now - timedelta(minutes=14), probed_at=now - timedelta(seconds=40)
+                name="shop.sync_stock", since=now - timedelta(minutes=14), probed_at=now - timedelta(seconds=40)
             ),
-            BreakerFactory(name="shop.refresh_token", closed=True, since=now - timedelta(minutes=38), openings=2),
+            BreakerFactory(name="shop.refresh_tokens", closed=True, since=now - timedelta(minutes=38), openings=2),
         ],
         "process": _processes(now),
         "report": [Report.objects.get(controller="shop.revenue")],

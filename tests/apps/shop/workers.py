@@ -7,7 +7,7 @@ from typing import Literal
 
 from pydantic import BaseModel, Field, SecretStr
 
-from scheduling.handlers import RetryPolicy, Run, worker
+from scheduling.handlers import CircuitBreaker, Limit, RetryPolicy, Run, worker
 
 
 class ImportParams(BaseModel):
@@ -24,6 +24,7 @@ class ImportParams(BaseModel):
     retry=RetryPolicy(max_retries=3, delay_ms=60_000, multiplier=2.0),
     time_limit=1800,
     title="Import orders",
+    limit=Limit(at_once=2, key="shop"),
 )
 def import_orders(params: ImportParams, run: Run) -> None:
     """Reads new orders from the shop's payment gateway and stores them."""
@@ -58,7 +59,7 @@ def export_customers(params: ExportParams, run: Run) -> None:
     run.log.info("Into %s", params.directory)
 
 
-@worker("shop.sync_stock", title="Synchronise the stock with the warehouse", time_limit=600)
+@worker("shop.sync_stock", title="Synchronise the stock with the warehouse", time_limit=600, breaker=CircuitBreaker())
 def sync_stock(params: BaseModel, run: Run) -> None:
     """Compares the stock of the shop with that of the warehouse, and mends the differences."""
     run.log.info("Stock")
