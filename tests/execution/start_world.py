@@ -40,6 +40,8 @@ LEASE_SECONDS = 15
 TICK = 0.25
 """Each turn takes so many seconds, so that no consumer uses what it has read in another turn."""
 
+SHOWN = ("pk", "target_name", "params", "state", "queue", "wake_at", "deferred_at", "reason", "place__state")
+
 Key = tuple[str, str, str]
 
 
@@ -221,8 +223,10 @@ class World:
         missing: list[WaitingRun] = []
         for _ in range(turns):
             self.sweep()
-            busy = [self.turn(number, {}) for number in range(len(self.consumers))]
+            # As between two sweeps of a producer, a consumer has many turns.
+            busy = [self.turn(number, {}) for _ in range(4) for number in range(len(self.consumers))]
             missing = self.missing() if any(len(consumer.runs) < SLOTS for consumer in self.consumers) else []
             if not any(busy) and not missing:
                 return
-        assert missing == [], "they wait beside a free slot"
+        rows = SchedulerExecution.objects.filter(pk__in=[run.execution for run in missing])
+        assert not missing, f"at {self.now}, these wait beside a free slot: {list(rows.values(*SHOWN))}"
