@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any
@@ -197,3 +198,18 @@ def test_whatever_happens_probes_are_an_interval_apart_and_the_pace_is_kept(
         if circuit.state is BreakerState.OPEN and before.state is not BreakerState.OPEN:
             assert not circuit.lets_start(1, RULES, now), "the first probe comes after an interval"
     assert all(later - earlier >= RULES.probe_every for earlier, later in pairwise(probes))
+
+
+def test_a_probe_that_found_no_place_is_the_next_one_of_another_run() -> None:
+    probed = opened().with_probe(1, after(30)).started(1, after(30))
+    back = probed.given_back(1)
+    assert back.probe is None
+    assert not back.lets_start(2, RULES, after(59))  # at most one probe an interval
+    assert back.lets_start(2, RULES, after(60))
+    assert probed.given_back(2) == probed
+
+
+def test_a_run_that_found_no_place_after_the_probe_keeps_its_turn() -> None:
+    granted = replace(half_open(), granted=(7,))
+    assert granted.started(7, after(32)).given_back(7).lets_start(7, RULES, after(33))
+    assert granted.given_back(7) == granted
