@@ -30,7 +30,7 @@ from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-TIMES = int(os.environ.get("TEST_HOLDS", "2"))
+TIMES = int(os.environ.get("TEST_HOLDS", "1"))
 
 OBSERVED_SECONDS = 1.5
 """A producer looks for due schedules each half second, and a consumer for messages each second."""

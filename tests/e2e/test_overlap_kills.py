@@ -1,7 +1,7 @@
 """Producers and consumers are killed while schedules that run alone fall due again and again.
 
 No schedule ever runs twice at the same time, and each occurrence ran or was left out with its reason.
-`TEST_OVERLAP_OCCURRENCES=5000` lets so many occurrences fall due instead of 200.
+`TEST_OVERLAP_OCCURRENCES=5000` lets so many occurrences fall due instead of 100.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-OCCURRENCES = int(os.environ.get("TEST_OVERLAP_OCCURRENCES", "200"))
+OCCURRENCES = int(os.environ.get("TEST_OVERLAP_OCCURRENCES", "100"))
 SEED = int(os.environ.get("TEST_SEED", "20261123"))
 SCHEDULES = 20
 LEASE = 3

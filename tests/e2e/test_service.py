@@ -23,7 +23,7 @@ from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-ROUNDS = int(os.environ.get("TEST_SERVICE_ROUNDS", "8"))
+ROUNDS = int(os.environ.get("TEST_SERVICE_ROUNDS", "5"))
 SEED = int(os.environ.get("TEST_SEED", "20261123"))
 LEASE, DELAY = 3, 1
 BACK_WITHIN = LEASE + DELAY + 5.0 if ROUNDS >= 100 else 90.0

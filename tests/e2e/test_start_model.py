@@ -40,7 +40,7 @@ from tests.support import Commands, wait_for
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-SECONDS = float(os.environ.get("TEST_MODEL_SECONDS", "12"))
+SECONDS = float(os.environ.get("TEST_MODEL_SECONDS", "8"))
 SEED = int(os.environ.get("TEST_SEED", "20261125"))
 RATE = 5.0
 """Runs a second."""
