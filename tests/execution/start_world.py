@@ -110,10 +110,11 @@ class World:
                 run.outcome = Succeeded() if ends[slot] else Failed("builtins.ConnectionError", "it is down")
         for run in over:
             consumer.runs.remove(run)
-            self.ended[run.execution_id] += isinstance(run.outcome, Succeeded)
         model, due = self.model({run.execution_id for run in over}), self._due()
-        _settled, _deliveries, arrivals = consumer.writer.write(over, SLOTS - len(consumer.runs), self.now)
+        settled, _deliveries, arrivals = consumer.writer.write(over, SLOTS - len(consumer.runs), self.now)
         mark_stored(over)
+        for run, result in settled:  # a run whose lease has ended may have started elsewhere, and its end is refused
+            self.ended[run.execution_id] += result.state is State.SUCCEEDED
         taken = [arrival.delivery.message.execution_id or 0 for arrival in arrivals]
         if not over:
             assert taken == due[: len(taken)], f"taken {taken}, but the order of the turns is {due}"
