@@ -43,9 +43,8 @@ def give_freed_places(broker: Broker, now: datetime) -> int:
             unlimited.append(limit.pk)
             continue
         own = lowered.apply(limit.type, limit.name, handler.limit)
-        if own.room(
-            facts[limit.pk].taken, starts_of(limit), now, facts[limit.pk].granted
-        ):  # looked at again while the row is locked
+        known = facts[limit.pk]
+        if own.room(known.taken, starts_of(limit), now, known.granted):  # looked at again while the row is locked
             rules[limit.pk] = own
     woken = [*give_places(rules, now), *_let_go(unlimited, now)]
     publish_woken(woken, broker, now)
