@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test tests test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults compose-native clocks fuzz lint bench clean
+.PHONY: run test tests test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -22,9 +22,11 @@ help:
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make test-database-faults  database servers that fail over, hang or vanish under a load (TEST_CLUSTER_SECONDS=60)"
 	@echo "make test-cluster TEST_RABBITMQ_4_ROOTS=...  faults of a cluster of three nodes (TEST_CLUSTER_SECONDS=60: the full volume)"
+	@echo "make test-dashboard  ten minutes of the demo beside Prometheus, then each query of the dashboard for Grafana"
 	@echo "make compose-native  the services of docker-compose.yml without containers, on servers of this machine"
 	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
 	@echo "make fuzz FUZZ=10  hostile messages, rows, handlers and requests: 10 % of the full volumes (FUZZ_SEED=... repeats a run)"
+	@echo "make openapi  write docs/openapi.json, the description of the HTTP API"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -49,7 +51,7 @@ test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
 	$(BIN)/pytest -n $(DATABASE_WORKERS) --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
 		tests/execution tests/policies tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
-		tests/reports tests/test_*.py
+		tests/operations tests/http tests/metrics tests/management/cron tests/reports tests/alerts tests/pings tests/test_*.py
 
 # In an environment of its own, with the newest Django, and with fewer random examples than in `make test`.
 # tests/contract/debian-python gets a newer Python on Debian.
@@ -62,7 +64,7 @@ test-django6:
 	$(DJANGO6)/bin/python -c 'import django, sys; print("Django", django.__version__); sys.exit(django.VERSION < (6,))'
 	$(DJANGO6)/bin/python manage.py check --settings=tests.settings
 	$(DJANGO6)/bin/python manage.py makemigrations --check --dry-run --settings=tests.settings
-	TEST_FAST=1 $(DJANGO6)/bin/pytest -n $(DJANGO6_WORKERS) -m "not browser" tests/core tests/models tests/admin tests/reports tests/tasks \
+	TEST_FAST=1 $(DJANGO6)/bin/pytest -n $(DJANGO6_WORKERS) -m "not browser" tests/core tests/models tests/admin tests/http tests/reports tests/tasks \
 		tests/notify/test_email.py tests/notify/test_message_template.py tests/test_site.py
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
@@ -82,6 +84,11 @@ test-cluster: $(VENV)/.installed-dev
 test-database-faults: $(VENV)/.installed-dev
 	TEST_CLUSTER_SECONDS=$${TEST_CLUSTER_SECONDS:-25} $(BIN)/pytest -s tests/cluster --ignore tests/cluster/test_broker_faults.py
 
+# Needs Prometheus (Debian's package prometheus).
+TEST_DASHBOARD_SECONDS ?= 600
+test-dashboard: $(VENV)/.installed-dev
+	TEST_DASHBOARD_SECONDS=$(TEST_DASHBOARD_SECONDS) $(BIN)/pytest -s tests/metrics/test_demo_dashboard.py
+
 # Needs a database server (TEST_DATABASE_URLS, with its driver) and RabbitMQ (TEST_BROKER_URL).
 compose-native: $(VENV)/.installed-dev
 	$(BIN)/pytest tests/e2e/test_compose_native.py
@@ -97,7 +104,12 @@ FUZZ_SEED ?=
 fuzz: $(VENV)/.installed-dev
 	TEST_FUZZ_PERCENT=$(FUZZ) $(if $(FUZZ_SEED),TEST_FUZZ_SEED=$(FUZZ_SEED)) $(BIN)/pytest -s --create-db \
 		tests/hostile/test_fuzzed_*.py tests/hostile/test_misbehaviours.py \
-		tests/hostile/test_queries.py tests/hostile/test_forms.py
+		tests/hostile/test_queries.py tests/hostile/test_forms.py \
+		tests/http/test_schema_fuzz.py tests/http/test_hostile_requests.py tests/http/test_hostile_rows.py
+
+# After a change to the HTTP API.
+openapi: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.http.document_file
 
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .

@@ -60,10 +60,12 @@ def make(executions: int, seed: int = 1) -> None:
     SchedulerExecution.objects.bulk_create(rows)
     with connection.cursor() as cursor:
         # Every execution that ran gets one attempt. The latest 100,000 of these executions get one line of output each.
+        release = connection.ops.quote_name("release")  # a reserved word of MariaDB
         cursor.execute(
             "INSERT INTO scheduling_attempt (execution_id, number, started_at, finished_at, consumer, pid, outcome,"
-            " error_class, error_message, traceback) SELECT id, 1, started_at, finished_at, consumer, pid, state,"
-            " error_class, error_message, '' FROM scheduling_schedulerexecution WHERE started_at IS NOT NULL"
+            f" error_class, error_message, traceback, result, {release}) SELECT id, 1, started_at, finished_at,"
+            " consumer, pid, state, error_class, error_message, '', '', '' FROM scheduling_schedulerexecution"
+            " WHERE started_at IS NOT NULL"
         )
         cursor.execute(
             "INSERT INTO scheduling_output (execution_id, attempt, sequence, text, created_at)"

@@ -35,6 +35,7 @@ CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
 # With HTTPS=true, cookies are sent only over TLS. The default is false, because a laptop serves the site without TLS.
 _https = env.bool("HTTPS", False)
 SECURE_SSL_REDIRECT = _https
+SECURE_REDIRECT_EXEMPT = [r"^healthz$", r"^readyz$"]  # a load balancer asks the process itself, without TLS
 SESSION_COOKIE_SECURE = _https
 CSRF_COOKIE_SECURE = _https
 SECURE_HSTS_SECONDS = env.int("HSTS_SECONDS", 31536000 if _https else 0)
@@ -71,6 +72,7 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "scheduling",
     "reports",
+    "ninja",  # the static files of the page that describes the HTTP API
     *(["cronsite.demo"] if env.bool("CRON_DEMO", False) else []),
     *env.list("EXTRA_APPS", default=[]),
 ]
@@ -183,6 +185,7 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "cron@localhost")
 BROKER_URL = env.str("BROKER_URL", "database://")
 TASKS = {"default": {"BACKEND": "scheduling.tasks.CronBackend"}}  # without Django 6 or django-tasks, it is not read
 CRON_BEAT_FILE = str(DATA_DIR / "beat.json")  # beside the database, so that a restored SQLite file is noticed
+CRON_API = "true"
 LOG_FORMAT = env.str("LOG_FORMAT", "text")
 LOG_LEVEL = env.str("LOG_LEVEL", "INFO")
 vars().update({name: env.str(name) for name in NAMES if name in env.ENVIRON})

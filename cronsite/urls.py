@@ -5,7 +5,7 @@ from importlib.resources import files
 
 from django.contrib import admin
 from django.http import HttpRequest, HttpResponse
-from django.urls import path
+from django.urls import include, path
 from django.views.generic import RedirectView
 
 admin.autodiscover()
@@ -27,5 +27,7 @@ handler404 = "cronsite.errors.not_found"
 urlpatterns = [
     path("", RedirectView.as_view(pattern_name="admin:index")),
     path("favicon.ico", icon),
+    path("", include("scheduling.urls")),
     path("admin/", admin.site.urls),
+    path("cron/", include("scheduling.http.urls")),
 ]

@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from reports.controller import ReportController
+    from reports.message import ReportMessage
     from reports.registry import report
 
-__all__ = ["ReportController", "report"]
+__all__ = ["ReportController", "ReportMessage", "report"]
 
-_MODULES = {"ReportController": "reports.controller", "report": "reports.registry"}
+_MODULES = {
+    "ReportController": "reports.controller", "ReportMessage": "reports.message", "report": "reports.registry",
+}  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

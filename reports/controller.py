@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
+from reports.message import ReportMessage
 from scheduling.core.outcome import NonRetryableError
 from scheduling.handlers import Run
 
@@ -53,6 +54,16 @@ class ReportController:
             Exception: any exception makes the attempt fail. The retry policy decides whether there is another attempt.
         """
         raise NotImplementedError(f"{type(self).__qualname__} needs a method rows(self, params, run).")
+
+    def message(self, params: Any, run: Run) -> ReportMessage | None:
+        """What the mail to the recipients says; None for a mail that only names the files.
+
+        It is called after `rows`, if there are recipients.
+
+        Raises:
+            Exception: as for `rows`. Nothing is mailed then.
+        """
+        return None
 
     def filename(self, params: Any, run: Run) -> str:
         """The file's name without extension: the report's name and the due instant in UTC.

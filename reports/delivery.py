@@ -42,5 +42,6 @@ def deliver(
         files = {name: stack.enter_context(TemporaryFile(prefix="report-")) for name in formats}
         count = generate(controller, params, run, files)
         artefacts = [store(run, options.stem(own, name), name, file, count) for name, file in files.items()]
-    mail(run, options, artefacts)
+    if options.recipients:
+        mail(run, options, artefacts, controller.message(params, run))
     return artefacts

@@ -22,12 +22,15 @@ from scheduling.models.visibility import visibility_of
 ORDER = (
     ("scheduling", "Dashboard"),
     ("scheduling", "FailedExecution"),
+    ("scheduling", "Alert"),
     ("scheduling", "SchedulerExecution"),
     ("scheduling", "Scheduler"),
+    ("scheduling", "Review"),
     ("scheduling", "Worker"),
     ("cron_reports", "Report"),
     ("scheduling", "Reminder"),
     ("scheduling", "Channel"),
+    ("scheduling", "AlertRule"),
     ("scheduling", "Pause"),
     ("scheduling", "Breaker"),
     ("scheduling", "LimitKey"),
@@ -37,6 +40,7 @@ ORDER = (
     ("scheduling", "Replay"),
     ("scheduling", "Event"),
     ("scheduling", "Artefact"),
+    ("scheduling", "ApiToken"),
 )
 """The app and the name of each model of the sidebar's first section, ordered by how often operators need its pages."""
 

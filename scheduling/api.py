@@ -24,10 +24,11 @@ from scheduling.core.keys import is_name
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.submitted import Scheduled, Submitted
 from scheduling.execution.events import cancel_event, make_event
+from scheduling.execution.keyed_insert import Unique
 from scheduling.execution.named_schedules import ScheduleOptions, upsert
 from scheduling.execution.own_broker import own_broker
 from scheduling.execution.run_status import Status, UnknownRun, status, wait
-from scheduling.execution.submit import Asked, Unique, submit
+from scheduling.execution.submit import Asked, submit
 from scheduling.models import Scheduler
 
 __all__ = [

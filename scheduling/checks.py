@@ -1,4 +1,4 @@
-"""Django system checks. The errors E001 to E006 stop every command. The warnings W001 to W003 stop no command.
+"""Django system checks. The errors E001 to E006 stop every command. The warnings W001 to W005 stop no command.
 
 The error E007 makes `manage.py check` fail. It does not stop producers and consumers, because it is about one handler.
 """
@@ -18,6 +18,7 @@ from django.db.models import Model
 
 from scheduling import conf, logs
 from scheduling.core.setting_values import ConfError
+from scheduling.core.text import visible_text
 
 
 @register("scheduling")
@@ -104,6 +105,21 @@ def check_permissions(**_kwargs: Any) -> list[CheckMessage]:
     ]
 
 
+@register("scheduling")
+def check_pings(**_kwargs: Any) -> list[CheckMessage]:
+    """W005: a setting asks for pings that cannot be sent from here. Runs go on without them."""
+    if conf.problems():
+        return []
+    from scheduling.pings import address, sentry
+
+    found = []
+    if conf.get_conf().heartbeat_url and (said := address.problem(conf.get_conf().heartbeat_url)):
+        found.append(f"CRON_HEARTBEAT_URL: {said}")
+    if conf.get_conf().sentry_monitors and (said := sentry.problem()):
+        found.append(said)
+    return [Warning(text, id="scheduling.W005") for text in found]
+
+
 @register("scheduling_handlers")
 def check_backoffs(**_kwargs: Any) -> list[CheckMessage]:
     """E007: the backoff of a handler cannot be used. Its own tag keeps this error from stopping the other handlers."""
@@ -128,12 +144,13 @@ LONELY = (
 
 
 @register(Tags.database)
-def check_params(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
-    """W002: the handler of an active schedule refuses the schedule's params.
+def check_schedules(databases: Sequence[str] | None = None, **_kwargs: Any) -> list[CheckMessage]:
+    """W002: the handler of an active schedule refuses the schedule's params. W004: no code registers this handler.
 
     Only `check --database` and `migrate` run this check.
     """
     from scheduling.handlers import validation
+    from scheduling.handlers.targets import handler_of
     from scheduling.models import Scheduler
     from scheduling.models.parts import rows_in_parts
     from scheduling.models.scheduler import TARGETS
@@ -144,10 +161,17 @@ def check_params(databases: Sequence[str] | None = None, **_kwargs: Any) -> list
             continue
         rows = Scheduler._default_manager.using(alias).filter(status=True)
         for row in rows_in_parts(rows.select_related(*TARGETS)):
-            if error := validation.params_error(row):
-                text = f"Schedule {row.pk} ({row}) would fail before its handler: {error}"
+            named = f"Schedule {row.pk} ({visible_text(str(row), 100)})"
+            if handler_of(row) is None:
+                text = f"{named} has no handler: no installed app registers {visible_text(str(row.target), 100)}."
+                found.append(Warning(text, hint=NO_HANDLER, id="scheduling.W004"))
+            elif error := validation.params_error(row):
+                text = f"{named} would fail before its handler: {error}"
                 found.append(Warning(text, id="scheduling.W002"))
     return found
+
+
+NO_HANDLER = "Its runs wait for code that has it, and fail after a while. Install the app, or pause the schedule."
 
 
 def _has_columns(connection: Any, model: type[Model], *relations: str) -> bool:

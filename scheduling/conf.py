@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network
 from typing import Any
 
 from django.conf import settings
@@ -57,10 +58,20 @@ class Conf:
     """How many executions of each schedule are kept; None means that their number is not limited."""
     retention_one_time_days: int | None = None
     """After how many days a spent one-time schedule is removed; None means never."""
+    tally_days: int = 400
+    """After how many days an hour of the tallies is removed."""
+    metrics_token: str = field(default="", repr=False)
+    """The bearer token with which Prometheus reads the metrics; empty for none."""
+    metrics_addresses: tuple[IPv4Network | IPv6Network, ...] = ()
+    """The addresses that may read the metrics without a token."""
     internal_hosts: tuple[str, ...] = ()
     """Hosts that may be called although they have an internal address: `name` or `name:port`, in lower case."""
     chat_schemes: tuple[str, ...] = tuple(SCHEMES)
     """What the addresses of channels may begin with, in lower case."""
+    heartbeat_url: str = field(default="", repr=False)
+    """The ping URL that hears every minute that alerts are evaluated; empty for none. It is a secret."""
+    sentry_monitors: bool = False
+    """Whether Sentry is told about the runs of each schedule."""
     deployment: str = ""
     """The name of this deployment, such as `production`; empty if a fingerprint of the settings tells it."""
     release: str = ""
@@ -69,6 +80,18 @@ class Conf:
     """The path of the file that notes the newest beat outside of the database; empty for no file."""
     site_url: str = ""
     """The address of the site, such as `https://cron.example.com`, for links in messages; empty for no links."""
+    alerts: bool = True
+    """Whether producers, consumers and `run_web` evaluate the alerts. The command `evaluate_alerts` always does."""
+    alerts_seconds: int = 10
+    """The time between two evaluations of the alerts, in seconds. The lease of the process that evaluates is three
+    times as long."""
+
+    api: bool = False
+    """Whether the HTTP API answers where the project has mounted it."""
+    api_per_minute: int = 600
+    """How many requests a token or a user may send to the API in a minute."""
+    api_instant_seconds: int = 20
+    """How long a request of the API may wait for the end of a run, in seconds."""
 
     def retention(self, days: int | None = None) -> RetentionPolicy:
         """The policy of executions, without the values of single schedules.
@@ -101,12 +124,22 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_RETENTION_OUTPUT_DAYS": ("retention_output_days", read.optional(read.integer(*DAYS))),
     "CRON_RETENTION_KEEP": ("retention_keep", read.optional(read.integer(*KEEP))),
     "CRON_RETENTION_ONE_TIME_DAYS": ("retention_one_time_days", read.optional(read.integer(*DAYS))),
+    "CRON_TALLY_DAYS": ("tally_days", read.integer(*DAYS)),
+    "CRON_METRICS_TOKEN": ("metrics_token", read.token),
+    "CRON_METRICS_ADDRESSES": ("metrics_addresses", read.networks),
     "CRON_INTERNAL_HOSTS": ("internal_hosts", read.hosts),
     "CRON_CHAT_SCHEMES": ("chat_schemes", read.chat_schemes),
+    "CRON_HEARTBEAT_URL": ("heartbeat_url", read.ping_url),
+    "CRON_SENTRY_MONITORS": ("sentry_monitors", read.flag),
     "CRON_DEPLOYMENT": ("deployment", read.name_of(read.NAME_CHARS)),
     "CRON_RELEASE": ("release", read.name_of(read.RELEASE_CHARS)),
     "CRON_BEAT_FILE": ("beat_file", read.path),
     "CRON_SITE_URL": ("site_url", read.site_url),
+    "CRON_ALERTS": ("alerts", read.flag),
+    "CRON_ALERTS_SECONDS": ("alerts_seconds", read.integer(1, 60)),
+    "CRON_API": ("api", read.flag),
+    "CRON_API_PER_MINUTE": ("api_per_minute", read.integer(1, 1_000_000)),
+    "CRON_API_INSTANT_SECONDS": ("api_instant_seconds", read.integer(0, 25)),
 }
 
 _RETRY_READERS: dict[str, tuple[str, Reader]] = {

@@ -14,9 +14,19 @@ from django.utils import timezone as clock
 from factory.django import DjangoModelFactory
 
 from reports.models import Report
+from scheduling.core.alerts import open_key
+from scheduling.core.api_secret import digest_of, prefix_of
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
+from scheduling.core.tallies import Total
 from scheduling.models import (
+    Alert,
+    AlertMessage,
+    AlertNotice,
+    AlertRule,
+    AlertWatch,
+    AnsweredRequest,
+    ApiToken,
     Attempt,
     Breaker,
     Channel,
@@ -24,6 +34,7 @@ from scheduling.models import (
     Event,
     FailedExecution,
     HandlerSet,
+    KnownErrorGroup,
     KnownHandler,
     LimitKey,
     LimitPlace,
@@ -31,12 +42,17 @@ from scheduling.models import (
     Notification,
     Output,
     Pause,
+    Ping,
     Process,
     RefusedRow,
     Reminder,
     RunStep,
     Scheduler,
     SchedulerExecution,
+    Tally,
+    TallyMark,
+    TallyTotal,
+    UncountedSkip,
     Worker,
 )
 
@@ -112,6 +128,92 @@ class ChannelFactory(DjangoModelFactory):
     description = "The team's chat"
     address = "json://127.0.0.1:9/channel-token"
 
+    class Params:
+        webhook = factory.Trait(
+            kind="webhook", address="https://127.0.0.1:9/channel-token", secret="cronhook_of_the_tests"
+        )
+        email = factory.Trait(kind="email", address="", recipients="team@example.com\nben@example.com")
+
+
+class AlertRuleFactory(DjangoModelFactory):
+    """A rule about the inbox, without channels of its own. `migrate` has made a rule of each kind."""
+
+    class Meta:
+        model = AlertRule
+
+    name = factory.Sequence(lambda n: f"rule{n}")
+    kind, severity = "inbox", "warning"
+
+
+class AlertFactory(DjangoModelFactory):
+    """An open alert that no channel was told of. Traits: `acknowledged`, `muted`, `over`."""
+
+    class Meta:
+        model = Alert
+
+    class Params:
+        acknowledged = factory.Trait(acknowledged_at=factory.LazyFunction(clock.now), acknowledged_by="another user")
+        muted = factory.Trait(
+            muted_until=factory.LazyFunction(lambda: clock.now() + timedelta(hours=1)), muted_by="another user",
+            mute_reason="The warehouse moves",
+        )  # fmt: skip
+        over = factory.Trait(ended_at=factory.LazyFunction(clock.now), open_key=None)
+
+    rule = factory.SubFactory(AlertRuleFactory)
+    rule_name = factory.LazyAttribute(lambda alert: alert.rule.name if alert.rule else "deleted rule")
+    kind, severity = "inbox", "critical"
+    key = factory.Sequence(lambda n: f"subject {n}")
+    open_key = factory.LazyAttribute(lambda alert: open_key(alert.rule.pk if alert.rule else 0, alert.key))
+    subject, seen = "failed inbox", "Failures in the inbox: 12. The limit is 10."
+    advice = "Fix the cause, then republish."
+    started_at = factory.LazyFunction(lambda: clock.now() - timedelta(minutes=10))
+    seen_at = factory.LazyFunction(clock.now)
+
+
+class AlertMessageFactory(DjangoModelFactory):
+    """A message that was sent. Traits: `given_up`, `waiting`."""
+
+    class Meta:
+        model = AlertMessage
+
+    class Params:
+        given_up = factory.Trait(state="given_up", tries=99, error="The server answered 500.")
+        waiting = factory.Trait(
+            state="waiting", tries=3, repeats=1, error="The server did not answer.", ended_at=None,
+            next_try_at=factory.LazyFunction(lambda: clock.now() + timedelta(minutes=3)),
+        )  # fmt: skip
+
+    channel = factory.SubFactory(ChannelFactory)
+    channel_name = factory.LazyAttribute(lambda message: message.channel.name)
+    delivery_id = factory.Sequence(lambda n: f"{n:032x}")
+    state, tries = "sent", 1
+    created_at = factory.LazyFunction(lambda: clock.now() - timedelta(minutes=9))
+    ended_at = factory.LazyFunction(clock.now)
+
+
+class AlertNoticeFactory(DjangoModelFactory):
+    """The start of an alert, which a message has told."""
+
+    class Meta:
+        model = AlertNotice
+
+    alert = factory.SubFactory(AlertFactory)
+    message = factory.SubFactory(AlertMessageFactory)
+    channel = factory.SelfAttribute("message.channel")
+    event = "start"
+
+
+class AlertWatchFactory(DjangoModelFactory):
+    """The rules are evaluated at this moment."""
+
+    class Meta:
+        model = AlertWatch
+        django_get_or_create = ("pk",)
+
+    pk = 1
+    holder = "host-1-abc"
+    evaluated_at = factory.LazyFunction(lambda: int(clock.now().timestamp()))
+
 
 class ReminderFactory(DjangoModelFactory):
     """A reminder to one address."""
@@ -135,6 +237,22 @@ class NotificationFactory(DjangoModelFactory):
     key = factory.Sequence(lambda n: f"{n:064}")
     message_id = factory.Sequence(lambda n: f"<reminder-{n}@example.com>")
     changed_at = factory.LazyFunction(clock.now)
+
+
+class PingFactory(DjangoModelFactory):
+    """A ping that a monitor has got. `waiting` and `dropped` are others."""
+
+    class Meta:
+        model = Ping
+
+    class Params:
+        waiting = factory.Trait(state="waiting", host="", error="The server answered 503: no text")
+        dropped = factory.Trait(state="dropped", host="", error="The server answered 404: no such check")
+
+    scheduler_id = factory.LazyAttribute(lambda ping: ping.execution.scheduler_id or 1)
+    kind, event, attempt, tries, state, host = "healthchecks", "success", 1, 1, "sent", "monitor.example.com"
+    run_id = factory.LazyFunction(uuid.uuid4)
+    begun_at = created_at = at = factory.LazyFunction(clock.now)
 
 
 class SchedulerFactory(DjangoModelFactory):
@@ -374,6 +492,43 @@ class LoweredLimitFactory(DjangoModelFactory):
     lowered_at = _ago(60)
 
 
+def secret_of(number: int) -> str:
+    """Return the secret of the token that `ApiTokenFactory` made with this number."""
+    return f"cron_{number:08}_{'s' * 43}"
+
+
+class ApiTokenFactory(DjangoModelFactory):
+    """A live token of a user of its own. Its `secret` opens it."""
+
+    class Meta:
+        model = ApiToken
+
+    class Params:
+        expired = factory.Trait(expires_at=_ago(5))
+        revoked = factory.Trait(revoked_at=_ago(5), revoked_by="ann")
+        number = factory.Sequence(int)
+        secret = factory.LazyAttribute(lambda row: secret_of(row.number))
+
+    user = factory.SubFactory(UserFactory)
+    name = factory.Sequence(lambda n: f"pipeline {n}")
+    prefix = factory.LazyAttribute(lambda row: prefix_of(row.secret))
+    digest = factory.LazyAttribute(lambda row: digest_of(row.secret))
+
+
+class AnsweredRequestFactory(DjangoModelFactory):
+    """The answer to a request with an Idempotency-Key."""
+
+    class Meta:
+        model = AnsweredRequest
+
+    owner = "user:1"
+    key = factory.Sequence(lambda n: f"request {n}")
+    key_digest = factory.LazyAttribute(lambda row: AnsweredRequest.digest_of(row.owner, row.key))
+    request_digest = "0" * 64
+    status = 201
+    body = '{"id": 7}'
+
+
 class EventFactory(DjangoModelFactory):
     """An event that waits, and its execution."""
 
@@ -432,6 +587,63 @@ class RefusedRowFactory(DjangoModelFactory):
     error = "OperationalError: refused by a trigger"
     since = _ago(600)
     tried_at = _ago(20)
+
+
+class TallyFactory(DjangoModelFactory):
+    """An hour of successful attempts of one schedule."""
+
+    class Meta:
+        model = Tally
+
+    key = factory.Sequence(lambda n: f"{n:064}")
+    hour = factory.LazyFunction(lambda: clock.now().replace(minute=0, second=0, microsecond=0))
+    schedule = 7
+    type, target, queue = "worker", "tests.noop", "main"
+    outcome, bucket = "succeeded", 0
+    attempts, milliseconds = 3, 1_500
+
+
+class UncountedSkipFactory(DjangoModelFactory):
+    """An occurrence that was skipped a moment ago."""
+
+    class Meta:
+        model = UncountedSkip
+
+    at = factory.LazyFunction(lambda: int(clock.now().timestamp()))
+    reason = "no_producer"
+    schedule = 7
+    type, target, queue = "worker", "tests.noop", "main"
+
+
+class TallyTotalFactory(DjangoModelFactory):
+    """The successful attempts of one worker."""
+
+    class Meta:
+        model = TallyTotal
+
+    key = factory.Sequence(lambda n: f"{n:064}")
+    target_key = factory.LazyAttribute(lambda row: Total(row.type, row.target, row.outcome, row.bucket).target_key)
+    type, target, outcome, bucket = "worker", "tests.noop", "succeeded", 0
+    attempts, milliseconds = 3, 1_500
+
+
+class TallyMarkFactory(DjangoModelFactory):
+    """The mark of the tallies, before the first attempt."""
+
+    class Meta:
+        model = TallyMark
+        django_get_or_create = ("id",)
+
+    id = 1
+
+
+class KnownErrorGroupFactory(DjangoModelFactory):
+    """An error group that is in the inbox."""
+
+    class Meta:
+        model = KnownErrorGroup
+
+    key = factory.Sequence(lambda n: f"{n:064}")
 
 
 class DeathRecordFactory(DjangoModelFactory):

@@ -1,9 +1,14 @@
 """Choose which tests run on this server, when several servers share them.
 
-`TEST_SHARE=2/3` chooses the second of three shares. Shared are the tests of single pages, file by file, and the tests
-with the mark `processes` or `rabbitmq`, one by one. A share depends on the commit, too. So each test comes to each
-server after some commits. Without the variable, all tests run.
-All other tests run on every server, always.
+`TEST_SHARE=2/3` chooses the second of three shares. Shared are the tests of pages and of the other doors (`DOORS`),
+file by file, and the tests with the mark `processes` or `rabbitmq`, one by one. A share depends on the commit, too. So
+each test comes to each server after some commits. Without the variable, all tests run.
+All other tests run on every server. `TEST_REST_SHARE=1/2` chooses among them, too, file by file, for two servers of the
+same kind: CI sets it for MariaDB and MySQL, which have one driver and the same queries. The tests of `contract` and
+`models` are never left out.
+`TEST_PROCESS_SHARE=1/2` chooses among the tests with the mark `processes` or `rabbitmq` for SQLite: of a test with two
+transports one of the two, and half of those that the servers run, too. The next commit has the others. All other tests
+stay. CI sets it.
 With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
 this after the first run, which takes all rows.
 """
@@ -13,7 +18,7 @@ from __future__ import annotations
 import os
 import subprocess
 import zlib
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,25 +27,35 @@ import pytest
 if TYPE_CHECKING:
     from tests.admin.addresses import Address
 
-PAGES = Path(__file__).parent / "admin"
+TESTS = Path(__file__).parent
+DOORS = {TESTS / folder for folder in ("admin", "http", "metrics", "operations", "management/cron", "alerts", "pings")}
+"""Folders with the tests of pages, of the other doors, which ask the same queries, and of what is told."""
+WALKS = {"test_every_address.py", "test_groups_every_address.py", "test_object_pages.py", "test_two_doors.py"}
+"""Files that walk over all pages. Their tests are shared one by one."""
+
 ON_EACH_SERVER = {
-    # They walk over all pages.
-    "test_every_address.py", "test_groups_every_address.py", "test_object_pages.py",
+    # They read every page, and each list of the API.
+    "test_hostile_rows.py",
+    "test_groups_every_address.py::test_no_address_shows_anything_of_another_group",
     # It runs on PostgreSQL only.
     "test_pgbouncer.py",
-}  # fmt: skip
-"""Files that are not shared."""
+}
+"""Files and tests that are not shared."""
+
+NEVER_LEFT_OUT = {"contract", "models"}
+"""Folders of tests of which each database server has all that are not shared."""
 
 
-def in_share(name: str, share: int, shares: int, turn: int) -> bool:
+def in_share(name: str | tuple[str, int], share: int, shares: int, turn: int) -> bool:
     """Whether what has this name belongs to this share.
 
     Args:
-        name: the name of a file or of a test.
+        name: the name of a file or of a test. A pair of a name and a number: different numbers, different shares.
         share: from 1 to `shares`.
         turn: any number. A difference of one moves each file to the next share.
     """
-    return (zlib.crc32(name.encode()) + turn) % shares == share - 1
+    text, place = name if isinstance(name, tuple) else (name, 0)
+    return (zlib.crc32(text.encode()) + place + turn) % shares == share - 1
 
 
 def walks_one_row() -> bool:
@@ -60,36 +75,85 @@ def rows_to_walk(addresses: Sequence[Address], hidden: Collection[object]) -> li
 
 def shared_name(item: pytest.Item) -> str | None:
     """The name that decides to which share this test belongs; None if it runs on every server."""
-    if item.path.name in ON_EACH_SERVER:
+    one = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    if {item.path.name, one} & ON_EACH_SERVER:
         return None
-    if PAGES in item.path.parents:
+    if item.path.name in WALKS:
+        return f"{item.path.name}::{item.name}"
+    if DOORS & set(item.path.parents):
         return item.path.name
     if item.get_closest_marker("rabbitmq4"):
         # The parameters name the server.
-        return f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+        return one
     if item.get_closest_marker("processes") or item.get_closest_marker("rabbitmq"):
         return f"{item.path.name}::{item.name}"
     return None
+
+
+def rest_name(item: pytest.Item) -> str | None:
+    """The name that decides whether a test, which is not shared, runs with TEST_REST_SHARE; None if it always does."""
+    if shared_name(item) is not None or DOORS & set(item.path.parents) or item.path.name in ON_EACH_SERVER:
+        return None
+    return None if item.path.parent.name in NEVER_LEFT_OUT else item.path.name
+
+
+ON_SERVERS = {TESTS / folder for folder in (
+    "contract", "models", "producer", "consumer", "execution", "policies", "processes", "hostile", "inbox", "handlers",
+    "monitoring", "admin", "operations", "http", "metrics", "management/cron", "reports", "alerts", "pings",
+)}  # fmt: skip
+"""The folders of `make test-database`."""
+
+TRANSPORTS = ("database", "rabbitmq")
+
+
+def process_name(item: pytest.Item) -> tuple[str, int] | None:
+    """What decides whether a test runs with TEST_PROCESS_SHARE: a name, and the place of its transport.
+
+    None if it always runs.
+    """
+    if not (item.get_closest_marker("processes") or item.get_closest_marker("rabbitmq")):
+        return None
+    one = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    parameters = getattr(getattr(item, "callspec", None), "id", "").split("-")
+    for place, transport in enumerate(TRANSPORTS):
+        if transport in parameters:
+            others = "-".join(part for part in parameters if part != transport)
+            return f"{one}[{others}]", place
+    on_servers = item.get_closest_marker("database") and ON_SERVERS & set(item.path.parents)
+    return (f"{item.path.name}::{item.name}", 0) if on_servers else None
 
 
 def leave_out_other_shares(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that another server's run has in its share.
 
     Raises:
-        pytest.UsageError: if TEST_SHARE is not two numbers with a slash, the first at most the second.
+        pytest.UsageError: if TEST_SHARE or TEST_REST_SHARE is not two numbers with a slash, the first at most the
+            second.
     """
-    value = os.environ.get("TEST_SHARE", "")
-    if not value:
-        return
+    for variable, name_of in (("TEST_SHARE", shared_name), ("TEST_REST_SHARE", rest_name)):
+        value = os.environ.get(variable, "")
+        if value:
+            _leave_out(config, items, *_share_of(variable, value), name_of)
+    if value := os.environ.get("TEST_PROCESS_SHARE", ""):
+        _leave_out(config, items, *_share_of("TEST_PROCESS_SHARE", value), process_name)
+
+
+def _share_of(variable: str, value: str) -> tuple[int, int]:
     share, _slash, shares = value.partition("/")
     if not (share.isdecimal() and shares.isdecimal() and 1 <= int(share) <= int(shares)):
-        raise pytest.UsageError(f"TEST_SHARE is {value!r}; it must be like 2/3.")
+        raise pytest.UsageError(f"{variable} is {value!r}; it must be like 2/3.")
+    return int(share), int(shares)
+
+
+def _leave_out(
+    config: pytest.Config,
+    items: list[pytest.Item],
+    share: int,
+    shares: int,
+    name_of: Callable[[pytest.Item], str | tuple[str, int] | None],
+) -> None:
     turn = commit_number()
-    others = [
-        item
-        for item in items
-        if (name := shared_name(item)) is not None and not in_share(name, int(share), int(shares), turn)
-    ]
+    others = [item for item in items if (name := name_of(item)) is not None and not in_share(name, share, shares, turn)]
     if others:
         left = set(others)
         items[:] = [item for item in items if item not in left]
@@ -100,7 +164,7 @@ def commit_number() -> int:
     """A number that each commit changes. Where there is no repository, it is 0."""
     try:
         found = subprocess.run(
-            ["git", "rev-parse", "HEAD"], cwd=PAGES, capture_output=True, text=True, check=True
+            ["git", "rev-parse", "HEAD"], cwd=TESTS, capture_output=True, text=True, check=True
         ).stdout
     except (OSError, subprocess.CalledProcessError):
         return 0

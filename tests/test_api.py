@@ -281,7 +281,7 @@ def test_a_call_that_fails_half_way_leaves_nothing(monkeypatch: pytest.MonkeyPat
     def fail(*_: object) -> None:
         raise RuntimeError("half way")
 
-    monkeypatch.setattr(submitting, "_insert_with_key", fail)
+    monkeypatch.setattr(submitting, "insert_with_key", fail)
     with pytest.raises(RuntimeError, match="half way"):
         run_many([Asked("tests.noop"), Asked("tests.noop"), Asked("tests.noop", key="k")])
     assert not SchedulerExecution.objects.exists()

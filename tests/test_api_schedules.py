@@ -244,11 +244,19 @@ def test_a_changed_default_is_shown_and_not_applied(register: Callable[..., None
         assert "The code names another schedule now: 0 9 * * 1-5." in client.get(address).content.decode()
 
 
-def test_the_page_says_which_name_code_uses(client: Client) -> None:
+def test_the_page_says_which_name_code_uses_or_which_file_owns_it(client: Client) -> None:
     found = schedule("nightly", "0 3 * * *", "tests.noop")
     client.force_login(UserFactory(superuser=True))
-    shown = client.get(f"/admin/scheduling/scheduler/{found.id}/change/").content.decode()
-    assert "under the name “nightly”" in shown
+    pages = [f"/admin/scheduling/scheduler/{found.id}/{page}/" for page in ("change", "edit")]
+    for page in pages:
+        assert "by the name “nightly”" in client.get(page).content.decode()
+    Scheduler.objects.update(source_file="ops/jobs\u202e.yaml")
+    for page in pages:
+        shown = client.get(page).content.decode()
+        assert "The schedule file “ops/jobs\\u202e.yaml” owns this schedule, as “nightly”" in shown
+        assert "by the name" not in shown
+    for words in ("night", "ops/jobs"):
+        assert "1 schedule" in client.get("/admin/scheduling/scheduler/", {"q": words}).content.decode()
 
 
 @pytest.mark.parametrize(

@@ -8,12 +8,27 @@ import pytest
 
 from scheduling.models import Scheduler
 from tests.admin.addresses import Address
-from tests.server_share import PAGES, in_share, leave_out_other_shares, rows_to_walk, shared_name
+from tests.server_share import (
+    DOORS,
+    in_share,
+    leave_out_other_shares,
+    process_name,
+    rest_name,
+    rows_to_walk,
+    shared_name,
+)
+
+
+@pytest.fixture(autouse=True)
+def own_shares(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shares that these tests choose are the only ones."""
+    for variable in ("TEST_SHARE", "TEST_REST_SHARE", "TEST_PROCESS_SHARE"):
+        monkeypatch.delenv(variable, raising=False)
 
 
 @pytest.mark.parametrize("turn", [0, 1, 2, 20261124])
 def test_each_file_is_in_one_share(turn: int) -> None:
-    names = [file.name for file in PAGES.rglob("test_*.py")]
+    names = [file.name for folder in DOORS for file in folder.rglob("test_*.py")]
     assert len(names) > 50
     for name in names:
         assert sum(in_share(name, share, 3, turn) for share in (1, 2, 3)) == 1
@@ -46,6 +61,37 @@ def test_every_test_is_in_one_share_or_in_all(request: pytest.FixtureRequest, mo
             left.append(items)
         times = Counter(item for items in left for item in items)
         assert all(times[item] == (shares if shared_name(item) is None else 1) for item in every)
+
+
+def test_the_rest_has_two_halves_and_what_is_never_left_out(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = request.session.items
+    halves: list[list[pytest.Item]] = []
+    for share in (1, 2):
+        monkeypatch.setenv("TEST_REST_SHARE", f"{share}/2")
+        items = list(every)
+        leave_out_other_shares(request.config, items)
+        halves.append(items)
+    times = Counter(item for items in halves for item in items)
+    assert all(times[item] == (2 if rest_name(item) is None else 1) for item in every)
+    assert all(rest_name(item) is None for item in every if item.path.parent.name in ("contract", "models"))
+
+
+def test_of_two_transports_each_commit_has_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    every = request.session.items
+    halves: list[list[pytest.Item]] = []
+    for share in (1, 2):
+        monkeypatch.setenv("TEST_PROCESS_SHARE", f"{share}/2")
+        items = list(every)
+        leave_out_other_shares(request.config, items)
+        halves.append(items)
+    names = {item: process_name(item) for item in every}
+    times = Counter(item for items in halves for item in items)
+    assert all(times[item] == (2 if names[item] is None else 1) for item in every)
+    for items in halves:
+        pairs = {name for item in items if (name := names[item]) is not None and "[" in name[0]}
+        assert all((name, 1 - place) not in pairs for name, place in pairs)
 
 
 def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

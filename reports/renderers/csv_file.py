@@ -8,10 +8,7 @@ from typing import IO, Any
 
 from reports.renderers.cells import cell, cell_text
 from reports.renderers.renderer import TextRenderer
-
-FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
-"""Spreadsheets treat a cell as a formula if it begins with one of these characters. The last four are the full-width
-forms of the first four."""
+from scheduling.core.spreadsheet import guarded_text
 
 
 def guarded(value: Any) -> str:
@@ -22,7 +19,7 @@ def guarded(value: Any) -> str:
     """
     found = cell(value)
     text = cell_text(found)
-    return f"'{text}" if isinstance(found, str) and text.startswith(FORMULA_STARTS) else text
+    return guarded_text(text) if isinstance(found, str) else text
 
 
 class CsvRenderer(TextRenderer):

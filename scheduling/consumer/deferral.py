@@ -16,8 +16,7 @@ from datetime import datetime
 from itertools import starmap
 from typing import Any, NamedTuple
 
-from django.db.models import Value
-from django.db.models.functions import Coalesce
+from django.db.models import QuerySet
 
 from scheduling.broker import Delivery
 from scheduling.consumer.breaker_gate import BreakerGate
@@ -26,11 +25,12 @@ from scheduling.consumer.place_gate import PlaceGate, Wish
 from scheduling.consumer.running import Running
 from scheduling.core.chosen import reason_for_left_out
 from scheduling.core.deferral import DEPLOY_GRACE, offered_after, reason_for_refused, reason_for_unknown
-from scheduling.core.lifecycle import WAITING, State
+from scheduling.core.lifecycle import WAITING
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Deferred, Failed, Outcome
 from scheduling.core.pauses import LONGEST_WAIT, WorkPause
-from scheduling.execution.places import Place
+from scheduling.execution.place_rows import Place
+from scheduling.execution.put_off import Wait, put_off
 from scheduling.execution.work_pauses import CurrentPauses
 from scheduling.handlers.contract import contract
 from scheduling.handlers.run_config import RunConfig, RunConfigs
@@ -38,6 +38,7 @@ from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, KnownHandler, Process, SchedulerExecution
 from scheduling.processes.identity import container_id
+from scheduling.processes.prepared import PreparedOver
 
 log = get_logger(__name__)
 
@@ -88,6 +89,14 @@ class WaitingRow(NamedTuple):
         return own == (message.attempt, message.execution_key, message.type, message.id)
 
 
+def _waiting_rows(keys: Sequence[int]) -> QuerySet[SchedulerExecution, Any]:
+    rows = SchedulerExecution.objects.in_state(*WAITING).filter(pk__in=keys).order_by("pk")
+    return rows.values_list(*WaitingRow._fields)
+
+
+_ROWS = PreparedOver(_waiting_rows, int)
+
+
 def _subject(message: TaskMessage, handler: str) -> str:
     return f"the {message.type} {handler!r}"
 
@@ -116,7 +125,7 @@ class Deferral:
         rows = self._rows_of(asked)
         # A copy, or a message with other values than its row, is not put off: the start decides.
         found = [(one, row) for one in asked if (row := rows.get(one.pk)) is not None and row.is_meant_by(one.message)]
-        put_off: dict[int, tuple[str, datetime]] = {}
+        waits: dict[int, tuple[str, datetime]] = {}
         stopped: list[Wish] = []
         free: list[Wish] = []
         for one, row in found:
@@ -125,13 +134,13 @@ class Deferral:
             if not reason and (reason := self.breakers.reason_to_wait(one.message, one.config, now)):
                 offered_at = now + LONGEST_WAIT
             if reason:
-                put_off[one.pk] = reason, offered_at
+                waits[one.pk] = reason, offered_at
                 if one.pause is not None or not one.waits:
                     stopped.append(Wish(one.message, one.config, row.place))
             else:
                 free.append(Wish(one.message, one.config, row.place))
-        put_off |= {pk: (reason, now + LONGEST_WAIT) for pk, reason in self._without_place(free, stopped, now).items()}
-        return {one.pk for one, row in found if one.pk in put_off and self._put_off(one, row, *put_off[one.pk], now)}
+        waits |= {pk: (reason, now + LONGEST_WAIT) for pk, reason in self._without_place(free, stopped, now).items()}
+        return self._put_off([(one, row, *waits[one.pk]) for one, row in found if one.pk in waits], now)
 
     def _without_place(self, free: Sequence[Wish], stopped: Sequence[Wish], now: datetime) -> dict[int, str]:
         """Why runs wait for a place, by execution.
@@ -160,26 +169,20 @@ class Deferral:
         return None if pk is None or (is_free and not waits) else Asked(pk, message, config, pause, waits)
 
     def _rows_of(self, asked: Sequence[Asked]) -> dict[int, WaitingRow]:
-        rows = SchedulerExecution.objects.in_state(*WAITING).filter(pk__in=[one.pk for one in asked]).order_by("pk")
-        return {row.pk: row for row in starmap(WaitingRow, rows.values_list(*WaitingRow._fields))}
+        rows = starmap(WaitingRow, _ROWS.rows(sorted({one.pk for one in asked})))
+        return {row.pk: row for row in rows}
 
-    def _put_off(self, one: Asked, row: WaitingRow, reason: str, offered_at: datetime, now: datetime) -> bool:
-        rows = SchedulerExecution.objects.filter(pk=one.pk, attempt=row.attempt)
-        to = State.QUEUED if self._embedded else State.CLAIMED
-        # `published_at` says that the message has arrived: no late confirm of it may move the row.
-        columns: dict[str, Any] = {"wake_at": offered_at, "deferred_at": min(row.deferred_at or now, now)}
-        columns["published_at"] = Coalesce("published_at", Value(now))
-        columns["reason"] = reason
-        if row.state == to:
-            moved = rows.in_state(to).update(**columns) or rows.move(WAITING - {to}, to, **columns)
-        else:
-            moved = rows.move(WAITING - {to}, to, **columns) or rows.in_state(to).update(**columns)
-        if moved and row.deferred_at is None:
-            expected = one.pause is not None or not one.waits
-            log.log(
-                logging.INFO if expected else logging.WARNING, "Run put off: %s", reason, extra={"execution": one.pk}
-            )
-        return bool(moved)
+    def _put_off(self, asked: Sequence[tuple[Asked, WaitingRow, str, datetime]], now: datetime) -> set[int]:
+        waits = [
+            Wait(one.pk, row.attempt, reason, offered_at, min(row.deferred_at or now, now))
+            for one, row, reason, offered_at in asked
+        ]
+        moved = put_off(waits, now, embedded=self._embedded)
+        for one, row, reason, _offered_at in asked:
+            if one.pk in moved and row.deferred_at is None:
+                level = logging.INFO if one.pause is not None or not one.waits else logging.WARNING
+                log.log(level, "Run put off: %s", reason, extra={"execution": one.pk})
+        return moved
 
     def _why(self, one: Asked, queue: str, asked_at: datetime, now: datetime) -> tuple[str, datetime]:
         """Why an attempt waits, apart from a breaker and a limit, and until when. The reason may be empty."""

@@ -17,6 +17,7 @@ from scheduling.handlers.known import make_known
 from scheduling.logs import get_logger
 from scheduling.models import Process
 from scheduling.models.process import CHOSEN, DRAINING, LAST_START
+from scheduling.pings.sender import questions, sender
 from scheduling.processes import heartbeat
 from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
@@ -119,8 +120,11 @@ class KeepAlive:
 
     def _look(self, runs: int) -> None:
         """Ask the database what this consumer must know, and whether it may work."""
-        self._rescue.told(self._upkeep.turn(self._rescue.questions(self._clock.now())))
+        asked = self._rescue.questions(self._clock.now()) | questions(self._clock.now())
+        found = self._upkeep.turn(asked)
+        self._rescue.told(found)
         idle = runs == self._looked_runs and not self._slots.busy and not self._slots.over
         upkeep, now = self._upkeep, self._clock.now()
         self._hold = guard.beat(self._broker, now, lambda: upkeep.deployment, heartbeats=UPKEEP_BEATS, idle=idle)
+        sender.told(found, held=self._hold is not None)
         self._looked_runs = runs

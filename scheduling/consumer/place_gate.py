@@ -14,13 +14,15 @@ from scheduling.execution.given_places import (
     held_places,
     leave_lines,
     publish_woken,
-    remove_places,
     woken_rows,
 )
 from scheduling.execution.key_facts import GRANTED, HELD
+from scheduling.execution.key_rows import KeyRow
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.passed_places import pass_places
-from scheduling.execution.places import Limited, LimitedAttempt, Place, take_places
+from scheduling.execution.message_rows import MessageRow
+from scheduling.execution.passed_places import pass_places, take_passed
+from scheduling.execution.place_rows import Place, remove_places
+from scheduling.execution.places import Limited, LimitedAttempt, take_places
 from scheduling.execution.settle import Settled
 from scheduling.handlers.run_config import RunConfig
 from scheduling.logs import get_logger
@@ -57,16 +59,23 @@ class PlaceGate:
         """Maps the executions and attempts that run here to their places."""
         self._freed: set[tuple[int, int]] = set()
         """The executions and attempts whose places were freed in the transaction that has settled them."""
+        self._passed: dict[int, tuple[KeyRow, Limited]] = {}
+        """Maps the executions that can have a place in this transaction to their keys, which are locked."""
 
     def reasons_to_wait(self, wishes: Collection[Wish], now: datetime) -> dict[int, str]:
         """Why runs must wait, by execution. The text is empty if a run has a place, or needs none."""
         starts = [self._attempt(*wish) for wish in wishes if wish.config.limit is not None]
-        taken = take_places(starts, now)
+        passed = {start.pk: start for start in starts if self._is_passed(start)}
+        keys = {pk: self._passed.pop(pk)[0] for pk in passed}
+        take_passed(passed, keys, now)
+        others = [start for start in starts if start.pk not in passed]
+        taken = take_places(others, now)
         self._left |= taken.locked
+        reasons, limits = taken.reasons, taken.limits | {pk: key.pk for pk, key in keys.items()}
         for start in starts:
-            if not taken.reasons[start.pk]:
-                self._held[start.pk, start.attempt] = Place(taken.limits[start.pk], HELD, start.attempt)
-        return taken.reasons
+            if not reasons.get(start.pk):
+                self._held[start.pk, start.attempt] = Place(limits[start.pk], HELD, start.attempt)
+        return reasons
 
     def leave(self, stopped: Collection[Wish], now: datetime) -> None:
         """Take runs that a pause or a breaker stops out of their lines. Other runs of their keys get their places."""
@@ -83,20 +92,25 @@ class PlaceGate:
             most: how many runs may start.
 
         Returns:
-            The runs that have a place now, as deliveries without a tag.
+            The runs that can have a place now, as deliveries without a tag.
         """
         if not (ended := self._ended(settled)):
             return []
+        limited = {attempt.place.limit: attempt.limited for attempt in ended if attempt.place is not None}
         passed = pass_places(ended, self._queues, most, now)
         self._left |= passed.left
+        self._passed = {pk: (key, limited[key.pk]) for pk, key in passed.keys.items()}
         self._freed = {(attempt.pk, attempt.attempt) for attempt in passed.freed}
-        return [_delivery(row) for row in passed.rows]
+        return [_delivery(one.row, one.queue) for one in passed.rows]
 
     def give_on(self, settled: Iterable[tuple[Running, Settled]], now: datetime) -> None:
         """Give the places that are still free to runs that wait. The rows of the ended runs are committed.
 
         If the database refuses it, a producer does it within seconds.
         """
+        # Those that did not start, because a pause or a breaker stops them.
+        self._left |= {key.pk: limited for key, limited in self._passed.values()}
+        self._passed.clear()
         left, self._left = self._left, {}
         freed, self._freed = self._freed, set()
         try:
@@ -120,16 +134,22 @@ class PlaceGate:
         rows = [row for row in woken_rows(self.given, now) if row.queue in self._queues][:limit]
         taken = {row.pk for row in rows}
         self.given = [pk for pk in self.given if pk not in taken]
-        return [_delivery(row) for row in rows]
+        return [_delivery(row, row.queue) for row in rows]
 
     def undone(self) -> None:
         """Say that the transaction of `pass_on` and `reasons_to_wait` was undone."""
         self._freed.clear()
+        self._passed.clear()
 
     def offer(self, now: datetime) -> None:
         """Publish the runs that were given a place and that this consumer does not start itself."""
         given, self.given = self.given, []
         publish_woken(given, self._broker, now)
+
+    def _is_passed(self, start: LimitedAttempt) -> bool:
+        """Whether a place was passed on to a run. In the code of another release, it may have had another key."""
+        key, _limited = self._passed.get(start.pk, (None, None))
+        return key is not None and key.columns == start.limited.columns
 
     def _ended(self, settled: Iterable[tuple[Running, Settled]]) -> list[LimitedAttempt]:
         found = []
@@ -148,5 +168,5 @@ class PlaceGate:
         return LimitedAttempt(message.execution_id or 0, message.attempt, limited, place)
 
 
-def _delivery(row: SchedulerExecution) -> Delivery:
-    return Delivery(message_of(row), from_row=True, queue=row.queue)
+def _delivery(row: SchedulerExecution | MessageRow, queue: str) -> Delivery:
+    return Delivery(message_of(row), from_row=True, queue=queue)

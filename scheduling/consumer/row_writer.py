@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
-from django.db import transaction
+from django.db import connection, transaction
 
 from scheduling.broker import Broker, Delivery
 from scheduling.consumer.acknowledge import Answers
@@ -24,6 +25,7 @@ from scheduling.consumer.output_store import store_output
 from scheduling.consumer.place_gate import PlaceGate
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival, begin
+from scheduling.core.messages import TaskMessage
 from scheduling.core.queues import work_queues
 from scheduling.execution.foreign import is_foreign
 from scheduling.execution.settle import Settled, settle_attempt
@@ -31,6 +33,8 @@ from scheduling.execution.transitions import AttemptValues, record_attempts
 from scheduling.handlers import handlers
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
+from scheduling.pings.rows import Ended, note_ends, note_starts
+from scheduling.pings.sender import sender
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
@@ -65,6 +69,8 @@ class RowWriter:
         self._deferral = Deferral(configs, self.places, embedded=broker.embedded)
         # The place of a limited run is taken in the transaction of its start.
         self._has_limits = any(handler.limit for handler in handlers())
+        self._pings = 0
+        """How many pings the present turn has written."""
 
     def write(self, over: Sequence[Running], limit: int, now: datetime, only: Narrow | None = None) -> Written:
         """Settle the runs that are over and start up to `limit` new runs.
@@ -76,7 +82,10 @@ class RowWriter:
             django.db.DatabaseError: the database cannot be reached. The deliveries that were taken are given back.
             Held: nothing may be settled or started (`processes.guard`). The deliveries are given back, too.
         """
+        self._pings = 0
         written = self._write(over, limit, now, only)
+        if self._pings:
+            sender.ring()
         self._deferral.breakers.record(written[0], now)
         self.places.give_on(written[0], now)
         return written
@@ -171,14 +180,19 @@ class RowWriter:
 
     def _begin(self, deliveries: Sequence[Delivery], now: datetime) -> list[Arrival]:
         own = [delivery for delivery in deliveries if not is_foreign(delivery.message)]
-        return begin(
-            own,
-            container_id(),
-            now,
-            now + self._lease,
-            self._configs.prepare,
-            lambda deliveries: self._deferral.defer(deliveries, now),
-        )
+        with ExitStack() as stack:
+
+            def prepare(messages: list[TaskMessage]) -> None:
+                self._configs.prepare(messages)
+                if not connection.in_atomic_block and any(self._configs.get(message).pings for message in messages):
+                    stack.enter_context(transaction.atomic())  # the ping of a start is written together with it
+
+            defer = partial(self._deferral.defer, now=now)
+            arrivals = begin(own, container_id(), now, now + self._lease, prepare, defer)
+            started = [arrival.delivery.message for arrival in arrivals if arrival.started]
+            told = [(message, kinds) for message in started if (kinds := self._configs.get(message).pings)]
+            self._pings += note_starts(told, now)
+        return arrivals
 
     def _settle(self, over: Sequence[Running], now: datetime) -> list[tuple[Running, Settled]]:
         """Write the outcomes. One statement writes the output of all runs, and one the rows of all attempts.
@@ -192,6 +206,12 @@ class RowWriter:
         settled = [(run, together.get(run) or self._settle_run(run, now, attempts)) for run in over]
         store_output([run for run, result in settled if result.state is not None], now)
         record_attempts(attempts)
+        told = [
+            Ended(run.execution_id, run.delivery.message.attempt, result.state, run.config.pings)
+            for run, result in settled
+            if run.config.pings and result.state is not None
+        ]
+        self._pings += note_ends(told, now)
         return settled
 
     def _settle_run(self, run: Running, now: datetime, attempts: list[AttemptValues]) -> Settled:

@@ -39,6 +39,7 @@ from scheduling.handlers.run_config import RunConfigs
 from scheduling.logs import get_logger
 from scheduling.processes import heartbeat
 from scheduling.processes.database_access import DatabaseAccess
+from scheduling.processes.figures import figures
 from scheduling.processes.identity import container_id
 from scheduling.processes.loaded_code import LoadedCode
 from scheduling.processes.renewal import Renewal
@@ -163,6 +164,8 @@ class Supervisor:
         for key, _ in self._selector.select(self._select_timeout(time.monotonic())):
             key.data()
         monotonic = time.monotonic()
+        figures.turns += 1
+        figures.slots, figures.busy, figures.held = self._slots.count, self._slots.busy, self._keepalive.holds
         if self.renewal:
             self.renewal.apply(monotonic)
         launch_batches(self._slots, monotonic, self.draining)
@@ -280,6 +283,7 @@ class Supervisor:
             self._slots.launch(run)
         self._answers.prepare(config.policy, delivery.queue)
         self.started_total += 1
+        figures.starts += 1
         self._last_start = now
 
     def _back_off(self, error: Exception) -> None:

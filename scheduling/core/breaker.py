@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
 from scheduling.core.text import visible_text
@@ -157,7 +157,10 @@ class Circuit:
         """When the next probe is let through; None if it is not open."""
         if self.state is not BreakerState.OPEN or self.since is None:
             return None
-        return max(self.since, self.probed_at or self.since) + timedelta(seconds=rules.probe_every)
+        try:
+            return max(self.since, self.probed_at or self.since) + timedelta(seconds=rules.probe_every)
+        except OverflowError:  # plain SQL has stored an instant at the end of the calendar: at once
+            return datetime.min.replace(tzinfo=UTC)
 
     def probe_is_due(self, rules: CircuitBreaker, now: datetime) -> bool:
         """Whether a run may be let through as a probe. The last one has ended."""

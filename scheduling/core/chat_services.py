@@ -76,7 +76,10 @@ SCHEMES = {scheme: service for service in SERVICES for scheme in service.schemes
 _MATTERMOST_WEBHOOK = re.compile(
     r"https://(?P<host>[^/?#@\s]+)(?P<folder>(?:/[^/?#\s]+)*)/hooks/(?P<token>[A-Za-z0-9]{16,64})/?(?P<options>\?\S*)?"
 )
-_VARIABLE = re.compile(r"\$\{(CRON_CHAT_[A-Z0-9_]{1,80})\}")
+_VARIABLE = re.compile(r"\$\{([A-Z0-9_]{1,100})\}")
+
+VARIABLES = ("CRON_CHAT_", "CRON_WEBHOOK_")
+"""The environment variables that may hold the address or the secret of a channel begin so."""
 
 
 def scheme_of(address: str) -> str:
@@ -96,14 +99,18 @@ def with_own_scheme(address: str) -> str:
     return address
 
 
-def variable_of(address: str) -> str:
-    """The environment variable that holds the address, if the text is `${CRON_CHAT_…}`; otherwise empty.
+def variable_of(text: str, *beginnings: str) -> str:
+    """The environment variable that a text names: `${CRON_CHAT_…}` or `${CRON_WEBHOOK_…}`; empty if it names none.
 
-    The variable must be the whole text, and the name must have this beginning. Otherwise, an operator could send the
-    password of the database to a server of their own.
+    The variable must be the whole text, and the name must have one of these beginnings. Otherwise, an operator could
+    send the password of the database to a server of their own.
+
+    Args:
+        beginnings: what the name of the variable may begin with; by default `VARIABLES`.
     """
-    found = _VARIABLE.fullmatch(address.strip())
-    return found[1] if found else ""
+    found = _VARIABLE.fullmatch(text.strip())
+    allowed = beginnings or VARIABLES
+    return found[1] if found and found[1].startswith(allowed) and found[1] not in allowed else ""
 
 
 def shown(address: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 MAX_DEPTH = 30
@@ -31,14 +31,20 @@ class NotStorable(ValueError):
         self.code = code
 
 
-def loads(text: str | bytes) -> Any:
+def loads(text: str | bytes, object_of: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
     """Parse JSON and check the value.
+
+    Args:
+        object_of: makes each object from its names and values, and may raise NotStorable. None: a dict, in which the
+            last value of a name counts.
 
     Raises:
         NotStorable: the text is not JSON, or `check` refuses its value.
     """
     try:
-        value = json.loads(text)
+        value = json.loads(text, object_pairs_hook=object_of)
+    except NotStorable:
+        raise
     except (ValueError, RecursionError) as error:
         raise NotStorable("json", f"is not JSON: {error}") from None
     check(value)

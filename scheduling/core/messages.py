@@ -25,6 +25,15 @@ FIRST_YEAR, LAST_YEAR = 1970, 9998
 """The first and the last year that an instant in a message may have. Every instant in these years can be converted to
 every zone and stored in every database."""
 
+
+def is_in_calendar(instant: datetime) -> bool:
+    """Whether an instant with a time zone lies in these years, in UTC."""
+    try:
+        return FIRST_YEAR <= instant.astimezone(UTC).year <= LAST_YEAR
+    except OverflowError:
+        return False
+
+
 LARGEST_COUNT = 2**31 - 1
 """The maximum attempt number and the maximum retry count. Their columns hold 32-bit integers."""
 

@@ -290,5 +290,8 @@ class Skipped:
     exit_code: int | None = 0
 
 
+FAILING = (Failed.name, TimedOut.name, Crashed.name)
+"""The names of the outcomes after which the retry policy decides, as attempts store them."""
+
 Outcome = Failure | Succeeded | Cancelled | Interrupted | Deferred | Snoozed | FailedProbe | Skipped
 """An outcome of any kind."""

@@ -17,6 +17,8 @@ LONGEST_KEY = 200
 MOST_STARTS = 1_000
 """The instants of so many starts are kept for each key, so `starts` is at most this."""
 
+MOST_AT_ONCE = 1_000_000
+
 LONGEST_SPAN = 86_400.0
 
 KeyFunction = Callable[[Mapping[str, Any]], object]
@@ -48,7 +50,7 @@ class Limit:
     def __post_init__(self) -> None:
         if self.at_once is None and self.starts is None:
             raise ValueError("Limit needs at_once= or starts=.")
-        for name, most in (("at_once", 1_000_000), ("starts", MOST_STARTS)):
+        for name, most in (("at_once", MOST_AT_ONCE), ("starts", MOST_STARTS)):
             value = getattr(self, name)
             if value is not None and (type(value) is not int or not 1 <= value <= most):
                 raise ValueError(f"Limit: {name} is a whole number from 1 to {most:,}, not {value!r:.50}.")
@@ -108,9 +110,13 @@ class Limit:
             return None
         return datetime.fromtimestamp(recent[-self.starts], UTC) + timedelta(seconds=self.per)
 
-    def lowered(self, at_once: int | None, starts: int | None) -> Limit:
-        """The limit with the operators' values. They only lower it."""
-        return Limit(_lower(self.at_once, at_once), _lower(self.starts, starts), self.per, self.key)
+    def lowered(self, at_once: object, starts: object) -> Limit:
+        """The limit with the operators' numbers. They only lower it.
+
+        What is no number from 1 on changes nothing: plain SQL can write any value.
+        """
+        at_once, starts = _lower(self.at_once, at_once, MOST_AT_ONCE), _lower(self.starts, starts, MOST_STARTS)
+        return Limit(at_once, starts, self.per, self.key)
 
     def sentence(self, subject: str, key: str, taken: int, started: Sequence[float], now: datetime) -> str:
         """Why a run waits.
@@ -135,6 +141,6 @@ def limit_problem(limit: object) -> str:
     return f"limit is a Limit, not {limit!r:.50}."
 
 
-def _lower(own: int | None, given: int | None) -> int | None:
-    known = [value for value in (own, given) if value is not None and value >= 1]
+def _lower(own: int | None, given: object, most: int) -> int | None:
+    known = [min(value, most) for value in (own, given) if type(value) is int and value >= 1]
     return min(known, default=None)

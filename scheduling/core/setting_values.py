@@ -7,17 +7,22 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
 from scheduling.core.chat_services import SCHEMES
 from scheduling.core.cron import ZoneError, zone
+from scheduling.core.pings import is_url
 
 NAME_CHARS = 100
 """The column of the deployment's name holds so many characters."""
 
 RELEASE_CHARS = 64
 """The column of an attempt's release holds so many characters."""
+
+SHORTEST_TOKEN = 16
+"""A shorter token can be guessed."""
 
 QUEUE_TYPES = ("classic", "quorum")
 
@@ -132,9 +137,36 @@ def name_of(limit: int) -> Callable[[str, Any], str]:
     return read
 
 
+def token(name: str, value: Any) -> str:
+    """Read a secret that a program shows. The text of the error does not repeat it."""
+    text = str(value).strip()
+    if text and not (text.isascii() and text.isprintable() and " " not in text and len(text) >= SHORTEST_TOKEN):
+        raise ConfError(f"{name} must have at least {SHORTEST_TOKEN} ASCII characters and no space.")
+    return text
+
+
+def networks(name: str, value: Any) -> tuple[IPv4Network | IPv6Network, ...]:
+    """Read addresses and networks, such as 10.0.0.7 or 10.1.0.0/16."""
+    found: list[IPv4Network | IPv6Network] = []
+    for word in words(name, value):
+        try:
+            found.append(ip_network(word))
+        except ValueError as error:
+            raise ConfError(f"{name} has {word!r:.60}; write addresses, such as 10.0.0.7 or 10.1.0.0/16.") from error
+    return tuple(found)
+
+
 def path(_name: str, value: Any) -> str:
     """Read a path of a file."""
     return str(value).strip()
+
+
+def ping_url(name: str, value: Any) -> str:
+    """Read the address of a monitor. The text of the error does not repeat it, because it is a secret."""
+    url = str(value).strip()
+    if url and not is_url(url):
+        raise ConfError(f"{name} must be an address that begins with http:// or https://.")
+    return url
 
 
 def site_url(name: str, value: Any) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta, tzinfo
+from enum import StrEnum
 
 SWITCHED_OFF = "The schedule was paused after the run fell due and before a producer claimed it."
 
@@ -23,12 +24,60 @@ PAUSED = "Paused"
 LEFT_OUT = "Left out"
 """The first words of `left_out`. The policy of the schedule wants such an occurrence to be left out."""
 
+BY_HANDLER = f"{LEFT_OUT} by its handler"
+"""The first words of `not_needed`."""
+
+MISSED = "Missed"
+"""The first word of `missed` and `missed_date`."""
+
+TOO_LATE = "no producer ran within the catch-up window"
+"""The first words of `too_late`."""
+
+ON_PURPOSE = (PAUSED, LEFT_OUT)
+"""The beginnings of the sentences about occurrences that were meant to be left out. `models.health` has the same as a
+condition of the database."""
+
 PAUSED_SERVICE = f"{LEFT_OUT}, because the service is paused. Resume it; then its next occurrence starts it."
+
+
+class SkipReason(StrEnum):
+    """The kinds of sentences of this module. Tallies count by them, because a sentence names instants and people."""
+
+    PAUSED = "paused"
+    NO_PRODUCER = "no_producer"
+    TOO_LATE = "too_late"
+    OVERLAP = "overlap"
+    NOT_NEEDED = "not_needed"
+    RESTORED = "restored"
+    CONFIRMED = "confirmed"
+    OTHER = "other"
+
+
+def kind_of(reason: str) -> SkipReason:
+    """The kind of a sentence that this module has made; OTHER for any other text."""
+    if reason.startswith((PAUSED, SWITCHED_OFF, PAUSED_SERVICE)):
+        return SkipReason.PAUSED
+    if reason.startswith(BY_HANDLER):
+        return SkipReason.NOT_NEEDED
+    if reason.startswith(LEFT_OUT):
+        return SkipReason.OVERLAP
+    if not reason.startswith(MISSED):
+        return SkipReason.OTHER
+    ends = {
+        NO_PRODUCER: SkipReason.NO_PRODUCER, RAN_BEFORE_RESTORE: SkipReason.RESTORED, CONFIRMED: SkipReason.CONFIRMED,
+    }  # fmt: skip
+    found = next((kind for why, kind in ends.items() if reason.endswith(f": {why}.")), SkipReason.OTHER)
+    return SkipReason.TOO_LATE if found is SkipReason.OTHER and f": {TOO_LATE}" in reason else found
+
+
+def is_on_purpose(reason: str) -> bool:
+    """Whether a skipped execution with this reason was meant to be left out."""
+    return reason.startswith(ON_PURPOSE)
 
 
 def not_needed(said: str) -> str:
     """The sentence for a run that its handler does not need, with what the handler says about it."""
-    return f"{LEFT_OUT} by its handler: {said.strip() or 'there is nothing to do.'}"
+    return f"{BY_HANDLER}: {said.strip() or 'there is nothing to do.'}"
 
 
 def left_out(execution: int, service: bool) -> str:
@@ -45,7 +94,7 @@ def left_out(execution: int, service: bool) -> str:
 
 def too_late(catch_up: timedelta) -> str:
     """The argument `why` of `missed` if even the latest occurrence is too old to run."""
-    return f"no producer ran within the catch-up window of {_duration(catch_up)}"
+    return f"{TOO_LATE} of {_duration(catch_up)}"
 
 
 def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
@@ -55,13 +104,13 @@ def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) 
     """
     start, end = first.astimezone(info), last.astimezone(info)
     if count == 1:
-        return f"Missed 1 occurrence at {_reading(start)} {start.tzname()}: {why}."
-    return f"Missed {count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}: {why}."
+        return f"{MISSED} 1 occurrence at {_reading(start)} {start.tzname()}: {why}."
+    return f"{MISSED} {count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}: {why}."
 
 
 def missed_date(date_time: datetime, catch_up: timedelta) -> str:
     """The sentence for the missed occurrence of a one-time schedule. `date_time` is in UTC."""
-    return f"Missed the run at {_reading(date_time)} UTC: {too_late(catch_up)}."
+    return f"{MISSED} the run at {_reading(date_time)} UTC: {too_late(catch_up)}."
 
 
 def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str = "", why: str = "") -> str:

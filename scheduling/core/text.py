@@ -43,3 +43,8 @@ def visible_text(text: object, limit: int | None = None) -> str:
 def one_line(text: object) -> str:
     """The result of `visible_text` in one line: each line feed becomes `\\n`."""
     return visible_text(text).replace("\n", "\\n")
+
+
+def is_number(text: str, digits: int = 18) -> bool:
+    """Whether the text is a whole number of at most `digits` ASCII digits. Every primary key column holds 18 digits."""
+    return text.isascii() and text.isdecimal() and len(text) <= digits

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from enum import Enum, auto
+from enum import StrEnum, auto
 
 from scheduling.core.cron import Cron, CronError, last_between, next_after
 
@@ -12,8 +12,8 @@ _LOOK_BACK = timedelta(days=366 * 8 + 2)
 """The longest time between two occurrences of a cron schedule is eight years: 29 February around the year 1900."""
 
 
-class Answer(Enum):
-    """The answers to the question "why (not) at this instant?"."""
+class Answer(StrEnum):
+    """The answers to the question "why (not) at this instant?". Scripts compare the values, so they never change."""
 
     RECORDED = auto()
     """An execution is on record: it ran, runs, waits, or was skipped with a reason."""

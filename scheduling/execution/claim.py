@@ -28,7 +28,7 @@ from scheduling.execution.planning import plan_anew, set_aside
 from scheduling.execution.publish import context_of, initial_columns
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Scheduler, SchedulerExecution, UncountedSkip
 from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.policies import overlap
 from scheduling.processes import left_out
@@ -153,6 +153,7 @@ def _claim(rows: Sequence[DueRow], now: datetime, embedded: bool, done: Dispatch
     due = [row for row, plan in planned if plan.run is not None]
     held = overlap.hold(due, now)
     done.skipped += held.counted
+    UncountedSkip.objects.note(_counted_again(planned, names, now, held))
     made = [execution for row, plan in planned for execution in _executions(row, plan, names, now, embedded, held)]
     inserted = insert(made)
     for execution in inserted:
@@ -162,6 +163,16 @@ def _claim(rows: Sequence[DueRow], now: datetime, embedded: bool, done: Dispatch
             done.claimed.append(execution)
     overlap.note(due, inserted)
     move_on(planned)
+
+
+def _counted_again(
+    planned: Iterable[tuple[DueRow, Plan]], names: Names, now: datetime, held: overlap.Held
+) -> list[SchedulerExecution]:
+    """The occurrences that earlier skipped executions count, for the tallies. They get no rows."""
+    return [
+        execution_of(row, now, names, **skipped(now, skip_reasons.left_out(held.by[row.id], row.stay_alive), missed=1))
+        for row, _plan in planned if row.id in held.on_record
+    ]  # fmt: skip
 
 
 def _planned(rows: Sequence[DueRow], now: datetime, done: Dispatched) -> list[tuple[DueRow, Plan]]:

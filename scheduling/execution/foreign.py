@@ -24,7 +24,7 @@ from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
 from scheduling.core.occurrences import manual_key
 from scheduling.execution.death_records import record_deaths
-from scheduling.execution.insert import skipped
+from scheduling.execution.insert import note_skipped, skipped
 from scheduling.execution.publish import context_of, initial_columns, publish
 from scheduling.execution.run_now import overlap_problem, requeue_failed
 from scheduling.handlers.targets import target_model, target_names
@@ -32,7 +32,6 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.policies import overlap
 from scheduling.processes.database import locking
-from scheduling.processes.execution_signals import send_skipped
 from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
 
@@ -177,7 +176,7 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
         return None
     if problem:
         log.info("A message from outside started nothing: %s", problem, extra=context_of(row))
-        send_skipped([row])
+        note_skipped([row])
         return None
     if scheduler is not None:
         overlap.let_in({scheduler.pk: row.pk})

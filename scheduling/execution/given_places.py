@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
 from django.db import transaction
@@ -13,7 +13,7 @@ from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, State
 from scheduling.core.run_limit import Limit
 from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of, first_waiting
-from scheduling.execution.places import starts_of
+from scheduling.execution.key_rows import starts_of
 from scheduling.execution.publish import publish_soon
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
 from scheduling.processes.set_aside import read_rows
@@ -27,20 +27,6 @@ def held_places(attempts: Mapping[int, int]) -> list[LimitPlace]:
     """
     held = LimitPlace.objects.filter(pk__in=list(attempts), state=HELD) if attempts else []
     return [place for place in held if place.attempt == attempts[place.pk]]
-
-
-def remove_places(attempts: Iterable[tuple[int, int]]) -> None:
-    """Free the places that attempts hold.
-
-    Args:
-        attempts: pairs of an execution and the number of the attempt. The place of a later attempt stays.
-    """
-    executions: dict[int, list[int]] = {}
-    for pk, attempt in attempts:
-        executions.setdefault(attempt, []).append(pk)
-    for attempt, keys in executions.items():
-        own = LimitPlace.objects.filter(pk__in=keys, state=HELD, attempt=attempt)
-        own._raw_delete(own.db)
 
 
 def leave_lines(executions: Collection[int]) -> None:

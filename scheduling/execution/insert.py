@@ -13,7 +13,7 @@ from scheduling.execution.publish import context_of
 from scheduling.handlers.queues import work_queue_of
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
-from scheduling.models import SchedulerExecution
+from scheduling.models import SchedulerExecution, UncountedSkip
 from scheduling.processes.execution_signals import send_skipped
 from scheduling.processes.identity import container_id
 
@@ -60,8 +60,19 @@ def insert(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
     `execution_skipped` are told of the skipped ones.
     """
     inserted = _insert_all(made)
-    send_skipped(inserted)
+    note_skipped(inserted)
     return inserted
+
+
+def note_skipped(inserted: Sequence[SchedulerExecution]) -> None:
+    """Note those of the new executions that are skipped for the tallies, and tell the receivers of the signal.
+
+    The caller is in the transaction that has inserted them.
+    """
+    skips = [execution for execution in inserted if execution.state == State.SKIPPED.value]
+    if skips:
+        UncountedSkip.objects.note(skips)
+        send_skipped(skips)
 
 
 def _insert_all(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from functools import lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db import connection
 
@@ -51,14 +51,21 @@ def first_waiting(limit: int, facts: KeyFacts, count: int) -> list[int]:
     if count == 1:
         return [facts.first]
     rows = LimitPlace.objects.filter(limit=limit, state=WAITS).order_by("since", "pk")
-    return list(rows.values_list("pk", flat=True)[:count])
+    return whole_keys(rows.values_list("pk", flat=True)[:count])
+
+
+def whole_keys(keys: Iterable[Any]) -> list[int]:
+    """The keys without those that are no number. SQLite stores any text as the key of a place."""
+    return [key for key in keys if type(key) is int]
 
 
 @lru_cache(maxsize=256)
-def _statement(_vendor: str, count: int) -> str:
+def _statement(vendor: str, count: int) -> str:
     quote = connection.ops.quote_name
     key, place = quote(LimitKey._meta.db_table), quote(LimitPlace._meta.db_table)
     own = f"p.{quote('limit_id')} = k.{quote('id')} AND p.{quote('state')}"
+    if vendor == "sqlite":  # a text that plain SQL has stored holds no place and is not in the line
+        own = f"typeof(p.{quote('execution_id')}) = 'integer' AND {own}"
     marks = ", ".join(["%s"] * count)
     taken = f"SELECT COUNT(*) FROM {place} p WHERE {own} IN (%s, %s)"  # noqa: S608 - names of tables and columns
     granted = f"SELECT COUNT(*) FROM {place} p WHERE {own} = %s"  # noqa: S608

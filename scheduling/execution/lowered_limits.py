@@ -30,10 +30,7 @@ class LoweredLimits:
             self._found = _read()
             self._until = time.monotonic() + KEEP_SECONDS
         found = self._found.get((type_, name))
-        if found is None:
-            return rules
-        at_once, starts = (value if type(value) is int else None for value in found)
-        return rules.lowered(at_once, starts)
+        return rules if found is None else rules.lowered(*found)
 
 
 def _read() -> dict[tuple[str, str], tuple[object, object]]:

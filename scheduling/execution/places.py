@@ -8,27 +8,22 @@ right after the transaction (`execution.given_places`).
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from operator import attrgetter
 from typing import NamedTuple
 
-from django.db import connection, transaction
+from django.db import transaction
 
 from scheduling.core.run_limit import LONGEST_KEY, Limit
 from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of
+from scheduling.execution.key_rows import Columns, KeyRow, note_starts, read_keys, starts_of, store_used
+from scheduling.execution.place_rows import Place, store_places
 from scheduling.models import LimitKey, LimitPlace
-from scheduling.processes.database import is_away
-
-USED_STEP = timedelta(minutes=1)
-"""How exact `LimitKey.used_at` is. Retention needs days."""
 
 ANY = 0
 """Stands for a run that waits and that was not read. No execution has this primary key."""
-
-Columns = tuple[str, str, str]
-"""The type, the name and the digest by which the row of a key is found."""
 
 
 @dataclass(frozen=True)
@@ -53,14 +48,6 @@ class Limited:
     def columns(self) -> Columns:
         """The columns by which the row of the key is found."""
         return self.type, self.name, hashlib.sha256(self.key.encode("utf-8", "replace")).hexdigest()
-
-
-class Place(NamedTuple):
-    """The place of an execution, as it was read."""
-
-    limit: int
-    state: str
-    attempt: int | None
 
 
 class LimitedAttempt(NamedTuple):
@@ -109,7 +96,7 @@ class _Turn:
     def __init__(self, keys: dict[Columns, Limited], starts: Collection[LimitedAttempt], now: datetime) -> None:
         self.now = now
         self.locked = _lock(keys, now)
-        self.rows = self.locked | _read(keys.keys() - self.locked.keys())
+        self.rows = self.locked | read_keys(keys.keys() - self.locked.keys())
         """The row of each key. Those that are not locked here are locked by another process."""
         self.refused: dict[Columns, Limited] = {}
         facts = facts_of([row.pk for row in self.rows.values()])
@@ -122,7 +109,7 @@ class _Turn:
         )
         self.changed: set[int] = set()
         """The executions whose places this turn has changed."""
-        self.used: dict[int, LimitKey] = {}
+        self.used: dict[int, KeyRow] = {}
 
     def take(self, start: LimitedAttempt) -> str:
         """Why a run must wait; empty if it has a place."""
@@ -153,7 +140,7 @@ class _Turn:
         self.first[row.pk] = start.pk if first is None else first
         return limited.rules.sentence(limited.subject, limited.key, taken, started, self.now)
 
-    def _has_place(self, start: LimitedAttempt, row: LimitKey, own: Place) -> bool:
+    def _has_place(self, start: LimitedAttempt, row: KeyRow, own: Place) -> bool:
         """Let a run start that holds a place, or was given one. Returns whether it starts."""
         if own.state == HELD:
             # A start asks twice if its message says something else than its row (`consumer.start`).
@@ -169,24 +156,15 @@ class _Turn:
 
     def write(self) -> None:
         """Store what has changed."""
-        places = [
-            LimitPlace(execution_id=pk, limit_id=own.limit, state=own.state, attempt=own.attempt, since=self.now)
-            for pk in sorted(self.changed)
-            if (own := self.places[pk]) is not None
-        ]
-        target = {"unique_fields": ["execution"]} if connection.features.supports_update_conflicts_with_target else {}
-        LimitPlace.objects.bulk_create(
-            places, update_conflicts=True, update_fields=["limit", "state", "attempt", "since"],
-            **target,  # type: ignore[arg-type]  # a dict of one argument
-        )  # fmt: skip
+        store_places({pk: own for pk in self.changed if (own := self.places[pk]) is not None}, self.now)
         store_used(self.used.values())
 
-    def _start(self, start: LimitedAttempt, row: LimitKey) -> None:
+    def _start(self, start: LimitedAttempt, row: KeyRow) -> None:
         self._set(start, row, HELD)
         if start.limited.columns in self.locked and note_starts(row, start.limited.rules, self.now):
             self.used[row.pk] = row
 
-    def _set(self, start: LimitedAttempt, row: LimitKey, state: str) -> None:
+    def _set(self, start: LimitedAttempt, row: KeyRow, state: str) -> None:
         self.places[start.pk] = Place(row.pk, state, start.attempt if state == HELD else None)
         self.changed.add(start.pk)
 
@@ -196,60 +174,16 @@ def _places(keys: Collection[int]) -> dict[int, Place | None]:
     return {pk: Place(limit, state, attempt) for pk, limit, state, attempt in rows}
 
 
-def note_starts(row: LimitKey, rules: Limit, now: datetime) -> bool:
-    """Note on the row of a key that a run starts. Returns whether the row must be stored."""
-    started = rules.noted(starts_of(row), 1, now)
-    # MariaDB returns NULL for 0000-00-00. A sweep does not read the column, and writes it anew.
-    used_at: datetime | None = row.__dict__.get("used_at")
-    if started == row.started and used_at is not None and used_at <= now < used_at + USED_STEP:
-        return False
-    row.started, row.used_at = started, now
-    return True
-
-
-def store_used(rows: Iterable[LimitKey]) -> None:
-    """Store what `note_starts` has changed."""
-    for row in rows:
-        row.save(update_fields=["started", "used_at"])
-
-
-def starts_of(row: LimitKey) -> list[float]:
-    """When the last runs started. Values that plain SQL has written and that are no instants are left out."""
-    found = row.started if isinstance(row.started, list) else []
-    return sorted(float(at) for at in found if isinstance(at, int | float) and not isinstance(at, bool) and at == at)
-
-
-def _lock(keys: dict[Columns, Limited], now: datetime) -> dict[Columns, LimitKey]:
+def _lock(keys: dict[Columns, Limited], now: datetime) -> dict[Columns, KeyRow]:
     """Lock the rows of keys. Missing rows are inserted. Rows that another process has locked are left out."""
-    found = _read(keys, lock=True)
+    found = read_keys(keys, lock=True)
     missing = keys.keys() - found.keys()
     # In one order, so that two processes that insert the same keys do not wait for each other.
-    if absent := sorted(missing - _read(missing).keys()):
+    if absent := sorted(missing - read_keys(missing).keys()):
         made = [
             LimitKey(type=type_, name=name, digest=digest, key=keys[type_, name, digest].key[:LONGEST_KEY], used_at=now)
             for type_, name, digest in absent
         ]
         LimitKey.objects.bulk_create(made, ignore_conflicts=True)
-        found |= _read(absent, lock=True)
+        found |= read_keys(absent, lock=True)
     return found
-
-
-def _read(keys: Collection[Columns], *, lock: bool = False) -> dict[Columns, LimitKey]:
-    if not keys:
-        return {}
-    types, names, digests = (set(values) for values in zip(*keys, strict=True))
-    rows = LimitKey.objects.filter(type__in=types, name__in=names, digest__in=digests).order_by("pk")
-    if lock and connection.features.has_select_for_update:
-        rows = rows.select_for_update(skip_locked=True)
-    try:
-        found = list(rows)
-    except Exception as error:
-        if is_away(error):
-            raise
-        # Plain SQL may have written a `used_at` that cannot be read. The next start with the key writes it anew.
-        found = list(rows.defer("used_at"))
-    return {columns: row for row in found if (columns := _columns(row)) in keys}
-
-
-def _columns(row: LimitKey) -> Columns:
-    return row.type, row.name, row.digest

@@ -8,7 +8,7 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Any, Protocol
 
-from django.db import connection, transaction
+from django.db import DatabaseError, connection, transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker, BrokerError, BrokerUnavailable
@@ -17,6 +17,8 @@ from scheduling.core.messages import FailedMessage
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import message_of
+from scheduling.processes.conflicts import again_after_conflicts
+from scheduling.processes.figures import figures
 from scheduling.processes.guard import guard
 
 log = get_logger(__name__)
@@ -54,7 +56,15 @@ def publish(executions: Sequence[Published], broker: Broker, checked: bool = Fal
     if broker.embedded or not executions:
         return len(executions)
     confirmed = send(executions, broker, checked)
-    mark_published(confirmed, clock.now())
+    try:
+        again_after_conflicts(lambda: mark_published(confirmed, clock.now()))
+    except DatabaseError as error:
+        if connection.in_atomic_block:
+            raise
+        # The rows are committed and their messages are out. If this raised an error, the caller would ask for the runs
+        # again. A second message of a row starts nothing.
+        count = len(confirmed)
+        log.warning("The confirms of %s runs are not recorded, so a sweep publishes them again: %s", count, error)
     return len(confirmed)
 
 
@@ -67,7 +77,9 @@ def publish_soon(executions: Sequence[Published], broker: Broker, checked: bool 
     if broker.embedded or not executions or (not checked and guard.must_wait(broker, "Publishing waits")):
         return
     for queue in {execution.queue for execution in executions}:
-        broker.send([message_of(execution) for execution in executions if execution.queue == queue], queue)
+        messages = [message_of(execution) for execution in executions if execution.queue == queue]
+        figures.publishes += len(messages)
+        broker.send(messages, queue)
 
 
 def send(executions: Sequence[Published], broker: Broker, checked: bool = False) -> set[int]:
@@ -80,6 +92,7 @@ def send(executions: Sequence[Published], broker: Broker, checked: bool = False)
     confirmed: set[int] = set()
     for queue in {execution.queue for execution in executions}:
         messages = [message_of(execution) for execution in executions if execution.queue == queue]
+        figures.publishes += len(messages)
         try:
             confirmed |= broker.publish(messages, queue)
         except BrokerUnavailable as error:
@@ -88,6 +101,7 @@ def send(executions: Sequence[Published], broker: Broker, checked: bool = False)
             log.debug("Publishing failed and will be tried again: %s", error, extra={"count": len(messages)})
         except BrokerError as error:
             log.warning("Publishing failed and will be tried again: %s", error, extra={"count": len(messages)})
+    figures.confirms += len(confirmed)
     return confirmed
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from django.db import transaction
+from django.db.models import Subquery
 
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
@@ -26,6 +27,7 @@ from scheduling.core.retry import GiveUp, Retry, RetryPolicy, decide
 from scheduling.core.service import KEPT_ATTEMPTS, STEADY, restart
 from scheduling.core.snooze import allowed
 from scheduling.core.text import clean
+from scheduling.execution.tallying import tallied_up_to
 from scheduling.execution.transitions import DISTANT_FUTURE, AttemptValues, Ended, Entry, Next, settle
 from scheduling.models import Attempt, Output, SchedulerExecution
 
@@ -158,12 +160,15 @@ def _restart(
 
 
 def _drop_old_attempts(ended: Ended) -> None:
-    """Remove the attempts of a service except the newest `KEPT_ATTEMPTS`, with their output."""
+    """Remove the attempts of a service except the newest `KEPT_ATTEMPTS`, with their output.
+
+    An attempt that is not tallied yet stays until a later end of the service.
+    """
     last = ended.attempt - KEPT_ATTEMPTS
     if last > 0:
         for rows in (
             Output.objects.filter(execution=ended.execution_id, attempt__lte=last),
-            Attempt.objects.filter(execution=ended.execution_id, number__lte=last),
+            Attempt.objects.filter(execution=ended.execution_id, number__lte=last, pk__lte=Subquery(tallied_up_to())),
         ):
             rows._raw_delete(rows.db)
 

@@ -5,40 +5,31 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime, timedelta
-from typing import Any, Literal
+from datetime import datetime
+from typing import Any
 
-from django.db import IntegrityError, connection, transaction
+from django.db import DatabaseError, connection, transaction
 from pydantic import BaseModel
 
 from scheduling.broker import Broker
 from scheduling.core.headers import checked_headers
 from scheduling.core.keys import LONGEST_TEXT, stored_key
-from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
 from scheduling.execution.bulk_rows import insert_rows
 from scheduling.execution.direct_insert import insert_directly, is_supported
+from scheduling.execution.keyed_insert import KEPT_BY, Unique, insert_with_key
 from scheduling.execution.new_run import NewRun, shared_columns
 from scheduling.execution.params_from_code import Target, checked_params, known_target, targets_of
 from scheduling.execution.publish import initial_columns, publish, publish_soon
 from scheduling.handlers.params import ParamsInvalid
 from scheduling.handlers.queues import work_queue_of
-from scheduling.models import SchedulerExecution
+from scheduling.logs import get_logger
 from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.processes.guard import guard
 
-Unique = Literal["", "waiting", "running"]
-"""How long a key refuses a second run: for ever, while the run waits, or until the run is over."""
-
-_KEPT_BY: dict[str, frozenset[State]] = {"waiting": WAITING, "running": OPEN_STATES}
+log = get_logger(__name__)
 
 LAST_INSTANT_YEAR = 9998
 """Later instants have no local time in some zones."""
-
-CLOCKS_AGREE = timedelta(seconds=1)
-"""By more than this, the clocks of two processes do not differ: each follows the clock of the database server."""
-
-TRIES = 5
-"""How often an insert is tried that other callers with the same key are in the way of."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +80,8 @@ def submit(asked: Sequence[Asked], broker: Broker, now: datetime, confirm: bool 
     if len(asked) == 1 and (pk := _submit_directly(asked[0], broker, now, confirm)) is not None:
         return [(pk, True)]
     targets = targets_of({one.handler for one in asked})
-    # Callers that find a key free at once may lock its entry crosswise. The server then ends one of them.
+    # Callers that find a key free at once may lock its entry crosswise. The server then ends one of them. The publish
+    # after the commit raises no such error, so what is committed is not repeated.
     return again_after_conflicts(lambda: _insert(asked, targets, broker, now, confirm))
 
 
@@ -129,7 +121,13 @@ def _commits_later() -> bool:
 def _publish(rows: Sequence[NewRun], broker: Broker, now: datetime, confirm: bool, checked: bool = False) -> None:
     """Publish the runs that are due. A sweep publishes those that start later."""
     due = [row for row in rows if row.scheduled_at <= now]
-    (publish if confirm else publish_soon)(due, broker, checked)
+    try:
+        (publish if confirm else publish_soon)(due, broker, checked)
+    except DatabaseError as error:
+        if connection.in_atomic_block:
+            raise
+        # The rows are committed. A caller that got this error would ask for the runs again.
+        log.warning("%s runs are recorded, and a sweep publishes them: %s", len(due), error)
 
 
 def _insert(
@@ -144,7 +142,7 @@ def _insert(
         insert_rows([row for row in rows if row.key is None], shared)
         standing: dict[int, int] = {}
         for number, (one, row) in enumerate(zip(asked, rows, strict=True)):
-            if row.key is not None and (found := _insert_with_key(one, row, shared)) is not None:
+            if row.key is not None and (found := insert_with_key(row, one.unique, one.replaces, shared)) is not None:
                 standing[number] = found
         new = [row for number, row in enumerate(rows) if number not in standing] if standing else rows
         transaction.on_commit(lambda: _publish(new, broker, now, confirm))
@@ -178,7 +176,7 @@ def _checked_key(asked: Asked) -> str | None:
         return None
     if len(asked.key) > LONGEST_TEXT:
         raise ValueError(f"The key has {len(asked.key):,} characters; at most {LONGEST_TEXT:,} are allowed.")
-    if asked.unique and asked.unique not in _KEPT_BY:
+    if asked.unique and asked.unique not in KEPT_BY:
         raise ValueError(f"unique is 'waiting' or 'running', not {asked.unique!r}.")
     return stored_key(asked.key)
 
@@ -188,52 +186,3 @@ def _check_instant(at: datetime) -> None:
         raise ValueError(f"at= needs a time zone: {at!r}. Use django.utils.timezone.make_aware.")
     if at.year > LAST_INSTANT_YEAR:
         raise ValueError(f"at= is after the year {LAST_INSTANT_YEAR}: {at!r}.")
-
-
-def _insert_with_key(asked: Asked, row: NewRun, shared: Mapping[str, Any]) -> int | None:
-    """Insert the row, or find the row that has its key. The unique key decides between callers at the same time.
-
-    Returns:
-        The id of the row that has the key; None if the row was inserted.
-    """
-    for _ in range(TRIES):
-        try:
-            with transaction.atomic():
-                insert_rows([row], shared)
-        except IntegrityError:
-            found = _standing(asked, row, shared["executed_at"])
-            if found is not None:
-                return found
-        else:
-            return None
-    raise IntegrityError(f"The key {asked.key!r} was taken and given free {TRIES} times.")
-
-
-def _standing(asked: Asked, row: NewRun, now: datetime) -> int | None:
-    """The id of the execution that has the key; None if the key is free now."""
-    holder = SchedulerExecution.objects.filter(key=row.key)
-    found = holder.values_list("pk", "state").first()
-    if found is None:
-        return None
-    pk, state = found
-    kept = _KEPT_BY.get(asked.unique)
-    if kept is not None and state not in kept:
-        holder.filter(pk=pk).exclude(state__in=[str(one) for one in kept]).update(key=None)
-        return None
-    if asked.replaces and not _postponed(pk, row, now):
-        holder.filter(pk=pk).update(key=None)
-        return None
-    return pk
-
-
-def _postponed(pk: int, row: NewRun, now: datetime) -> bool:
-    """Let a run that waits for its instant wait until the later instant, and run with the later params and in the
-    later queue.
-
-    Returns:
-        Whether it did. A run that is due within the next second may be starting already, with its old params.
-    """
-    waits = SchedulerExecution.objects.in_state(State.CLAIMED, State.QUEUED).filter(pk=pk, attempt=0)
-    columns = {"wake_at": row.wake_at, "scheduled_at": row.scheduled_at, "params": row.params}
-    columns |= {"headers": row.headers, "queue": row.queue}
-    return bool(waits.filter(scheduled_at__gt=now + CLOCKS_AGREE).update(**columns))

@@ -65,7 +65,7 @@ def rules_of(rows: QuerySet[Pause]) -> Iterator[WorkPause]:
     for row in found:
         try:
             yield row.rule()
-        except (TypeError, ValueError, AttributeError) as error:
+        except (TypeError, ValueError, AttributeError, OverflowError) as error:
             log.warning("The pause %s cannot be used: %s", row.pk, error)
 
 

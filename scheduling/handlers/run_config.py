@@ -22,6 +22,7 @@ from scheduling.core.breaker import CircuitBreaker
 from scheduling.core.chosen import EVERYTHING, Chosen
 from scheduling.core.messages import TaskMessage
 from scheduling.core.origin import Origin
+from scheduling.core.pings import Kind
 from scheduling.core.queues import STANDALONE
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.run_limit import Limit
@@ -78,6 +79,8 @@ class RunConfig:
     """Gives the retry policy of one run, from its params."""
     service: bool = False
     """Whether the run is started again however it ends."""
+    pings: tuple[Kind, ...] = ()
+    """The monitors that are told about the run."""
 
 
 class RunConfigs:
@@ -151,6 +154,7 @@ class RunConfigs:
             default_params=plain_defaults(handler.params) if limit is not None and handler is not None else {},
             retry_of=handler.retry_of if handler is not None else None,
             service=service,
+            pings=_pings(scheduler) if not stays else (),
         )
 
     def prepare(self, messages: Sequence[TaskMessage]) -> None:
@@ -194,6 +198,14 @@ def _with_own_policy(config: RunConfig, message: TaskMessage) -> RunConfig:
 
 def _key(message: TaskMessage) -> Origin:
     return Origin(message.type, message.id, message.scheduler_id, message.group_id)
+
+
+def _pings(scheduler: Scheduler | None) -> tuple[Kind, ...]:
+    """The monitors of a schedule. The run of a service never ends, so no monitor is told about it."""
+    if scheduler is None:
+        return ()
+    kinds = {Kind.HEALTHCHECKS: bool(scheduler.ping_url), Kind.SENTRY: get_conf().sentry_monitors}
+    return tuple(kind for kind, is_told in kinds.items() if is_told)
 
 
 def _is_limit(seconds: int | None) -> TypeGuard[int]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from typing import Any
 
-from django.db import transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker
@@ -22,6 +22,7 @@ from scheduling.inbox.sync import remove_messages
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.policies import overlap
+from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.processes.guard import guard
 
 log = get_logger(__name__)
@@ -72,11 +73,11 @@ def republish(
         if not row.type and (params is not None or not decode_again(row)):
             continue  # the execution comes from a message that cannot be read, so it cannot run
         said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
-        with transaction.atomic():
-            schedule = row.scheduler_id if row.scheduler_id in concerned else None
-            if requeue_failed(row.pk, broker, said, now, schedule, params, at, attempt=row.attempt):
-                done.append(row)
-                at = at + step if at is not None else None
+        schedule = row.scheduler_id if row.scheduler_id in concerned else None
+        requeue = partial(requeue_failed, row.pk, broker, said, now, schedule, params, at, attempt=row.attempt)
+        if again_after_conflicts(requeue):
+            done.append(row)
+            at = at + step if at is not None else None
     if done:
         if first is None:  # with `first`, a sweep publishes each execution when it may start
             publish_requeued(done, broker)

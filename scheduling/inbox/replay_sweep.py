@@ -12,6 +12,7 @@ from django.db.models import F
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import State
+from scheduling.core.outcome import FAILING
 from scheduling.core.replay import Release, Stop, due, verdict
 from scheduling.core.text import clean
 from scheduling.inbox import actions as inbox_actions
@@ -29,7 +30,6 @@ ABANDONED = timedelta(minutes=10)
 """How long a replay may have the state "collecting". In this state, the operator's request stores the selected
 executions. After this time, a sweep stops the replay: the request must have died before it sent an execution."""
 
-FAILURES = (Attempt.Outcome.FAILED, Attempt.Outcome.TIMED_OUT, Attempt.Outcome.CRASHED)
 ERROR_LIMIT = 500
 
 
@@ -130,7 +130,7 @@ def judge(replay: Replay, now: datetime) -> None:
 def _error(replay: Replay, state: str | None) -> str | None:
     """The error of the canary's first permanent failure since the replay sent the canary; None if there is none."""
     tried = Attempt.objects.filter(execution=replay.canary, number__gt=replay.canary_attempt)
-    final = tried.filter(retry_at=None, outcome__in=FAILURES).order_by("number")
+    final = tried.filter(retry_at=None, outcome__in=FAILING).order_by("number")
     attempt = final.values_list("error_class", "error_message").first()
     if attempt is None and state == State.FAILED.value:  # the broker gave up delivering, so no attempt ran
         rows = SchedulerExecution.objects.filter(pk=replay.canary or 0)

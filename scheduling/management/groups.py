@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from django.contrib.auth.models import Group, Permission
 from django.db import transaction
 
-from scheduling.models.scheduler import TARGETS
+from scheduling.models.edited import EDITED, is_standard
 from scheduling.models.visibility import VIEW_ALL_GROUPS
+from scheduling.operations.tokens import REVOKE_ANY
 
 VIEWER, OPERATOR, EDITOR = "viewer", "operator", "editor"
 ALL_GROUPS = "all-groups"
@@ -21,12 +22,12 @@ ROLES = (VIEWER, OPERATOR, EDITOR)
 APPS = ("scheduling", "cron_reports")
 """Labels of the apps whose permissions the groups get. An app that is not installed has no permissions."""
 
-STANDARD = ("view", "add", "change", "delete")
-"""The code name of each of Django's default permissions begins with one of these words. Every other permission allows
-one action of operators, such as republish."""
-
-EDITED = ("scheduler", *TARGETS, "channel")
-"""The models whose rows users edit in the admin. The rows of all other models are read-only there."""
+SPECIAL = {
+    VIEW_ALL_GROUPS: ALL_GROUPS,
+    "scheduling.add_apitoken": VIEWER,  # a token allows no more than its owner may do
+    REVOKE_ANY: EDITOR,
+}
+"""The roles of permissions whose code names do not tell them."""
 
 
 @dataclass(frozen=True)
@@ -82,11 +83,11 @@ def _name_of(permission: Permission) -> str:
 
 def _role_of(permission: Permission) -> str | None:
     """The lowest role that has the permission; None if no role has it."""
-    if _name_of(permission) == VIEW_ALL_GROUPS:
-        return ALL_GROUPS
-    verb, _, model = permission.codename.partition("_")
-    if verb == "view":
+    if (special := SPECIAL.get(_name_of(permission))) is not None:
+        return special
+    if permission.codename.startswith("view_"):
         return VIEWER
-    if verb not in STANDARD or model != permission.content_type.model:
+    model = permission.content_type.model
+    if not is_standard(permission.codename, model):
         return OPERATOR
     return EDITOR if model in EDITED else None

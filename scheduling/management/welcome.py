@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Callable
 from contextlib import suppress
 
 from django.contrib import admin
+from django.core.management import get_commands
 from django.urls import NoReverseMatch, reverse
 
 from scheduling.admin_site import CronAdminSite
@@ -70,6 +72,7 @@ class Welcome:
             "",
             f"Open      http://{address_of(self._host, self._port)}{self._path}",
             *_sign_in(self._account),
+            *_second_shell(),
             "",
             "Ctrl-C stops everything.",
         ]
@@ -91,6 +94,13 @@ def _headline(status: int) -> str:
     if status >= 400:
         return f"Everything is running, but the site answers {status}: see the lines of web above."
     return "Everything is running."
+
+
+def _second_shell() -> list[str]:
+    """The command for another shell. Without CRON_DEMO, its process would not know the workers of the demo."""
+    if os.environ.get("CRON_DEMO") != "1" or "load_demo" not in get_commands():
+        return []
+    return ["Commands  in another shell:", f"          CRON_DEMO=true {shown_command('cron', 'status')}"]
 
 
 def _sign_in(account: Account) -> list[str]:

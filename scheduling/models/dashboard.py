@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 
-class NoRows(models.Manager["Dashboard"]):
+class NoRows(models.Manager[Any]):
     """A manager that never queries the database. It is needed for `dumpdata`, which reads the rows of every model."""
 
-    def get_queryset(self) -> models.QuerySet[Dashboard]:
+    def get_queryset(self) -> models.QuerySet[Any]:
         return super().get_queryset().none()
 
 

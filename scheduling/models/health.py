@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable
 from datetime import datetime
+from functools import reduce
+from operator import or_
 
 from django.db.models import Case, Exists, IntegerField, OuterRef, Q, QuerySet, Subquery, Value, When
 from django.db.models.functions import Coalesce, Least
 
 from scheduling.core.health import RESULTS, Health
 from scheduling.core.lifecycle import OPEN_STATES, State
-from scheduling.core.skip_reasons import LEFT_OUT, PAUSED
+from scheduling.core.skip_reasons import ON_PURPOSE
 from scheduling.models.counts import count
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
@@ -24,7 +26,7 @@ from scheduling.models.visibility import Visibility
 
 _GOES_ON = [state.value for state in OPEN_STATES]
 
-LEFT_OUT_ON_PURPOSE = Q(state=State.SKIPPED.value) & (Q(reason__startswith=PAUSED) | Q(reason__startswith=LEFT_OUT))
+LEFT_OUT_ON_PURPOSE = Q(state=State.SKIPPED.value) & reduce(or_, (Q(reason__startswith=word) for word in ON_PURPOSE))
 """Executions that record what a pause or the overlap policy has left out. They say nothing about the health of a
 schedule."""
 

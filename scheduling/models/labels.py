@@ -9,6 +9,7 @@ from scheduling.core.health import Health
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.queues import IMMEDIATE, MAIN, STANDALONE, Priority, priority_of, queue_of
 from scheduling.core.retention import Rule
+from scheduling.core.skip_reasons import SkipReason
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 
@@ -54,6 +55,17 @@ RETENTION_RULES = {
     Rule.ONE_TIME: _("spent one-time schedules"),
 }
 """What each rule of retention removes. The summary of a pass and the page of retention show these words."""
+
+SKIP_REASONS = {
+    SkipReason.PAUSED.value: _("paused"),
+    SkipReason.NO_PRODUCER.value: _("no producer was running"),
+    SkipReason.TOO_LATE.value: _("older than the catch-up window"),
+    SkipReason.OVERLAP.value: _("the run before was not over"),
+    SkipReason.NOT_NEEDED.value: _("the handler had nothing to do"),
+    SkipReason.RESTORED.value: _("ran before the database was restored"),
+    SkipReason.CONFIRMED.value: _("left out when the database was confirmed"),
+    SkipReason.OTHER.value: _("another reason"),
+}
 
 QUEUES = {MAIN: _("main"), STANDALONE: _("standalone"), IMMEDIATE: _("immediate retry")}
 """The words for the queues that always exist. The others have the names that code and operators give them."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from django.db.models import OuterRef, Q, Subquery
 
@@ -93,7 +93,14 @@ def durations(runs: Iterable[Ran]) -> list[float]:
     return [run.seconds for run in runs if run.state == State.SUCCEEDED.value and run.seconds is not None]
 
 
-def failures_in_a_row(runs: Sequence[Ran]) -> int:
+class HasState(Protocol):
+    """A run of which the state is known."""
+
+    @property
+    def state(self) -> str: ...
+
+
+def failures_in_a_row(runs: Sequence[HasState]) -> int:
     """How many runs failed since the last success. Runs that neither failed nor succeeded are ignored."""
     row = 0
     for run in reversed(runs):

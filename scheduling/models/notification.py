@@ -20,12 +20,14 @@ class Notification(models.Model):
 
     The row is written as SENDING before the message is sent, and as SENT after the server has accepted it. If the
     process dies in between, the next attempt finds the row as SENDING. It then sends the message again, because it
-    is unknown whether the first one has arrived. An e-mail keeps its Message-ID; a chat has nothing like it.
+    is unknown whether the first one has arrived. An e-mail keeps its Message-ID, and a webhook its delivery id. A chat
+    has nothing like it.
     """
 
     class Kind(models.TextChoices):
         EMAIL = "email", _("e-mail")
         CHAT = "chat", _("chat")
+        WEBHOOK = "webhook", _("webhook")
 
     class State(models.TextChoices):
         SENDING = "sending", _("sending")
@@ -41,6 +43,7 @@ class Notification(models.Model):
     key = models.CharField(max_length=64)
     """A hash of the recipient, because some databases ignore case and accents when they compare texts."""
     message_id = models.CharField(_("Message-ID"), max_length=255, blank=True, default="")
+    """The Message-ID of an e-mail, and the delivery id of a webhook: the same in each attempt."""
     state = models.CharField(_("state"), max_length=8, choices=State.choices)
     tries = models.PositiveIntegerField(_("tries"), default=0)
     unsure = models.PositiveIntegerField(_("tries without an answer"), default=0)

@@ -57,6 +57,11 @@ class Pause(models.Model):
         return f"{kind} {visible_text(self.name, 100)}"
 
     def rule(self) -> WorkPause:
-        """The values that decide. Raises ValueError if plain SQL has written a scope that does not exist."""
+        """The values that decide.
+
+        Raises:
+            ValueError: plain SQL has written a scope that does not exist.
+            OverflowError: plain SQL has written an end outside of the calendar.
+        """
         until = None if self.ends_at is None else self.ends_at.astimezone(UTC)
         return WorkPause(Scope(self.scope), self.type, self.name, self.reason, self.paused_by, until)

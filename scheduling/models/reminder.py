@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from django.conf import settings
 from django.db import models
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.channel import protect_channels
 from scheduling.models.checked_params import CheckedParams
 
 
@@ -47,7 +46,4 @@ class Reminder(CheckedParams):
         return TARGET_KINDS["reminder"].handler
 
 
-# A channel that a reminder uses cannot be deleted: the reminder would go on without it, unnoticed. Django
-# offers no such option for the rows between the two.
-_to_channel: Any = Reminder.channels.through._meta.get_field("channel")
-_to_channel.remote_field.on_delete = models.PROTECT
+protect_channels(Reminder.channels.through)

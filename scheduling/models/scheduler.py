@@ -18,6 +18,8 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core import json_bounds
 from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
+from scheduling.core.messages import FIRST_YEAR, LAST_YEAR, is_in_calendar
+from scheduling.core.pings import URL_LENGTH
 from scheduling.core.retry import DELAY_MS, RetryPolicy
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
@@ -38,6 +40,7 @@ DEFAULT_MARK = "@worker:"
 @."""
 
 ONE_TIME = _("Give either a cron schedule or one date and time.")
+SERVICE_PING = _("The run of a service never ends, so no monitor can be told its end. Remove the ping URL.")
 ONE_TARGET = format_lazy(_("Choose exactly one target: {}."), A_TARGET)
 
 
@@ -59,9 +62,12 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
     If a column of `PLAN` has changed, `save` plans the next run.
     """
 
-    name = models.CharField(_("name in code"), max_length=120, null=True, blank=True, unique=True, editable=False)
-    """The name by which `scheduling.api.schedule` finds the schedule again. After `DEFAULT_MARK` stands the name of the
-    worker whose `@worker(schedule=)` the schedule was made from. NULL: operators have made the schedule."""
+    name = models.CharField(_("name"), max_length=120, null=True, blank=True, unique=True, editable=False)
+    """The name by which code (`scheduling.api.schedule`), schedule files, HTTP and commands find the schedule. After
+    `DEFAULT_MARK` stands the name of the worker whose `@worker(schedule=)` the schedule was made from. NULL: operators
+    have made the schedule, and have given it no name."""
+    source_file = models.CharField(_("schedule file"), max_length=200, editable=False, **OPTIONAL_TEXT)
+    """The name of the schedule file that owns the row; empty if no file does."""
     params = models.JSONField(_("parameters"), default=dict, blank=True)
     pause_reason = models.CharField(
         _("reason for the pause"),
@@ -83,6 +89,10 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
     time_limit = models.PositiveIntegerField(
         _("time limit (s)"), null=True, blank=True, help_text=_("Empty: as the handler or the settings say. 0: none.")
     )
+
+    ping_url = models.CharField(_("ping URL"), max_length=URL_LENGTH, editable=False, **OPTIONAL_TEXT)
+    """The address of a monitor that is told about each run (`core.pings`), or `${CRON_PING_…}`. It is a secret, so it
+    is not editable: no form, history entry or list takes it along by itself."""
 
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
@@ -130,8 +140,9 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
         return visible_text(self.description or f"{self.target or '?'} {self.schedule or self.date_time}")
 
     @property
-    def name_in_code(self) -> str:
-        """The name that `scheduling.api.schedule` gave the schedule; empty if it did not make it."""
+    def name_for_others(self) -> str:
+        """The name by which code, files, requests and commands find the schedule; empty if it has none, or if its name
+        only says which worker it was made from."""
         return "" if self.is_worker_default else self.name or ""
 
     @property
@@ -167,6 +178,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
             problems["schedule"] = ValidationError(ONE_TIME, code="time")
         if self.stay_alive and self.target_type not in ("", "worker"):
             problems["stay_alive"] = ValidationError(SERVICE_TARGET, code="stay_alive")
+        if self.stay_alive and self.ping_url:
+            problems["stay_alive"] = ValidationError(SERVICE_PING, code="ping_url")
         problems |= self._plan_problems()
         if problems:
             raise ValidationError(problems)
@@ -183,9 +196,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
                 next_after(parse(self.schedule), "UTC" if "timezone" in problems else self.zone_name, clock.now())
             except CronError as error:
                 problems["schedule"] = ValidationError(str(error), code="schedule")
-        if self.date_time is not None and self.status and self.plan_changed() and self.date_time <= clock.now():
-            passed = _("This instant has passed. Choose one in the future.")
-            problems["date_time"] = ValidationError(passed, code="past")
+        if (wrong := self._date_problem()) is not None:
+            problems["date_time"] = wrong
         # Only the schedule's own values are checked here, so `base` has the lowest allowed values. The values of the
         # handler and of the settings are checked where they are set.
         problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
@@ -201,6 +213,16 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
         elif problem := json_bounds.problem(self.params):
             problems["params"] = ValidationError(f"The JSON {problem}", code="params")
         return problems
+
+    def _date_problem(self) -> ValidationError | None:
+        if not isinstance(self.date_time, datetime):
+            return None  # no date, or a text that Django has not read yet
+        if not is_in_calendar(self.date_time):
+            beyond = _("It must lie between the years %(first)s and %(last)s.")
+            return ValidationError(beyond % {"first": FIRST_YEAR, "last": LAST_YEAR}, code="range")
+        if self.status and self.plan_changed() and self.date_time <= clock.now():
+            return ValidationError(_("This instant has passed. Choose one in the future."), code="past")
+        return None
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Validate the row. If a column of `PLAN` has changed, plan the next run. Then save the row.

@@ -32,17 +32,21 @@ def in_used_queues(state: State) -> Q | None:
     With it, a query for those whose `wake_at` has passed reads ranges of the index (state, queue, wake_at, id). Without
     it, the query would read every execution in this state, and a million events may wait for their time.
     """
-    queues, complete = _found(state, SchedulerExecution.objects.all())
+    queues, complete = first_queues(state)
     if not complete:
         return Q()
     return Q(queue__in=queues) if queues else None
 
 
-def _found(state: State, rows: QuerySet[SchedulerExecution]) -> tuple[list[str], bool]:
-    """The queues of one state, and whether there are no others."""
+def first_queues(state: State, most: int = MOST_QUEUES) -> tuple[list[str], bool]:
+    """The first work queues of the executions in this state, by name, and whether there are no others."""
+    return _found(state, SchedulerExecution.objects.all(), most)
+
+
+def _found(state: State, rows: QuerySet[SchedulerExecution], most: int = MOST_QUEUES) -> tuple[list[str], bool]:
     names = rows.filter(state=state.value).order_by("queue").values_list("queue", flat=True)
     found: list[str] = []
-    for _ in range(MOST_QUEUES):
+    for _ in range(most):
         queue = (names.filter(queue__gt=found[-1]) if found else names).first()
         if queue is None:
             return found, True

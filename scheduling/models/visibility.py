@@ -7,12 +7,14 @@ An execution has a group of its own, which is copied from the schedule when the 
 changes its group neither reveals nor hides its earlier runs. What belongs to an execution (attempts, output, files,
 messages) has the execution's group.
 
+An alert has the group of what it is about. A rule of alerts and a channel may have a group, too.
+
 Code that no user has asked for sees everything: producers, consumers, commands in a terminal.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -20,6 +22,9 @@ from typing import Any, TypeVar
 
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 
+from scheduling.models.alert import Alert
+from scheduling.models.alert_rule import AlertRule
+from scheduling.models.channel import Channel
 from scheduling.models.counts import counts
 from scheduling.models.execution import FailedExecution, SchedulerExecution
 from scheduling.models.refused_row import RefusedRow
@@ -125,6 +130,21 @@ class Visibility:
         hidden = ReplayGroup.objects.filter(replay=OuterRef("pk")).exclude(group__in=self.own)
         return Replay.objects.exclude(Exists(hidden))
 
+    def alerts(self) -> QuerySet[Alert]:
+        """The alerts that are seen."""
+        return self.only(Alert.objects.all())
+
+    def alert_rules(self) -> QuerySet[AlertRule]:
+        """The rules of alerts that are seen. A rule about a schedule is seen only if the schedule is."""
+        rows = self.only(AlertRule.objects.all())
+        if not self.is_limited:
+            return rows
+        return rows.filter(Q(schedule=None) | Exists(self.schedules().filter(pk=OuterRef("schedule"))))
+
+    def channels(self) -> QuerySet[Channel]:
+        """The channels that are seen."""
+        return self.only(Channel._default_manager.all())
+
     def shows(self, row: Any) -> bool:
         """Whether a schedule or an execution is seen. `row` needs no more than the column `group`."""
         return self.shows_group(row.group_id)
@@ -142,8 +162,9 @@ class Visibility:
         return rows.prefetch_related(chosen, *(f"scheduler__{target}" for target in TARGETS))
 
     def seen_keys(self, model: type[Model], keys: Iterable[int]) -> set[int]:
-        """Those of the primary keys whose schedules, executions or replays exist and are seen."""
-        rows: QuerySet[Any] = self.replays() if model is Replay else self.only(model._default_manager.all())
+        """Those of the primary keys whose rows exist and are seen."""
+        own: dict[type[Model], Callable[[], QuerySet[Any]]] = {Replay: self.replays, AlertRule: self.alert_rules}
+        rows = own[model]() if model in own else self.only(model._default_manager.all())
         return set(rows.filter(pk__in=list(keys)).values_list("pk", flat=True))
 
 
@@ -183,6 +204,6 @@ _NOTHING_IS_HIDDEN = Visibility(frozenset(), are_used=False)
 def _are_used() -> bool:
     """Whether any row has a group, in one statement. The answer is not kept: a row may get a group at any time."""
     # `group__gt=0` instead of `IS NOT NULL`, because all databases answer it from the first entry of an index.
-    tables: tuple[type[Model], ...] = (Scheduler, SchedulerExecution, ReplayGroup)
+    tables: tuple[type[Model], ...] = (Scheduler, SchedulerExecution, ReplayGroup, Alert, AlertRule, Channel)
     rows = {model: [model._default_manager.filter(group__gt=0)] for model in tables}
     return any(counts(rows, 1).values())

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import socket
+from collections.abc import Callable, Collection
 from typing import Any
 
 from requests.adapters import HTTPAdapter
@@ -18,11 +19,26 @@ class AddressFilter(IPFilterAdapter):  # type: ignore[misc]  # the package has n
     Args:
         scheme: `http` or `https`.
         hosts: hosts that may have an internal address: `name` or `name:port`, in lower case.
+        watch: is called with the socket of each new connection.
     """
 
-    def __init__(self, scheme: str, hosts: Collection[str]) -> None:
+    def __init__(self, scheme: str, hosts: Collection[str], watch: Callable[[socket.socket], None]) -> None:
         super().__init__(is_https_proto=scheme == "https")
         self._hosts = frozenset(hosts)
+        self._watch = watch
+
+    def get_connection_with_tls_context(self, *args: Any, **kwargs: Any) -> Any:
+        pool: Any = super().get_connection_with_tls_context(*args, **kwargs)
+        watch = self._watch
+
+        class Watched(pool.ConnectionCls):  # type: ignore[misc]
+            def _new_conn(self) -> socket.socket:
+                found: socket.socket = super()._new_conn()
+                watch(found)
+                return found
+
+        pool.ConnectionCls = Watched
+        return pool
 
     def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:
         unfiltered = HTTPAdapter.build_connection_pool_key_attributes(self, request, verify, cert)

@@ -14,19 +14,18 @@ from scheduling.core.text import visible_text
 from scheduling.notify.chat_address import ChatAddressError, VariableMissing, incomplete, not_installed, resolved
 from scheduling.notify.chat_plugin import IS_INSTALLED, plugin_of, templates
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
-from scheduling.notify.guarded_http import LATER, Answer, Forbidden, InternalAddress, NoAnswer, NotConnected, check_host
+from scheduling.notify.guarded_http import (
+    ANSWER_LENGTH,
+    LATER,
+    Answer,
+    Forbidden,
+    InternalAddress,
+    NoAnswer,
+    NotConnected,
+    check_host,
+)
 from scheduling.notify.secret_text import without_secrets
-
-MOST_SECONDS = 10.0
-"""The longest time for one message, in seconds."""
-
-ANSWER_LENGTH = 300
-"""How many characters of an answer are kept."""
-
-
-def time_limit() -> float:
-    """The time limit for one message, in seconds. It is shorter than the lease of a run."""
-    return min(MOST_SECONDS, get_conf().lease_seconds * 2 / 3)
+from scheduling.notify.time_limit import time_limit
 
 
 def check_address(address: str) -> None:
@@ -118,5 +117,5 @@ def _failure(call: Any, secrets: Sequence[str], seconds: float, in_time: bool) -
         case Answer() as end:
             words = " ".join(without_secrets(end.body.decode("utf-8", "replace"), secrets).split())
             said = f"The chat server answered {end.status}: {visible_text(words, ANSWER_LENGTH) or 'no text'}"
-            return NotSent(said) if end.status in LATER else Refused(said)
+            return NotSent(said, retry_after=end.retry_after) if end.status in LATER else Refused(said)
     return Refused("The message cannot be sent to this address.")

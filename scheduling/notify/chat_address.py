@@ -1,4 +1,4 @@
-"""Says why a chat address cannot be used. The sentences never repeat the address, because it is a secret."""
+"""Says why the address of a chat or a webhook cannot be used. The sentences never repeat it, because it is a secret."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ INSTALL = "pip install 'cronsite[notify]'"
 
 
 class ChatAddressError(ValueError):
-    """A chat address cannot be used. The error's text is a sentence without any part of the address."""
+    """An address or a secret cannot be used. The error's text is a sentence without any part of it."""
 
 
 class VariableMissing(ChatAddressError):
@@ -27,14 +27,20 @@ def resolved(address: str) -> str:
     Raises:
         ChatAddressError: the text is no address at all.
     """
-    text = address.strip()
-    if text.startswith("$"):
-        return _from_environment(text)
+    text = from_environment(address)
     _check_text(text)
     return text
 
 
-def _from_environment(text: str) -> str:
+def from_environment(text: str) -> str:
+    """The text, or the value of the environment variable that it names. Spaces around it are removed.
+
+    Raises:
+        ChatAddressError: the text is meant as the name of a variable, and is none. VariableMissing: it is not set.
+    """
+    text = text.strip()
+    if not text.startswith("$"):
+        return text
     variable = variable_of(text)
     if not variable:
         raise ChatAddressError(_("The name of the variable must look like ${CRON_CHAT_TEAM}, with nothing around it."))
@@ -42,7 +48,6 @@ def _from_environment(text: str) -> str:
     if not value:
         said = _("The environment variable %(name)s is not set in this process.")
         raise VariableMissing(said % {"name": variable})
-    _check_text(value)
     return value
 
 
@@ -52,7 +57,7 @@ def _check_text(text: str) -> None:
     if not text.isascii() or not text.isprintable() or " " in text:
         raise ChatAddressError(_("The address has a space or a character that must be percent-encoded."))
     if scheme_of(text) in ("mailto", "mailtos"):
-        raise ChatAddressError(_("An e-mail address belongs into the field “Further addresses” of a reminder."))
+        raise ChatAddressError(_("This is an e-mail address. Choose the kind “e-mail addresses” for it."))
 
 
 def not_possible(schemes: Sequence[str]) -> ChatAddressError:

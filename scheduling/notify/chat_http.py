@@ -6,28 +6,20 @@ It needs the extra `notify`, so it is imported when needed.
 from __future__ import annotations
 
 import io
-import logging
 import time
 from collections.abc import Callable
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partialmethod
-from threading import Thread
 from typing import Any
 
 import requests
-from django.utils import translation
 
 from scheduling.notify.guarded_http import Answer, Forbidden, NoAnswer, send_request
+from scheduling.notify.time_limit import in_time
 
 CONTENT = ("headers", "params", "data", "json", "auth")
 """The arguments of a request that a plugin chooses. Time limits, certificates and redirects are not among them."""
-
-CHATTY = (
-    "apprise", "urllib3.connection", "urllib3.connectionpool", "urllib3.poolmanager", "urllib3.response",
-    "urllib3.util.retry", "requests_hardened.ip_filter",
-)  # fmt: skip
-"""Loggers that write the URL of a request or the text of an answer. The URL of a chat has its token."""
 
 
 @dataclass
@@ -49,26 +41,13 @@ class ChatCall:
     ends: list[Answer | Forbidden | NoAnswer] = field(default_factory=list)
 
     def run(self, action: Callable[[], Any]) -> tuple[bool, Any]:
-        """Call the function in a thread of its own. Returns whether it came to its end in time, and its value.
+        """Call the function as `in_time` does. Its requests are those of this call."""
 
-        A server that sends one byte now and then, or a look-up of a name that hangs, is given up: no time limit of a
-        connection ends them. The value is the error if the function raised one.
-        """
-        found: list[Any] = []
-        language = translation.get_language()  # a new thread begins with the default language
-
-        def work() -> None:
+        def work() -> Any:
             _current.set(self)
-            with translation.override(language):
-                try:
-                    found.append(action())
-                except Exception as error:
-                    found.append(error)
+            return action()
 
-        thread = Thread(target=work, name="chat", daemon=True)
-        thread.start()
-        thread.join(max(0.0, self.until - time.monotonic()) + 0.5)
-        return bool(found), found[0] if found else None
+        return in_time(work, self.until)
 
     def request(self, method: str, url: str, **options: Any) -> requests.Response:
         """Send a request of a plugin through the guard.
@@ -122,11 +101,3 @@ class GuardedRequests:
     put = partialmethod(request, "PUT")
     patch = partialmethod(request, "PATCH")
     delete = partialmethod(request, "DELETE")
-
-
-def _is_outside(_record: logging.LogRecord) -> bool:
-    return _current.get(None) is None
-
-
-for _name in CHATTY:
-    logging.getLogger(_name).addFilter(_is_outside)

@@ -23,6 +23,9 @@ from scheduling.notify.delivery import Letter, NotSent, Refused, Unreachable, Un
 MOST_SECONDS = 20.0
 """The longest time for one answer of the mail server, in seconds."""
 
+MOST_UNSURE = 2
+"""After so many e-mails without an answer, the mail server is left alone until the next try."""
+
 
 def time_limit() -> float:
     """The time limit for one answer of the mail server, in seconds. It is shorter than the lease of a run."""
@@ -47,6 +50,13 @@ class Mailer:
 
     def __init__(self) -> None:
         self._connection: Any = None
+        self._unsure = 0
+        self._unreachable = False
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether another message can be tried now. If not, the server cannot be reached or does not answer."""
+        return not (self._unreachable or self._unsure >= MOST_UNSURE)
 
     def __enter__(self) -> Mailer:
         return self
@@ -77,6 +87,7 @@ class Mailer:
             raise _refusal(error.smtp_code, error.smtp_error) from error
         except Exception as error:
             self._close()
+            self._unsure += 1
             raise Unsure(_words(error)) from error
         if not count:
             raise Refused("The mail backend did not send the message.")
@@ -99,6 +110,7 @@ class Mailer:
             self._connection.open()
         except Exception as error:
             self._close()
+            self._unreachable = True
             raise Unreachable(f"The mail server cannot be used: {_words(error)}") from error
 
     def _close(self) -> None:

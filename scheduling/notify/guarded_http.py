@@ -7,22 +7,28 @@ be public, unless the setting CRON_INTERNAL_HOSTS names the host. Redirects are 
 from __future__ import annotations
 
 import socket
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from typing import Any
 from urllib.parse import urlsplit
 
+from django.utils import timezone as clock
+
 from scheduling.conf import get_conf
+from scheduling.core.retry_after import retry_after
+from scheduling.notify.connection_deadline import ConnectionDeadline
 
 BODY_LENGTH = 64 * 1024
 """How many bytes of an answer are read."""
 
 CHUNK = 4 * 1024
 
-LATER = frozenset({408, 425, 429, 500, 502, 503, 504})
-"""The answers after which a later try can work (RFC 9110, 15.5 and 15.6; RFC 6585)."""
+LATER = frozenset({408, 425, 429, *range(500, 600)})
+"""The answers after which a later try can work (RFC 9110, 15.5 and 15.6; RFC 6585). Proxies have own answers 5xx."""
+
+ANSWER_LENGTH = 300
+"""A sentence repeats so many characters of an answer."""
 
 IS_INSTALLED = find_spec("requests_hardened") is not None
 
@@ -57,6 +63,11 @@ class Answer:
     whole: bool = True
     headers: Mapping[str, str] = field(default_factory=dict)
 
+    @property
+    def retry_after(self) -> float | None:
+        """After how many seconds the server wants the next try; None if it does not say so."""
+        return retry_after(self.headers.get("Retry-After", ""), clock.now())
+
 
 def call(method: str, url: str, headers: Mapping[str, str], body: bytes, seconds: float) -> Answer:
     """Send one request and read the answer.
@@ -71,28 +82,34 @@ def call(method: str, url: str, headers: Mapping[str, str], body: bytes, seconds
     return send_request(method, url, seconds, headers=dict(headers), data=body or None)
 
 
-def send_request(method: str, url: str, seconds: float, **content: Any) -> Answer:
+def send_request(method: str, url: str, seconds: float, *, needs_body: bool = True, **content: Any) -> Answer:
     """Send one request and read the answer, as `call` does.
 
     Args:
+        needs_body: whether an answer without its whole body is none. Otherwise the status is the answer: the body of a
+            success is not read, and another one is read as far as it comes.
         content: the content of the request, named as the library requests names it: `headers`, `params`, `data`,
             `json`, `auth`.
     """
     import requests
     from requests_hardened.ip_filter import InvalidIPAddress
+    from urllib3.exceptions import HTTPError
 
-    until = time.monotonic() + seconds
+    options = {"timeout": (seconds, seconds), "stream": True, "allow_redirects": False}
     try:
-        options = {"timeout": (seconds, seconds), "stream": True, "allow_redirects": False}
         # The answer is closed, too: the session forgets the connection of an answer that is not read to its end.
-        with _session(url) as session, session.request(method, url, **content, **options) as answer:
-            found, whole = _read(answer, until)
-            return Answer(answer.status_code, found, whole, dict(answer.headers))
+        with (
+            ConnectionDeadline(seconds) as deadline,
+            _session(url, deadline) as session,
+            session.request(method, url, **content, **options) as answer,
+        ):
+            found, whole = _read(answer, deadline, needs_body)
+            return Answer(answer.status_code, found, whole, answer.headers)
     except InvalidIPAddress as error:
         raise InternalAddress(internal_sentence(urlsplit(url).hostname, error)) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError) as error:
         raise Forbidden(f"This address cannot be called: {error}") from None
-    except (requests.RequestException, OSError) as error:
+    except (requests.RequestException, HTTPError, OSError) as error:
         kind = NotConnected if _is_before_request(error) else NoAnswer
         raise kind(f"{type(error).__name__}: {error}") from error
 
@@ -145,7 +162,7 @@ def _is_before_request(error: Exception) -> bool:
     return early or look_up or isinstance(reason, NewConnectionError | ConnectTimeoutError)
 
 
-def _session(url: str) -> Any:
+def _session(url: str, deadline: ConnectionDeadline) -> Any:
     """A session for this address. The environment's proxies are ignored: a proxy would look up the name itself."""
     import requests
 
@@ -160,21 +177,34 @@ def _session(url: str) -> Any:
         raise Forbidden("The address must begin with http:// or https://, and name a host.")
     session: Any = requests.Session()
     for scheme in ("http", "https"):
-        session.mount(f"{scheme}://", AddressFilter(scheme, get_conf().internal_hosts))
+        session.mount(f"{scheme}://", AddressFilter(scheme, get_conf().internal_hosts, deadline.watch))
     session.trust_env = False
     # Without redirects, requests still reads the whole body of a redirect, to prepare the next request.
     session.resolve_redirects = lambda *_arguments, **_options: iter(())
     return session
 
 
-def _read(answer: Any, until: float) -> tuple[bytes, bool]:
-    """The first bytes of the body, and whether these are all. A server that sends slowly must not stop the run."""
+def _read(answer: Any, deadline: ConnectionDeadline, needs_body: bool) -> tuple[bytes, bool]:
+    """The first bytes of the body, and whether these are all.
+
+    Raises:
+        NoAnswer, OSError, urllib3.exceptions.HTTPError: the body cannot be read to its end, and it is needed.
+    """
+    from urllib3.exceptions import HTTPError
+
     found = bytearray()
-    # `iter_content` would wait until a chunk is full.
-    while chunk := answer.raw.read1(CHUNK, decode_content=True):
-        found += chunk
-        if len(found) > BODY_LENGTH:
-            return bytes(found[:BODY_LENGTH]), False
-        if time.monotonic() > until:
-            raise NoAnswer("The server did not send its whole answer in time.")
-    return bytes(found), True
+    if not needs_body and 200 <= answer.status_code <= 299:
+        return b"", False
+    try:
+        # `iter_content` would wait until a chunk is full.
+        while chunk := answer.raw.read1(CHUNK, decode_content=True):
+            found += chunk
+            if len(found) > BODY_LENGTH:
+                return bytes(found[:BODY_LENGTH]), False
+    except (HTTPError, OSError):
+        if needs_body:
+            raise
+        return bytes(found), False
+    if deadline.is_over and needs_body:  # then the end of the body is the end of our patience
+        raise NoAnswer("The server did not send its whole answer in time.")
+    return bytes(found), not deadline.is_over

@@ -5,9 +5,11 @@ The record makes a retry harmless: a recipient who has the message gets no secon
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from hashlib import sha256
+from types import MappingProxyType
+from typing import Any
 
 from django.db.models import F
 from django.utils import timezone as clock
@@ -17,12 +19,9 @@ from scheduling.core.text import visible_text
 from scheduling.handlers.run import Run
 from scheduling.models.channel import Channel
 from scheduling.models.notification import ERROR_LENGTH, RECIPIENT_LENGTH, Notification
-from scheduling.notify import chat
-from scheduling.notify.delivery import Letter, NotSent, Refused, Unreachable, Unsure
+from scheduling.notify import channels
+from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
 from scheduling.notify.email import Mailer, message_id
-
-MOST_UNSURE = 2
-"""After so many e-mails without an answer, the mail server is left alone until the next attempt."""
 
 Kind = Notification.Kind
 State = Notification.State
@@ -37,7 +36,7 @@ class Recipient:
         address: the e-mail address. It is also the name of the recipient in the record.
         name: the name of the user or the channel, if the recipient is one.
         problem: why this recipient cannot get a message; empty if it can.
-        channel: the channel, if the recipient is one. Such a recipient has no e-mail address.
+        channel: the chat or the webhook, if the recipient is one. Such a recipient has no e-mail address.
     """
 
     address: str
@@ -49,7 +48,8 @@ class Recipient:
     def key(self) -> Key:
         """What the record of the recipient is found by: the kind of message, and a hash."""
         if self.channel is not None:
-            return Kind.CHAT, _hash(f"channel {self.channel.pk}")
+            is_webhook = self.channel.kind == Channel.Kind.WEBHOOK
+            return Kind.WEBHOOK if is_webhook else Kind.CHAT, _hash(f"channel {self.channel.pk}")
         return Kind.EMAIL, _hash(self.address.casefold())
 
 
@@ -57,11 +57,17 @@ def _hash(text: str) -> str:
     return sha256(text.encode(errors="replace")).hexdigest()
 
 
-def send_to_all(run: Run, recipients: Sequence[Recipient], letter: Callable[[Recipient], Letter]) -> int:
+def send_to_all(
+    run: Run,
+    recipients: Sequence[Recipient],
+    letter: Callable[[Recipient], Letter],
+    facts: Mapping[str, Any] = MappingProxyType({}),
+) -> int:
     """Send the letter to each recipient who does not have it yet. Returns how many got it in this attempt.
 
     Args:
         letter: writes the letter to one recipient.
+        facts: what webhooks get beside the subject and the text.
 
     Raises:
         RetryableError: a server did not take some of the messages. The next attempt sends only these.
@@ -73,7 +79,7 @@ def send_to_all(run: Run, recipients: Sequence[Recipient], letter: Callable[[Rec
     rows = _rows(run, recipients)
     sent = 0
     with Mailer() as mailer:
-        servers = _Servers(mailer)
+        servers = _Servers(mailer, facts)
         for recipient in recipients:
             row = rows[recipient.key]
             if not servers.are_open_for(recipient) or not _is_due(row, run) or not _begin(run, row):
@@ -81,7 +87,7 @@ def send_to_all(run: Run, recipients: Sequence[Recipient], letter: Callable[[Rec
             sent += _send(servers, run, row, recipient, letter) == State.SENT
             run.progress(sent, len(recipients), "sent")
     run.log.info("Sent to %d of %d recipients", sent, len(recipients))
-    _conclude(run, rows)
+    _conclude(rows, servers.retry_after)
     return sent
 
 
@@ -89,16 +95,17 @@ class _Servers:
     """The mail server and the chat servers. All e-mails have one server, but each channel has a server of its own.
 
     So a mail server that cannot be reached is left alone for the rest of the attempt, and no chat waits for it.
+    `retry_after` is the longest time that a server wants to be left alone, in seconds; None if none has said so.
     """
 
-    def __init__(self, mailer: Mailer) -> None:
+    def __init__(self, mailer: Mailer, facts: Mapping[str, Any]) -> None:
         self._mailer = mailer
-        self._unsure = 0
-        self._unreachable = False
+        self._facts = facts
+        self.retry_after: float | None = None
 
     def are_open_for(self, recipient: Recipient) -> bool:
         """Whether a message to this recipient can be tried in this attempt."""
-        return recipient.channel is not None or not (self._unreachable or self._unsure >= MOST_UNSURE)
+        return recipient.channel is not None or self._mailer.is_usable
 
     def send(self, recipient: Recipient, letter: Letter, message_id: str) -> None:
         """Send one message.
@@ -106,16 +113,14 @@ class _Servers:
         Raises:
             Refused, NotSent, Unsure: see there.
         """
-        if recipient.channel is not None:
-            chat.send(recipient.channel.address, letter)
-            return
         try:
-            self._mailer.send(recipient.address, letter, message_id)
-        except Unreachable:
-            self._unreachable = True
-            raise
-        except Unsure:
-            self._unsure += 1
+            if recipient.channel is None:
+                self._mailer.send(recipient.address, letter, message_id)
+            else:
+                channels.send(recipient.channel, letter, self._facts, message_id)
+        except NotSent as error:
+            if error.retry_after is not None:
+                self.retry_after = max(error.retry_after, self.retry_after or 0)
             raise
 
 
@@ -144,11 +149,13 @@ def _rows(run: Run, recipients: Iterable[Recipient]) -> dict[Key, Notification]:
 
 
 def _message_id(run: Run, recipient: Recipient) -> str:
-    """The Message-ID of an e-mail; empty for a chat, which has nothing like it."""
-    if recipient.channel is not None:
+    """The Message-ID of an e-mail, or the delivery id of a webhook; empty for a chat, which has nothing like it."""
+    if recipient.key[0] == Kind.CHAT:
         return ""
     # The execution key makes the id unique, also after the database was set up anew and counts from 1 again.
-    name = _hash(f"{run.execution_key}\n{recipient.address}")[:24]
+    name = _hash(f"{run.execution_key}\n{recipient.address or recipient.key[1]}")[:24]
+    if recipient.channel is not None:
+        return f"{run.type}-{run.execution_id}-{name}"
     return message_id(f"{run.type}-{run.execution_id}-{name}")
 
 
@@ -185,12 +192,12 @@ def _send(
     return state
 
 
-def _conclude(run: Run, rows: dict[Key, Notification]) -> None:
+def _conclude(rows: dict[Key, Notification], retry_after: float | None) -> None:
     """Raise the error that the attempt ends with, if some recipients did not get the message."""
     now = list(Notification.objects.filter(pk__in=[row.pk for row in rows.values()]).order_by("pk"))
     left = [row for row in now if row.state in (State.WAITING, State.SENDING)]
     if left:
-        raise RetryableError(_said(left, len(now), "did not get the message"))
+        raise RetryableError(_said(left, len(now), "did not get the message"), retry_after=retry_after)
     refused = [row for row in now if row.state == State.REFUSED]
     if refused:
         raise NonRetryableError(_said(refused, len(now), "cannot get the message"))

@@ -17,7 +17,8 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.conf import get_conf
 from scheduling.core.zones import zone
-from scheduling.models import Reminder, Scheduler
+from scheduling.models import Channel, Reminder, Scheduler
+from scheduling.notify.channels import problem_of
 from scheduling.notify.delivery import Letter
 from scheduling.notify.links import absolute_url
 from scheduling.notify.message_template import MessageTemplateError, rendered
@@ -70,6 +71,26 @@ def letter_of(reminder: Reminder, data: Mapping[str, Any], recipient: Recipient)
     return Letter(subject, texts["body"], texts["html"].strip())
 
 
+def webhook_facts(
+    reminder: Reminder, data: Mapping[str, Any], params: Mapping[str, Any], execution_key: str
+) -> dict[str, Any]:
+    """What a webhook gets beside the subject and the text.
+
+    Args:
+        data: what `message_data` has returned.
+        params: the parameters of the run, with masked secrets.
+    """
+    return {
+        "event": "reminder",
+        "reminder": {"id": reminder.pk, "name": reminder.name},
+        "schedule": data["schedule"],
+        "execution_key": execution_key,
+        "due_at": data["occurrence"]["at"].isoformat(),
+        "trigger": data["occurrence"]["trigger"],
+        "params": dict(params),
+    }
+
+
 def surroundings(data: Mapping[str, Any], language: str) -> AbstractContextManager[Any]:
     """The time zone and the language in which the reminder is written, as a context manager."""
     stack = ExitStack()
@@ -79,7 +100,10 @@ def surroundings(data: Mapping[str, Any], language: str) -> AbstractContextManag
 
 
 def recipients_of(reminder: Reminder) -> list[Recipient]:
-    """The recipients: chosen users, users of chosen groups, further addresses, channels. No address comes twice."""
+    """The recipients: chosen users, users of chosen groups, further addresses, channels. No address comes twice.
+
+    Of a channel of e-mail addresses, each address is a recipient.
+    """
     users = get_user_model()._default_manager.filter(is_active=True)
     chosen = users.filter(Q(pk__in=reminder.users.all()) | Q(groups__in=reminder.groups.all())).distinct()
     found: dict[str, Recipient] = {}
@@ -92,7 +116,19 @@ def recipients_of(reminder: Reminder) -> list[Recipient]:
     for line in reminder.recipients.splitlines():
         if address := line.strip():
             found.setdefault(address.casefold(), Recipient(address))
-    return [*found.values(), *(Recipient("", row.name, channel=row) for row in reminder.channels.order_by("pk"))]
+    in_channels = [one for channel in reminder.channels.order_by("pk") for one in _recipients_in(channel)]
+    for recipient in in_channels:
+        if recipient.channel is None:
+            found.setdefault(recipient.address.casefold(), recipient)
+    return [*found.values(), *(recipient for recipient in in_channels if recipient.channel is not None)]
+
+
+def _recipients_in(channel: Channel) -> list[Recipient]:
+    """The channel, or each address of a channel of e-mail addresses."""
+    problem = problem_of(channel)
+    if channel.kind == Channel.Kind.EMAIL and not problem:
+        return [Recipient(address) for address in channel.addresses]
+    return [Recipient("", channel.name, problem, channel)]
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -1,10 +1,11 @@
-"""Prepared: a query whose SQL is built once, because the ORM needs longer to build it than the database to answer."""
+"""Queries whose SQL is built once, because the ORM needs longer to build it than the database to answer."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from typing import Any
 
 from django.db import connection
@@ -46,10 +47,59 @@ class Prepared:
             built = self._built[connection.vendor] = _built(self._build(_ANY_INSTANT))
         at = connection.ops.adapt_datetimefield_value(now)
         params = [at if number in built.instants else value for number, value in enumerate(built.params)]
-        with connection.cursor() as cursor:
-            cursor.execute(built.sql, params)
-            found = cursor.fetchall()
-        return [tuple(row) for row in _converted(found, built.columns)] if found else []
+        return _fetched(built, params)
+
+
+FIRST_MARK = 2_000_000_000
+"""Numbers from here on stand for the values of lists while the SQL is built. No other parameter of a query is one."""
+
+
+class PreparedOver:
+    """A query of plain columns that depends on lists of values.
+
+    Args:
+        build: makes the queryset, with `values_list`, for the lists. It uses each list once, with `__in`. It is called
+            once for each kind of database and each number of values.
+        kinds: the type of the values of each list, `int` or `str`.
+    """
+
+    def __init__(self, build: Callable[..., QuerySet[Any, Any]], *kinds: type[int] | type[str]) -> None:
+        self._build, self._kinds = build, kinds
+        self._built = lru_cache(maxsize=256)(self._make)
+
+    def rows(self, *lists: Sequence[Any]) -> list[tuple[Any, ...]]:
+        """Run the query. No list is empty, and none has a value twice.
+
+        Raises:
+            django.db.DatabaseError: the database has refused the query.
+            Exception: a value cannot be read.
+        """
+        built, places = self._built(connection.vendor, tuple(map(len, lists)))
+        params = list(built.params)
+        for number, (which, at) in places.items():
+            params[number] = lists[which][at]
+        return _fetched(built, params)
+
+    def _make(self, _vendor: str, lengths: tuple[int, ...]) -> tuple[_Built, dict[int, tuple[int, int]]]:
+        """The statement, and for the position of each value its list and its position in the list."""
+        marks: dict[Any, tuple[int, int]] = {}
+        lists: list[list[Any]] = []
+        for which, (kind, length) in enumerate(zip(self._kinds, lengths, strict=True)):
+            own = [kind(FIRST_MARK + len(marks) + at) for at in range(length)]
+            marks |= {mark: (which, at) for at, mark in enumerate(own)}
+            lists.append(own)
+        built = _built(self._build(*lists))
+        places = {number: marks[value] for number, value in enumerate(built.params) if value in marks}
+        if len(places) != len(marks):
+            raise AssertionError(f"The values of the query are not found in its statement: {built.sql}")
+        return built, places
+
+
+def _fetched(built: _Built, params: list[Any]) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(built.sql, params)
+        found = cursor.fetchall()
+    return [tuple(row) for row in _converted(found, built.columns)] if found else []
 
 
 def _built(rows: QuerySet[Any, Any]) -> _Built:

@@ -13,6 +13,7 @@ from scheduling.broker.handler_rows import runs_of
 from scheduling.core.lifecycle import State
 from scheduling.core.pauses import LONGEST_WAIT, Scope, WorkPause
 from scheduling.core.queues import work_queues
+from scheduling.execution.place_rows import not_in_line
 from scheduling.execution.work_pauses import pauses_now, rules_of
 from scheduling.logs import get_logger
 from scheduling.models import Pause, SchedulerExecution
@@ -82,7 +83,7 @@ def _waiting(
     stopped = frozenset((other.type, other.name) for other in others if other.scope is Scope.HANDLER)
     if stopped:
         rows = rows.exclude(pk__in=runs_of(rows, stopped).values("pk"))
-    return left_out.executions.without(rows)
+    return left_out.executions.without(not_in_line(rows))
 
 
 def _offer(pk: int, state: State, now: datetime) -> None:

@@ -10,12 +10,13 @@ from django.db.models import Exists, OuterRef, Q
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import WAITING, State
 from scheduling.execution.given_places import give_places, publish_woken, wake
-from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of
+from scheduling.execution.key_facts import GRANTED, HELD, WAITS, facts_of, whole_keys
+from scheduling.execution.key_rows import starts_of
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.places import starts_of
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
+from scheduling.processes.database import is_away
 
 ROWS_PER_SWEEP = 1_000
 KEYS_PER_SWEEP = 500
@@ -59,7 +60,7 @@ def _free_unused(now: datetime) -> None:
     # A place that changes in this moment gets another `since`, and stays.
     rows = LimitPlace.objects.filter(since__lt=now - SETTLED)
     unused = rows.filter(Q(state=HELD) & ~running | Q(state__in=(GRANTED, WAITS)) & ~waiting)
-    if found := list(unused.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_SWEEP]):
+    if found := whole_keys(unused.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_SWEEP]):
         old = rows.filter(pk__in=found)
         old._raw_delete(old.db)
 
@@ -67,14 +68,29 @@ def _free_unused(now: datetime) -> None:
 def _limits_with_waiting_runs() -> list[LimitKey]:
     """The keys for which runs wait. If there are many, each sweep begins at another one."""
     waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
-    # Plain SQL may have written a `used_at` that cannot be read, and it is not needed here.
-    keys = LimitKey.objects.filter(waiting).defer("used_at").order_by("pk")
-    found = list(keys[:KEYS_PER_SWEEP])
-    if len(found) < KEYS_PER_SWEEP:
-        return found
-    first, last = found[0].pk, keys.values_list("pk", flat=True).last() or found[-1].pk
-    later = list(keys.filter(pk__gte=random.randint(first, last))[:KEYS_PER_SWEEP])  # noqa: S311 - no secret
-    return later + found[: KEYS_PER_SWEEP - len(later)]
+    rows = LimitKey.objects.filter(waiting).order_by("pk").values_list("pk", flat=True)
+    found = whole_keys(rows[:KEYS_PER_SWEEP])
+    if len(found) == KEYS_PER_SWEEP:
+        last = rows.last() or found[-1]
+        later = whole_keys(rows.filter(pk__gte=random.randint(found[0], last))[:KEYS_PER_SWEEP])  # noqa: S311 - no secret
+        found = later + found[: KEYS_PER_SWEEP - len(later)]
+    return _readable(found)
+
+
+def _readable(keys: list[int]) -> list[LimitKey]:
+    """The rows with these keys. One that cannot be read, because of what plain SQL has stored, stops no other."""
+    # `used_at` is not needed here.
+    rows = LimitKey.objects.defer("used_at")
+    try:
+        found = rows.in_bulk(keys)
+    except Exception as error:
+        if is_away(error):
+            raise
+        if len(keys) < 2:
+            return []
+        half = len(keys) // 2
+        return _readable(keys[:half]) + _readable(keys[half:])
+    return [found[pk] for pk in dict.fromkeys(keys) if pk in found]
 
 
 def _let_go(limits: list[int], now: datetime) -> list[int]:
@@ -82,7 +98,7 @@ def _let_go(limits: list[int], now: datetime) -> list[int]:
     if not limits:
         return []
     rows = LimitPlace.objects.filter(limit__in=limits, state=WAITS).order_by("since", "pk")
-    waiting = list(rows.values_list("pk", flat=True)[:ROWS_PER_SWEEP])
+    waiting = whole_keys(rows.values_list("pk", flat=True)[:ROWS_PER_SWEEP])
     rows = LimitPlace.objects.filter(pk__in=waiting, state=WAITS)
     rows._raw_delete(rows.db)
     return wake(waiting, now)

@@ -20,8 +20,10 @@ from scheduling.handlers.run_config import RunConfigs
 from scheduling.inbox.sync import sync
 from scheduling.logs import get_logger
 from scheduling.models import Process
+from scheduling.pings.sender import questions, sender
 from scheduling.processes import heartbeat
 from scheduling.processes.database_access import DatabaseAccess
+from scheduling.processes.figures import figures
 from scheduling.processes.guard import guard
 from scheduling.processes.identity import container_id
 from scheduling.processes.loaded_code import LoadedCode
@@ -102,6 +104,7 @@ class Producer:
     def turn(self) -> float:
         """Do everything that is due. Returns the seconds to wait before the next turn."""
         monotonic = time.monotonic()
+        figures.turns += 1
         self._beat_if_due(monotonic)
         if self._hold is not None or not self._clock.trusted:
             return PLAN_POLL_SECONDS
@@ -147,8 +150,10 @@ class Producer:
         self._beat_at = monotonic + heartbeat.heartbeat_seconds(get_conf().lease_seconds)
 
     def _beat(self, monotonic: float) -> None:
-        self._upkeep.turn()
+        found = self._upkeep.turn(questions(self.now()))
         self._hold = guard.beat(self.broker, self.now(), lambda: self._upkeep.deployment)
+        figures.held = self._hold is not None
+        sender.told(found, held=figures.held)
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
         self._code.look(monotonic)
         doing = {"claimed": self._claimed, "last_dispatch": last, NO_BROKER: not self._lost.broker_answers}
@@ -173,6 +178,7 @@ class Producer:
         published = publish(done.claimed, self.broker)
         if done.claimed or done.skipped or done.broken:
             self._claimed += len(done.claimed)
+            figures.claims += len(done.claimed)
             self._last_dispatch = now
             broken = f", set aside {done.broken}" if done.broken else ""
             log.info("Claimed %s, published %s, skipped %s%s", len(done.claimed), published, done.skipped, broken)

@@ -13,6 +13,7 @@ from scheduling.core.lifecycle import WAITING, State
 from scheduling.core.pauses import LONGEST_WAIT, Scope
 from scheduling.core.queues import work_queues
 from scheduling.execution.breakers import change_circuit, circuits_of
+from scheduling.execution.place_rows import not_in_line
 from scheduling.execution.work_pauses import pause_for, pauses_now
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
@@ -101,7 +102,7 @@ def _waiting(row: Breaker, now: datetime) -> QuerySet[SchedulerExecution]:
         state__in=states, queue__in=_open_queues(now), wake_at__gt=now,
         wake_at__lte=now + LONGEST_WAIT, deferred_at__isnull=False,
     )  # fmt: skip
-    return left_out.executions.without(runs_of(rows, frozenset({(row.type, row.name)})))
+    return left_out.executions.without(not_in_line(runs_of(rows, frozenset({(row.type, row.name)}))))
 
 
 def _open_queues(now: datetime) -> set[str]:

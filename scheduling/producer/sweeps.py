@@ -1,8 +1,8 @@
 """The sweeps of the producers. A sweep finds rows whose next step is late, and does this step.
 
 Every sweep has a limit and returns how many rows it handled. Sweeps run in the loop of every producer and are never
-scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set. Only the sweep for
-lost messages runs in one producer, because it counts rows.
+scheduled jobs. Any number of producers may sweep at once, because every change is a compare-and-set. Only one
+producer at a time searches for lost messages, because it counts rows, and only one tallies.
 """
 
 from __future__ import annotations
@@ -18,11 +18,13 @@ from django.db.models import Q
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE, State
 from scheduling.core.outcome import Crashed
+from scheduling.execution import transitions
 from scheduling.execution.announce import announce
 from scheduling.execution.planning import plan_anew
 from scheduling.execution.publish import park, publish, send
 from scheduling.execution.settle import settle_attempt
-from scheduling.execution.transitions import Ended
+from scheduling.execution.skip_tallying import tally_skips
+from scheduling.execution.tallying import tally_waiting
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.inbox import replay_sweep
 from scheduling.logs import get_logger
@@ -30,6 +32,8 @@ from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import ExecutionQuerySet, message_of
 from scheduling.models.plan import PlanState
 from scheduling.models.used_queues import in_used_queues
+from scheduling.pings.rows import Ended, note_ends
+from scheduling.pings.sender import sender
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
@@ -60,6 +64,7 @@ class Swept:
     replayed: int = 0
     stopped: int = 0
     woken: int = 0
+    tallied: int = 0
 
 
 def sweep(
@@ -92,6 +97,7 @@ def sweep(
         replayed=replay_sweep.sweep(broker, now),
         stopped=end_stopped_services(now),
         woken=wake_after_pauses(now) + let_through(now) + give_freed_places(broker, now),
+        tallied=tally_waiting(now) + tally_skips(now),
     )
 
 
@@ -158,7 +164,7 @@ def _publish_recovered(executions: list[SchedulerExecution], broker: Broker, now
 
 
 def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, configs: RunConfigs) -> bool:
-    ended = Ended(
+    ended = transitions.Ended(
         execution.pk,
         execution.attempt,
         execution.started_at or now,
@@ -175,6 +181,8 @@ def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, confi
     )  # fmt: skip
     if result.state is None:
         return False  # the lease was renewed or the attempt was settled meanwhile
+    if note_ends([Ended(execution.pk, ended.attempt, result.state, config.pings)], now):
+        transaction.on_commit(sender.ring)
     announce(result, message, execution.target_name)
     # If a retry follows, it is due at once, except that of a service. A consumer starts the retry from its row or when
     # its message arrives. If no consumer does so within CONFIRMED_GRACE, a sweep publishes the retry again.

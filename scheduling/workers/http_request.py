@@ -12,9 +12,6 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Run, worker
 from scheduling.notify.guarded_http import IS_INSTALLED, LATER, Answer, Forbidden, NoAnswer, call
 
-LONGEST_WAIT = 3_600
-"""The longest Retry-After that is heeded, in seconds."""
-
 
 def _address(url: str) -> str:
     if not url.lower().startswith(("http://", "https://")) or any(character.isspace() for character in url):
@@ -83,7 +80,7 @@ def http_request(params: HttpRequestParams, run: Run) -> None:
         location = visible_text(answer.headers.get("Location", "no address"), 300)
         said += f" It points to {location}, but redirects are not followed."
     if answer.status in LATER:
-        raise RetryableError(said, retry_after=_wait(answer))
+        raise RetryableError(said, retry_after=answer.retry_after)
     raise NonRetryableError(said)
 
 
@@ -91,12 +88,6 @@ def _show(answer: Answer, run: Run) -> None:
     run.log.info("Status %d, %d bytes%s", answer.status, len(answer.body), "" if answer.whole else " and more")
     if answer.body:
         print(answer.body.decode("utf-8", "replace"))  # noqa: T201 - the output of the run
-
-
-def _wait(answer: Answer) -> float | None:
-    """The seconds of the header Retry-After, if it has seconds."""
-    text = answer.headers.get("Retry-After", "").strip()
-    return min(float(text), LONGEST_WAIT) if text.isdecimal() and len(text) < 9 else None
 
 
 if IS_INSTALLED:

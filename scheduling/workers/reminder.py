@@ -7,10 +7,11 @@ from pydantic import BaseModel, ConfigDict
 from scheduling.core.outcome import NonRetryableError
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.handlers import Handler, Run, register
+from scheduling.handlers.secret_params import masked
 from scheduling.models import Reminder, Scheduler
 from scheduling.notify.message_template import MessageTemplateError
 from scheduling.notify.outbox import Recipient, send_to_all
-from scheduling.notify.reminder_letter import letter_of, message_data, recipients_of, surroundings
+from scheduling.notify.reminder_letter import letter_of, message_data, recipients_of, surroundings, webhook_facts
 
 
 class ReminderParams(BaseModel):
@@ -31,23 +32,24 @@ def send(params: ReminderParams, run: Run) -> None:
         raise NonRetryableError("The reminder was deleted.")
     scheduler = Scheduler.objects.filter(pk=run.scheduler_id).first() if run.scheduler_id else None
     data = message_data(reminder, scheduler, run.scheduled_at, params.model_extra or {}, run.trigger)
+    shown = masked(HANDLER, data["params"])
+    facts = webhook_facts(reminder, data, shown, run.execution_key)
     recipients = recipients_of(reminder)
     with surroundings(data, run.language):
         try:
             # The first letter is written before anything is sent. So a wrong template reaches no recipient.
             letter_of(reminder, data, recipients[0] if recipients else Recipient(""))
-            send_to_all(run, recipients, lambda recipient: letter_of(reminder, data, recipient))
+            send_to_all(run, recipients, lambda recipient: letter_of(reminder, data, recipient), facts)
         except MessageTemplateError as error:
             raise NonRetryableError(f"The reminder's text cannot be used. {error}") from None
 
 
-register(
-    Handler(
-        type="reminder",
-        name=TARGET_KINDS["reminder"].handler,
-        call=send,
-        params=ReminderParams,
-        title="Reminder",
-        description="Sends a message to users, groups of users, addresses and channels.",
-    )
+HANDLER = Handler(
+    type="reminder",
+    name=TARGET_KINDS["reminder"].handler,
+    call=send,
+    params=ReminderParams,
+    title="Reminder",
+    description="Sends a message to users, groups of users, addresses and channels.",
 )
+register(HANDLER)

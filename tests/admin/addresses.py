@@ -26,6 +26,9 @@ VALUES: dict[tuple[str, str], Sequence[str]] = {
 }
 """Values for URL parameters that are not primary keys. Each key is (name of the URL, name of the parameter)."""
 
+QUERIES: dict[str, Sequence[str]] = {"scheduling_alertrule_add": ("?kind=not_finished",)}
+"""Query strings that lead to another page of the same address. Each key is the name of a URL."""
+
 KEYS = ("object_id", "key", "id", "pk")
 _PART = re.compile(r"<(?:\w+:)?(\w+)>")
 
@@ -85,7 +88,7 @@ def _filled(route: str, name: str, rows: Mapping[str, Sequence[Model]], site: st
     app, model = (parts[1], parts[2]) if len(parts) > 3 and parts[0] == site and "<" not in parts[2] else ("", "")
     names = _PART.findall(route)
     if not names:
-        yield Address(name, f"/{route}", app, model)
+        yield from (Address(name, f"/{route}{query}", app, model) for query in ("", *QUERIES.get(name, ())))
     elif len(names) == 1 and names[0] in KEYS:
         assert rows.get(model), f"{route}: no row of {model} is there to open it with"
         for row in rows[model]:

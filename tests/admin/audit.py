@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.contrib.admin.models import LogEntry
 
-from scheduling.admin.common.audit import read
+from scheduling.operations.audit import read
 
 
 def entry_line(entry: LogEntry | None = None) -> str:

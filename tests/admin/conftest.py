@@ -33,6 +33,8 @@ MODELS = (
     "worker",
     "reminder",
     "channel",
+    "alert",
+    "alertrule",
     "pause",
     "breaker",
     "event",
@@ -41,7 +43,7 @@ MODELS = (
     "process",
 )
 
-VIEW = [f"scheduling.view_{model}" for model in MODELS]
+VIEW = [f"scheduling.view_{model}" for model in (*MODELS, "review")]  # the review has no rows
 
 OPERATE = [
     "scheduling.run_scheduler",
@@ -51,6 +53,7 @@ OPERATE = [
     "scheduling.cancel_execution",
     "scheduling.republish_failedexecution",
     "scheduling.discard_failedexecution",
+    "scheduling.acknowledge_alert",
 ]
 
 Login = Callable[[User], Client]

@@ -12,16 +12,22 @@ from django.contrib.auth.models import Group, User
 from django.db.models import Model
 from django.utils import timezone as clock
 
-from scheduling.admin.common.audit import message
 from scheduling.core.lifecycle import OPEN_STATES, State
-from scheduling.models import RefusedRow, Replay, ReplayChunk, ReplayGroup, Scheduler, SchedulerExecution
+from scheduling.models import Alert, RefusedRow, Replay, ReplayChunk, ReplayGroup, Scheduler, SchedulerExecution
+from scheduling.operations.audit import message as entry_message
 from tests.admin.rows import Rows
 from tests.factories import (
+    AlertFactory,
+    AlertMessageFactory,
+    AlertNoticeFactory,
+    AlertRuleFactory,
     AttemptFactory,
+    ChannelFactory,
     DeathRecordFactory,
     FailedExecutionFactory,
     NotificationFactory,
     OutputFactory,
+    PingFactory,
     RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
@@ -64,6 +70,7 @@ def rows_of(group: Group | None, marker: str) -> Rows:
     OutputFactory(execution=succeeded, text=f"2026-03-10T12:00:00.000Z INFO {marker} output\n")
     OutputFactory(execution=states["running"], text=f"2026-03-10T12:00:00.000Z INFO {marker} output\n")
     NotificationFactory(execution=states["succeeded"], recipient=f"{marker}@example.com", error=marker)
+    PingFactory(execution=states["succeeded"], dropped=True, error=f"{marker} error")
     DeathRecordFactory(execution=failed, entries=[{"queue": marker, "reason": marker, "count": 1}])
     RunStepFactory(execution=failed, name=f"{marker} step")
     RunStepFactory(execution=failed, name="position", position=True, value=f'"{marker}"')
@@ -76,8 +83,23 @@ def rows_of(group: Group | None, marker: str) -> Rows:
     ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 4], [failures[1].pk, 4]])
     if group is not None:
         ReplayGroup.objects.create(replay=replay, group=group)
+    rule = AlertRuleFactory(name=f"{marker} rule", group=group, kind="failed_in_a_row", mute_reason=marker)
+    channel = ChannelFactory(name=f"{marker} channel", description=marker, group=group, tells_by_default=True)
+    rule.channels.add(channel)
+    texts = {"subject": f"{marker} subject", "seen": f"{marker} seen", "advice": marker, "group": group}
+    alerts = [
+        AlertFactory(rule=rule, schedule=first, execution=failed.pk, **texts),
+        AlertFactory(rule=rule, acknowledged=True, muted=True, **texts),
+        AlertFactory(rule=rule, over=True, **texts),
+    ]
+    message = AlertMessageFactory(channel=channel, waiting=True, error=f"{marker} error")
+    for alert in alerts:
+        AlertNoticeFactory(alert=alert, message=message)
+    # Of an alert without a group, the name of a channel of the group is hidden.
+    for alert in Alert.objects.filter(group=None)[:1]:
+        AlertNoticeFactory(alert=alert, message=message)
     user = UserFactory(username=f"who-{marker[:6]}")
-    for row in (first, failed, replay):
+    for row in (first, failed, replay, alerts[0], rule, channel):
         _log(user, row, marker, group)
     _log_deleted(user, marker, group)
     return {
@@ -85,6 +107,9 @@ def rows_of(group: Group | None, marker: str) -> Rows:
         "schedulerexecution": [*executions, *failures],
         "failedexecution": failures,
         "replay": [replay],
+        "alert": alerts,
+        "alertrule": [rule],
+        "channel": [channel],
         "artefact": [artefact_of(succeeded, filename=f"{marker}.csv")],
     }
 
@@ -143,7 +168,7 @@ def crossed(seen: Group, hidden: Group, marker: str) -> tuple[SchedulerExecution
 
 
 def _log(user: User, row: Model, marker: str, group: Group | None) -> None:
-    said = message(marker, [], group.pk if group else None)
+    said = entry_message(marker, [], group.pk if group else None)
     LogEntry.objects.log_actions(user.pk, [row], CHANGE, said)
 
 
@@ -152,7 +177,7 @@ def _log_deleted(user: User, marker: str, group: Group | None) -> None:
     schedule = SchedulerFactory(description=f"{marker} gone", group=group)
     for row in (SchedulerExecutionFactory(scheduler=schedule, group=group), schedule):
         key = row.pk
-        entry = message(f"{marker} gone", [], group.pk if group else None)
+        entry = entry_message(f"{marker} gone", [], group.pk if group else None)
         LogEntry.objects.log_actions(user.pk, [row], CHANGE, entry)
         if isinstance(row, Scheduler):
             LogEntry.objects.log_actions(user.pk, [row], DELETION, entry)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Sequence
+from datetime import timedelta
 
 from django.db.models import Model
 from django.utils import timezone as clock
@@ -11,6 +12,13 @@ from django.utils import timezone as clock
 from scheduling.models import Deployment, Replay, ReplayChunk
 from scheduling.processes.deployment_row import make_row_if_new
 from tests.factories import (
+    AlertFactory,
+    AlertMessageFactory,
+    AlertNoticeFactory,
+    AlertRuleFactory,
+    AlertWatchFactory,
+    AnsweredRequestFactory,
+    ApiTokenFactory,
     AttemptFactory,
     BreakerFactory,
     ChannelFactory,
@@ -19,11 +27,13 @@ from tests.factories import (
     FailedExecutionFactory,
     GroupFactory,
     HandlerSetFactory,
+    KnownErrorGroupFactory,
     LimitPlaceFactory,
     LoweredLimitFactory,
     NotificationFactory,
     OutputFactory,
     PauseFactory,
+    PingFactory,
     ProcessFactory,
     RefusedRowFactory,
     ReminderFactory,
@@ -31,6 +41,10 @@ from tests.factories import (
     RunStepFactory,
     SchedulerExecutionFactory,
     SchedulerFactory,
+    TallyFactory,
+    TallyMarkFactory,
+    TallyTotalFactory,
+    UncountedSkipFactory,
     UserFactory,
     WorkerFactory,
 )
@@ -66,15 +80,25 @@ def one_of_each() -> Rows:
     )
     OutputFactory(execution=of_code, text="2026-03-10T12:00:00.000Z INFO printed by a batch\n")
     reminder, channel = ReminderFactory(), ChannelFactory()
-    reminder.channels.add(channel)
+    webhook, team = ChannelFactory(webhook=True), ChannelFactory(email=True)
+    reminder.channels.add(channel, webhook, team)
     reminded = SchedulerExecutionFactory(succeeded=True, type="reminder", target_id=None)
     NotificationFactory(execution=reminded)
     NotificationFactory(execution=reminded, state="refused", error="The mail server answered 550: no such user")
     NotificationFactory(execution=reminded, kind="chat", recipient=channel.name, message_id="", unsure=1, tries=2)
+    PingFactory(execution=reminded)
+    PingFactory(execution=reminded, dropped=True)
+    PingFactory(execution=reminded, waiting=True, kind="sentry")
     ProcessFactory(producer=True)
     ProcessFactory(silent=True)
     ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "a", "tests.mark": "a"}))
     RefusedRowFactory()
+    AnsweredRequestFactory()
+    TallyFactory()
+    TallyTotalFactory()
+    TallyMarkFactory()
+    UncountedSkipFactory()
+    KnownErrorGroupFactory()
     DeathRecordFactory(execution=failed)
     RunStepFactory(execution=executions[0])
     RunStepFactory(execution=executions[0], position=True)
@@ -84,18 +108,29 @@ def one_of_each() -> Rows:
         state=Replay.State.WAITING, canary=failed.pk, canary_attempt=4, total=2, position=1, sent=1,
     )  # fmt: skip
     ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 4], [0, 1]])
+    rule = AlertRuleFactory(kind="not_finished", schedule=scheduler, at="06:30", muted_by="anna",
+                            muted_until=clock.now() + timedelta(hours=1), mute_reason="The depot is slow")  # fmt: skip
+    alert = AlertFactory(rule=rule, schedule=scheduler, execution=executions[0].pk, told_at=clock.now())
+    AlertNoticeFactory(alert=alert, message=AlertMessageFactory(channel=channel))
+    AlertNoticeFactory(alert=alert, message=AlertMessageFactory(waiting=True))
+    AlertNoticeFactory(alert=alert, message=AlertMessageFactory(given_up=True))
+    AlertWatchFactory()
+    alerts = [alert, AlertFactory(acknowledged=True, muted=True, rule=rule), AlertFactory(over=True, rule=None)]
     return {
+        "alert": alerts,
+        "alertrule": [rule, AlertRuleFactory()],
         "replay": [replay],
         "scheduler": [scheduler, SchedulerFactory(off=True)],
         "schedulerexecution": [*executions, SchedulerExecutionFactory(), reminded, of_code, failed],
         "failedexecution": [failed],
         "worker": [WorkerFactory(name="unused")],
         "reminder": [reminder],
-        "channel": [channel, ChannelFactory()],
+        "channel": [channel, ChannelFactory(), webhook, team],
         "event": [EventFactory(execution=executions[0])],
         "limitkey": [place.limit],
         "loweredlimit": [LoweredLimitFactory()],
         "breaker": [BreakerFactory(), BreakerFactory(closed=True)],
+        "apitoken": [ApiTokenFactory(), ApiTokenFactory(revoked=True, permissions=["scheduling.view_scheduler"])],
         "pause": [PauseFactory(), PauseFactory(of_queue=True), PauseFactory(ended=True)],
         "process": [ProcessFactory(handler_set=HandlerSetFactory(known={"tests.noop": "b"}))],
         "report": [ReportFactory()],

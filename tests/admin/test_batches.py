@@ -13,7 +13,7 @@ from django.urls import reverse
 
 from scheduling.models import Attempt, SchedulerExecution, Worker
 from tests.admin.conftest import VIEW, logged_in
-from tests.admin.pages import page_of
+from tests.admin.pages import page_of, text_in
 from tests.factories import (
     AttemptFactory,
     GroupFactory,
@@ -62,12 +62,50 @@ def test_the_page_of_a_run_links_to_the_leader_and_shows_the_output_of_the_batch
     assert "later attempt" not in text
     assert page_of(leader).encode() in viewer.get(page_of(execution)).content
     assert batch_of(viewer, execution, "?attempt=7") == ""
+    page = text_in(viewer.get(page_of(execution)))
+    assert "No output of its own: that of its batch is below." in page
+    assert page.index("Batch It was called") < page.index("Timeline")
 
 
 def test_the_page_of_the_leader_says_so_and_has_the_output_once(viewer: Client) -> None:
     leader = leader_of()
     assert batch_of(viewer, leader) == "Batch It has led a batch of 2 runs. Its output is that of all of them."
     assert viewer.get(page_of(leader)).content.count(b"the batch has printed this") == 1
+
+
+def test_the_page_of_the_leader_links_to_the_others_failures_first(viewer: Client) -> None:
+    leader = leader_of()
+    first, second = member(leader), member(leader)
+    Attempt.objects.filter(execution=second).update(outcome="failed")
+    AttemptFactory(number=leader.attempt)  # of no batch
+    member(leader_of())
+    words = f"The other runs of the batch: execution {second.pk} failed execution {first.pk} succeeded"
+    assert batch_of(viewer, leader).endswith(words)
+    assert "other runs" not in batch_of(viewer, first)
+    for _ in range(20):
+        member(leader)
+    assert batch_of(viewer, leader).endswith("succeeded 2 more")
+
+
+def test_an_attempt_links_to_the_runs_of_its_own_batch(viewer: Client) -> None:
+    leader = leader_of()
+    first = member(leader)
+    later = member(leader)
+    Attempt.objects.filter(execution=later).update(batch_attempt=leader.attempt + 1)
+    text = batch_of(viewer, leader, f"?attempt={leader.attempt}")
+    assert f"execution {first.pk}" in text
+    assert f"execution {later.pk}" not in text
+
+
+def test_the_page_of_the_leader_links_to_no_run_of_another_group(db: None) -> None:
+    own, other = GroupFactory(), GroupFactory()
+    user = UserFactory(permissions=VIEW)
+    user.groups.add(own)
+    leader = leader_of(own)
+    hidden, seen = member(leader, group=other), member(leader, group=own)
+    text = batch_of(logged_in(user), leader)
+    assert f"execution {seen.pk}" in text
+    assert f"execution {hidden.pk}" not in text
 
 
 def test_the_page_of_another_run_has_no_such_part(viewer: Client) -> None:

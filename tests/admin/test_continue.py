@@ -13,8 +13,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin.common.batches import RequestLimits
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.operations.batches import RequestLimits
 from tests.admin.inbox import LIST, ask, confirm, fill, states
 from tests.factories import FailedExecutionFactory, SchedulerFactory
 

@@ -40,8 +40,8 @@ def test_the_sidebar_is_ordered_by_use_and_counts_failures() -> None:
     client = logged_in(UserFactory(superuser=True))
     (name, models), *others = sidebar(client, DASHBOARD)
     assert name == "Cron"
-    assert models[:4] == ["Dashboard", "Failed inbox (2)", "Executions", "Schedules"]
-    assert models[4:7] == ["Workers", "Reports", "Reminders"]
+    assert models[:5] == ["Dashboard", "Failed inbox (2)", "Alerts", "Executions", "Schedules"]
+    assert models[5:9] == ["Review", "Workers", "Reports", "Reminders"]
     assert [section for section, _models in others][-1] == "Authentication and Authorization"
     assert all(model not in models for _section, listed in others for model in listed)
 

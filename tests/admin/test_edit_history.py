@@ -12,8 +12,8 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.test import Client
 from django.urls import reverse
 
-from scheduling.admin.common.audit import message, params_edits, read
-from scheduling.admin.params.diff import Change
+from scheduling.operations.audit import message, params_edits, read
+from scheduling.operations.params_diff import Change
 from tests.admin.scheduler_form import change, form, worker
 from tests.factories import SchedulerFactory, UserFactory, WorkerFactory
 

@@ -11,9 +11,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
-from scheduling.admin.executions.output import Cursor, OutputLimits, Shown, after, download, tail
-from scheduling.admin.executions.output_lines import Wanted
+from scheduling.admin.executions.output import Shown, after, tail
 from scheduling.models import Output, SchedulerExecution
+from scheduling.operations.output import Cursor, OutputLimits, download
+from scheduling.operations.output_filter import Wanted
 from tests.admin.pages import HOSTILE, page_of
 from tests.factories import AttemptFactory, OutputFactory, SchedulerExecutionFactory
 

@@ -375,7 +375,7 @@ def test_edit_and_run_again_says_when_nothing_changes(operator: Client, typed: S
 
 def test_an_execution_without_schedule_cannot_be_edited_and_rerun(operator: Client) -> None:
     row = SchedulerExecutionFactory(scheduler=None, succeeded=True)
-    assert "The schedule is deleted" in operator.get(page_of(row, "edit_rerun"), follow=True).content.decode()
+    assert "the schedule is deleted" in operator.get(page_of(row, "edit_rerun"), follow=True).content.decode()
     operator.post(page_of(row, "edit_rerun"), {"params": "{}", "post": "yes"})
     assert SchedulerExecution.objects.count() == 1
 

@@ -20,11 +20,11 @@ from pydantic import BaseModel, SecretStr
 
 from scheduling import artefacts
 from scheduling.admin.executions.output import tail
-from scheduling.admin.ui.first_keys import first_keys
 from scheduling.admin.ui.paginators import CappedPaginator
 from scheduling.core.lifecycle import State
 from scheduling.handlers import registry
 from scheduling.models import Artefact, Attempt, Scheduler, SchedulerExecution
+from scheduling.models.first_keys import first_keys
 from tests.admin.audit import entry_line
 from tests.admin.conftest import said
 from tests.admin.pages import HOSTILE, page_of
@@ -380,7 +380,7 @@ def test_the_page_makes_a_limited_number_of_queries(viewer: Client, django_asser
     for number in range(1, 15):
         AttemptFactory(execution=row, number=number)
         OutputFactory(execution=row, attempt=number)
-    with django_assert_max_num_queries(23):
+    with django_assert_max_num_queries(25):
         viewer.get(page_of(row))
 
 
@@ -471,7 +471,7 @@ def test_run_again_uses_the_params_of_the_execution(operator: Client) -> None:
 
 def test_run_again_is_refused_without_schedule_or_with_invalid_params(operator: Client) -> None:
     gone = SchedulerExecutionFactory(scheduler=None, succeeded=True)
-    assert "The schedule is deleted" in operator.get(page_of(gone, "rerun")).content.decode()
+    assert "the schedule is deleted" in operator.get(page_of(gone, "rerun")).content.decode()
     assert "/rerun/" not in operator.get(page_of(gone)).content.decode()
     scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"))
     wrong = SchedulerExecutionFactory(scheduler=scheduler, succeeded=True, params={"since_days": 999})

@@ -20,13 +20,13 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin.common.batches import RequestLimits
 from scheduling.admin.inbox import actions
 from scheduling.admin.inbox import admin as page_module
 from scheduling.admin.inbox import filters as inbox_filters
 from scheduling.broker import BrokerUnavailable, Counts
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution, newest
+from scheduling.operations.batches import RequestLimits
 from tests.admin.conftest import logged_in, said
 from tests.admin.inbox import LIST, ask, confirm, fill, shown_rows, states
 from tests.factories import (

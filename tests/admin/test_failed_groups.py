@@ -13,8 +13,8 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
-from scheduling.admin.inbox.groups import Groups
 from scheduling.models import SchedulerExecution
+from scheduling.operations.failure_groups import GroupLimits
 from tests.admin.conftest import said
 from tests.admin.inbox import LIST, confirm, fill, shown_rows, states
 from tests.factories import (
@@ -114,7 +114,7 @@ def test_hostile_values_in_the_address_match_nothing(viewer: Client, value: str)
 
 
 def test_only_the_largest_groups_are_shown(viewer: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Groups, "shown_groups", 2)
+    monkeypatch.setattr(GroupLimits, "shown_groups", 2)
     for key in (A, B, C):
         FailedExecutionFactory(fingerprint=key)
     page = viewer.get(GROUPED)
@@ -165,7 +165,7 @@ def test_a_viewer_has_no_buttons_and_cannot_act(viewer: Client) -> None:
 def test_only_the_newest_rows_are_counted_and_the_page_says_so(
     operator: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(Groups, "newest_counted", 3)
+    monkeypatch.setattr(GroupLimits, "newest_counted", 3)
     old, _middle, *_new = [FailedExecutionFactory(fingerprint=key) for key in (B, A, A, A)]
     page = operator.get(GROUPED)
     ((only),) = page.context["groups"].rows

@@ -116,7 +116,7 @@ def test_a_schedule_that_leaves_the_group_of_a_member_is_gone_for_the_member(
     assert "Payroll" not in page.content.decode()
     assert member.get(f"/admin/scheduling/schedulerexecution/{run.pk}/rerun/").status_code == 200
     refused = member.post(f"/admin/scheduling/schedulerexecution/{run.pk}/rerun/", {}).content.decode()
-    assert "The schedule is deleted, or you may not see it." in refused
+    assert "the schedule is deleted, or you may not see it." in refused
     assert SchedulerExecution.objects.count() == 1
 
 

@@ -14,7 +14,7 @@ from django.test import Client
 
 from scheduling.admin.dashboard import heatmap, timeline
 from scheduling.management.groups import EDITOR, make_groups
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Alert, Scheduler, SchedulerExecution
 from scheduling.monitoring.findings.finding import Finding
 from tests.admin.addresses import Address, every_address
 from tests.admin.conftest import logged_in
@@ -117,6 +117,12 @@ def lists(hidden: Rows) -> Iterator[str]:
     )
     yield from (f"{S}/artefact/?q=zebra", f"{S}/artefact/?q={artefact.execution_id}", f"{S}/replay/?state=waiting")  # type: ignore[attr-defined]
     yield from (f"{S}/dashboard/?everything", f"{S}/dashboard/?p=2", f"{S}/dashboard/activity/?before=999999")
+    alerts = f"{S}/alert/"
+    yield from (f"{alerts}?{query}" for query in ("state=all", "state=new", "state=over", "q=zebra"))
+    yield from (f"{alerts}?schedule={schedule.pk}", f"{alerts}?group__id__exact={group}")
+    yield f"{S}/alertrule/?group__id__exact={group}"
+    reminder_channels = "app_label=scheduling&model_name=reminder&field_name=channels"
+    yield f"/admin/autocomplete/?{reminder_channels}&term=zebra"
     for model, field in (("schedulerexecution", "scheduler"), ("failedexecution", "scheduler")):
         yield f"/admin/autocomplete/?app_label=scheduling&model_name={model}&field_name={field}&term=zebra"
     for row in hidden["scheduler"][:2]:
@@ -200,6 +206,8 @@ SILENT = {
     "scheduling_scheduler_why", "scheduling_schedulerexecution_output", "scheduling_schedulerexecution_follow",
     "scheduling_scheduler_params", "", "scheduling_artefact_history", "scheduling_failedexecution_history",
     "scheduling_failedexecution_delete", "scheduling_schedulerexecution_delete", "scheduling_artefact_delete",
+    "scheduling_alert_acknowledge", "scheduling_alert_take_back", "scheduling_alert_unmute", "scheduling_alert_delete",
+    "scheduling_alertrule_unmute", "scheduling_channel_test",
     "scheduling_replay_delete", "scheduling_scheduler_resume", "scheduling_scheduler_pause",
 }  # fmt: skip
 """Addresses that say little about each row: a state, the output of a run without output, or a redirect."""
@@ -208,7 +216,7 @@ EXPECTED = [
     f"{S}/dashboard/", f"{S}/dashboard/activity/", f"{S}/dashboard/part/attention/", f"{S}/dashboard/part/running/",
     f"{S}/dashboard/part/timeline/", f"{S}/dashboard/part/schedules/", f"{S}/scheduler/", f"{S}/schedulerexecution/",
     f"{S}/failedexecution/", f"{S}/replay/", f"{S}/replay/part/", f"{S}/artefact/",
-    f"{S}/schedulerexecution/retention/",
+    f"{S}/schedulerexecution/retention/", f"{S}/alert/", f"{S}/alertrule/", f"{S}/channel/",
 ]  # fmt: skip
 
 QUIET = ("p=2", "param:note=x", "took=1m", "within=night", "/scheduler/add/?copy=nothing", "o=2")
@@ -260,6 +268,7 @@ def test_no_post_changes_a_row_of_another_group(user: User, own: Rows, hidden: R
 ACTIONS = {
     "scheduler": ("run_selected", "pause_selected", "resume_selected", "delete_selected"),
     "failedexecution": ("republish_selected", "discard_selected"),
+    "alert": ("acknowledge_selected", "take_back_selected", "mute_selected", "unmute_selected"),
 }
 
 
@@ -275,7 +284,7 @@ def test_no_action_of_a_list_reaches_a_hidden_row(
     count = len(own[model])
     data = {
         **FILLED, "action": action, "_selected_action": keys, "select_across": across, "post": "yes", "minutes": "0",
-        "typed": str(count), "count": str(count), "query": "", "canary": canary, "index": "0",
+        "typed": str(count), "count": str(count), "query": "", "canary": canary, "index": "0", "span": "1h",
     }  # fmt: skip
     text_of(client.post(f"{S}/{model}/", data, follow=True))
     assert standing(hidden) == before
@@ -285,7 +294,8 @@ def test_no_action_of_a_list_reaches_a_hidden_row(
 def standing(hidden: Rows) -> list[Any]:
     schedules = Scheduler.objects.filter(pk__in=[row.pk for row in hidden["scheduler"]]).order_by("pk").values()
     keys = [row.pk for row in hidden["schedulerexecution"]]
-    return [*schedules, *SchedulerExecution.objects.filter(pk__in=keys).order_by("pk").values()]
+    alerts = Alert.objects.filter(pk__in=[row.pk for row in hidden["alert"]]).order_by("pk").values()
+    return [*schedules, *alerts, *SchedulerExecution.objects.filter(pk__in=keys).order_by("pk").values()]
 
 
 def test_actions_do_reach_the_rows_that_are_seen(user: User, own: Rows, hidden: Rows) -> None:
@@ -328,6 +338,9 @@ def figures(client: Client) -> dict[str, Any]:
         "sidebar": [model["name"] for model in inbox.context["available_apps"][0]["models"]],
         "runs": runs.context["cl"].result_count,
         "list": client.get(f"{S}/scheduler/").context["cl"].result_count,
+        "alerts": client.get(f"{S}/alert/").context["cl"].result_count,
+        "rules": client.get(f"{S}/alertrule/").context["cl"].result_count,
+        "channels": client.get(f"{S}/channel/").context["cl"].result_count,
         "replays": client.get(f"{S}/replay/").context["cl"].result_count,
         "artefacts": client.get(f"{S}/artefact/").context["cl"].result_count,
         "targets": [str(menu.choices) for menu in inbox.context["cl"].bar.menus],

@@ -45,6 +45,19 @@ def test_the_list_says_how_many_runs_of_each_key_run_and_wait(viewer: Client) ->
     assert "Berlin" in text_in(viewer.get(reverse("admin:scheduling_limitkey_change", args=[limit.pk])))
 
 
+@pytest.mark.parametrize(
+    ("at_once", "words"),
+    [(1, "1 at once for all runs together (lowered; in the code: 2 at once)"), (2, "2 at once for all runs together")],
+)
+def test_the_list_says_the_limit_that_holds(viewer: Client, at_once: int, words: str) -> None:
+    limit = LimitKeyFactory(name="tests.two_at_once", key="")
+    LoweredLimitFactory(name="tests.two_at_once", at_once=at_once)
+    for page in (KEYS, reverse("admin:scheduling_limitkey_change", args=[limit.pk])):
+        text = text_in(viewer.get(page))
+        assert words in text
+        assert ("lowered; in" in text) == (at_once == 1)
+
+
 def test_a_user_lowers_a_limit_with_a_reason_and_ends_it(operator: Client) -> None:
     lower(operator)
     row = LoweredLimit.objects.get()

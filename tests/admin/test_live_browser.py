@@ -119,12 +119,32 @@ def test_a_focused_traceback_keeps_its_focus_and_its_place(operator_page: Page) 
     whole = page.locator("#traceback")
     whole.locator("summary").click()
     text = whole.locator("pre")
+    expect(text).to_be_visible()
     text.evaluate("box => { box.focus(); box.scrollTop = 50; box.dataset.old = 'yes'; }")
     assert text.evaluate("box => box.scrollTop") == 50
     expect(page.locator("#traceback pre[data-old]")).to_have_count(0)  # the part is refreshed
     expect(text).to_be_focused()
     expect(text).to_be_visible()
     assert text.evaluate("box => box.scrollTop") == 50
+
+
+@pytest.mark.parametrize("by", ["mouse", "keyboard"])
+def test_a_click_that_began_before_a_refresh_still_counts(operator_page: Page, by: str) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    page = operator_page
+    page.goto(page_of(row))
+    menu = page.locator(".sch-tools .sch-menu")
+    menu.evaluate("menu => { menu.dataset.old = 'yes'; }")
+    summary = menu.locator("summary")
+    summary.hover()
+    summary.focus()
+    page.mouse.down() if by == "mouse" else page.keyboard.down(" ")
+    turn(row, "retrying")
+    page.wait_for_event("response", lambda response: "retrying" in response.text())
+    page.mouse.up() if by == "mouse" else page.keyboard.up(" ")
+    expect(page.locator(".sch-head .sch-chip")).to_have_text("retrying")
+    expect(page.locator(".sch-tools .sch-menu[data-old]")).to_have_count(0)
+    expect(menu.get_by_role("link", name="History")).to_be_visible()
 
 
 def test_the_row_menu_of_the_inbox_stays_open_beside_a_refresh(operator_page: Page) -> None:

@@ -14,12 +14,12 @@ from django.urls import reverse
 from pydantic import AliasChoices, AliasPath, BaseModel, Field, Secret, SecretStr
 from typing_extensions import TypeAliasType, TypedDict
 
-from scheduling.admin.params.diff import unmask
 from scheduling.admin.params.model import default_problems
 from scheduling.admin.params.schema import slots
 from scheduling.handlers import Handler, registry
 from scheduling.handlers.secret_params import MASK, masked, secret_names
 from scheduling.models import SchedulerExecution
+from scheduling.operations.params_diff import unmask
 from tests.admin.conftest import logged_in
 from tests.admin.scheduler_form import form
 from tests.apps.sample.workers import noop

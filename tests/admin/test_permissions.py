@@ -13,6 +13,8 @@ from django.urls import reverse
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.admin.conftest import MODELS, OPERATE, VIEW, logged_in
 from tests.factories import (
+    AlertFactory,
+    AlertRuleFactory,
     BreakerFactory,
     ChannelFactory,
     EventFactory,
@@ -42,6 +44,8 @@ def rows(db: None) -> dict[str, Any]:
         "worker": WorkerFactory(),
         "reminder": ReminderFactory(),
         "channel": ChannelFactory(),
+        "alert": AlertFactory(),
+        "alertrule": AlertRuleFactory(),
         "pause": PauseFactory(),
         "breaker": BreakerFactory(),
         "event": EventFactory(),

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from bs4 import BeautifulSoup
+from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import Group, User
 from django.core import mail
 from django.test import Client
@@ -13,8 +14,9 @@ from django.urls import reverse
 
 from scheduling.admin.executions.recipients import SHOWN
 from scheduling.models import Notification, Reminder
+from scheduling.operations.audit import read
 from tests.admin.conftest import said
-from tests.factories import ReminderFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
+from tests.factories import ChannelFactory, ReminderFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -140,3 +142,12 @@ def test_the_parameters_of_a_reminder_are_any_json(editor: Client) -> None:
     page = BeautifulSoup(editor.get(reverse("admin:scheduling_reminder_run", args=[row.pk])).content, "html.parser")
     assert "It takes no parameters." not in page.get_text()
     assert page.find("textarea", attrs={"name": "params"}) is not None
+
+
+def test_other_channels_are_chosen_and_recorded(editor: Client) -> None:
+    reminder, channels = ReminderFactory(), [ChannelFactory(name=name) for name in ("night shift", "day shift")]
+    for chosen, wanted in ((channels[:1], ["", "night shift"]), (channels, ["night shift", "day shift, night shift"])):
+        assert editor.post(change(reminder), fields(channels=[row.pk for row in chosen])).status_code == 302
+        assert set(reminder.channels.all()) == {*chosen}
+        edits = read(LogEntry.objects.order_by("pk").last())[1]
+        assert [[edit.old or "", edit.new] for edit in edits if edit.name == "channels"] == [wanted]

@@ -15,12 +15,12 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin.common.batches import RequestLimits
 from scheduling.admin.replays.rows import STATES
 from scheduling.broker.database import DatabaseBroker
 from scheduling.core.outcome import Failed, Succeeded
 from scheduling.core.retry import RetryPolicy
 from scheduling.models import FailedExecution, Replay, ReplayChunk, SchedulerExecution
+from scheduling.operations.batches import RequestLimits
 from scheduling.producer.sweeps import sweep
 from tests.admin.conftest import logged_in, said
 from tests.admin.inbox import LIST, ask, confirm, fill, states

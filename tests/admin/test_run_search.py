@@ -12,10 +12,10 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from scheduling.admin.common import names
 from scheduling.admin.executions.admin import ExecutionAdmin
 from scheduling.admin.inbox.admin import FailedAdmin
 from scheduling.models import SchedulerExecution
+from scheduling.operations import names
 from tests.admin.conftest import said
 from tests.admin.inbox import ask, confirm
 from tests.factories import (

@@ -23,7 +23,7 @@ def folded(page: str) -> set[str]:
 
 
 def test_empty_groups_are_folded(editor: Client) -> None:
-    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", LIMITS, "Retention", "Owner"}
+    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", LIMITS, "Retention", "Monitor", "Owner"}
 
 
 @pytest.mark.parametrize(

@@ -12,10 +12,10 @@ from django.urls import reverse
 from pydantic import BaseModel, SecretStr
 
 from reports.models import Report
-from scheduling.admin.common.audit import read
-from scheduling.admin.params.diff import Change
 from scheduling.handlers import registry
 from scheduling.models import Reminder, Scheduler
+from scheduling.operations.audit import read
+from scheduling.operations.params_diff import Change
 from tests.admin.audit import entry_line
 from tests.factories import ReminderFactory, ReportFactory, SchedulerFactory, WorkerFactory
 

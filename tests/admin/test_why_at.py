@@ -13,9 +13,9 @@ from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
 
-from scheduling.admin.schedulers.why_at import parsed
 from scheduling.execution.claim import claim_due
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.operations.typed_instants import parsed
 from tests.admin.conftest import logged_in
 from tests.admin.scheduler_form import overview
 from tests.factories import ManualExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory, due

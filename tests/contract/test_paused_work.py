@@ -17,7 +17,7 @@ from scheduling.producer.ended_pauses import LATE_ARRIVALS, wake_after_pauses
 from scheduling.producer.sweeps import publish_claimed
 from tests.contract.conftest import Connect
 from tests.contract.desk import ERROR, Desk
-from tests.factories import ManualExecutionFactory, PauseFactory, SchedulerFactory
+from tests.factories import LimitPlaceFactory, ManualExecutionFactory, PauseFactory, SchedulerFactory
 from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -127,6 +127,15 @@ def test_the_end_of_a_pause_wakes_no_run_that_another_pause_stops() -> None:
     rows = SchedulerExecution.objects.filter(wake_at__lte=now)
     assert [row.pk for row in rows] == [free.pk]
     assert {other.pk, mail.pk, later.pk}.isdisjoint(row.pk for row in rows)
+
+
+def test_the_end_of_a_pause_leaves_the_runs_that_wait_for_a_place_to_their_line() -> None:
+    PauseFactory(of_site=True, ended=True)
+    in_line, other = waiting("tests.noop"), waiting("tests.noop")
+    LimitPlaceFactory(execution=in_line, state="waiting")
+    now = clock.now()
+    assert wake_after_pauses(now) == 1
+    assert [row.pk for row in SchedulerExecution.objects.filter(wake_at__lte=now)] == [other.pk]
 
 
 def test_a_pause_is_looked_at_for_a_minute_after_its_end_and_then_deleted() -> None:

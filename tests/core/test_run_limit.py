@@ -92,6 +92,9 @@ def test_operators_only_lower_a_limit() -> None:
     assert rules.lowered(9, 4) == Limit(at_once=5, starts=4, key="region")
     assert Limit(at_once=5).lowered(None, 3) == Limit(at_once=5, starts=3)
     assert Limit(at_once=5).lowered(0, -1) == Limit(at_once=5)
+    assert Limit(at_once=5).lowered("1", True) == Limit(at_once=5)
+    assert Limit(starts=5).lowered(10**9, None) == Limit(at_once=1_000_000, starts=5)
+    assert Limit(at_once=5).lowered(None, 10**9) == Limit(at_once=5, starts=1000)
 
 
 def test_a_run_that_waits_says_for_what() -> None:

@@ -38,8 +38,17 @@ class Paused(NamedTuple):
     until: float
 
 
+AFTER_A_KILL = 1.0
+"""A child works on for some milliseconds after its consumer was killed, and may begin only then. No attempt takes so
+long."""
+
+
 def spans(directory: Path, kills: Sequence[float]) -> list[Span]:
-    """The attempts in the order of their begins. One that was killed ended when its consumer was killed."""
+    """The attempts in the order of their begins. One that was killed ended when its consumer was killed.
+
+    Args:
+        kills: when each killed consumer was gone.
+    """
     begins: dict[tuple[int, int], float] = {}
     ends: dict[tuple[int, int], float] = {}
     path = directory / "marks.txt"
@@ -48,8 +57,8 @@ def spans(directory: Path, kills: Sequence[float]) -> list[Span]:
         (begins if word == "begin" else ends)[int(execution), int(attempt)] = float(at)
     found = []
     for key, begin in begins.items():
-        killed = min((at for at in kills if at >= begin), default=None)
-        found.append(Span(*key, begin, ends.get(key, killed)))
+        gone = min((at for at in kills if at >= begin - AFTER_A_KILL), default=None)
+        found.append(Span(*key, begin, ends.get(key, None if gone is None else max(begin, gone))))
     return sorted(found, key=lambda span: span.begin)
 
 

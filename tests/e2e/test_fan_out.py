@@ -26,10 +26,12 @@ def transport(broker_url: str, settings: Any) -> Iterator[str]:
 def test_a_handler_asks_for_runs(commands: Commands, transport: str) -> None:
     worker = commands.start("run_worker", BROKER_URL=transport)
     commands.ready(worker)
-    asked = [run("tests.fan_out").id for _ in range(2)]
+    asked = [run("tests.fan_out").id for _ in range(5)]
     made = [pk for first in asked for pk in wait(first, 60).result]
-    assert [wait(pk, 60).state for pk in made] == ["succeeded"] * 4
-    assert len(set(made)) == 4
+    assert [wait(pk, 60).state for pk in made] == ["succeeded"] * 10
+    assert len(set(made)) == 10
     pids = Attempt.objects.filter(execution__in=[*asked, *made]).values_list("pid", flat=True)
-    assert len(set(pids)) == 1, "one child ran them all"
+    # A child that keeps a thread or a socket is replaced: each of the five would leave one. On a loaded machine, one
+    # that is still about to close its connection is replaced, too.
+    assert len(set(pids)) <= 2, "the child that asked for runs is used again"
     assert commands.stop(worker) == 0

@@ -131,8 +131,8 @@ class Site:
             self._up_at = now + self.pick.uniform(3, 12)
 
     def kill(self, now: float) -> None:
-        self.kills.append(time.time())
         self.commands.stop(self.consumers.pop(0), signal.SIGKILL)
+        self.kills.append(time.time())
         self.consumers.append(self.consumer())
         self._kill_at = now + self.pick.uniform(15, 30)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime, timedelta
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -12,10 +13,11 @@ from django.utils import timezone as clock
 from scheduling.broker import get_broker
 from scheduling.core.lifecycle import CLAIM_GRACE
 from scheduling.core.run_limit import Limit
-from scheduling.execution.given_places import give_places, held_places, remove_places, wake
+from scheduling.execution.given_places import give_places, held_places, wake
 from scheduling.execution.lowered_limits import LoweredLimits
-from scheduling.execution.passed_places import pass_places
-from scheduling.execution.places import Limited, LimitedAttempt, Place, take_places
+from scheduling.execution.passed_places import pass_places, take_passed
+from scheduling.execution.place_rows import Place, remove_places
+from scheduling.execution.places import Limited, LimitedAttempt, take_places
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit, SchedulerExecution
 from scheduling.producer.freed_places import SETTLED, give_freed_places
 from tests.factories import LimitKeyFactory, LimitPlaceFactory, LoweredLimitFactory, SchedulerExecutionFactory
@@ -185,13 +187,29 @@ def test_the_run_that_has_waited_longest_gets_the_place_of_one_that_has_ended() 
     first, second, third = (waiting_run() for _ in range(3))
     for row in (first, second, third):
         take(row)
-    rows, _freed, left = passed(first)
-    assert ([row.pk for row in rows], left) == ([second.pk], {})
-    assert (state_of(second), state_of(third)) == ("granted", "waiting")
+    with transaction.atomic():
+        found = passed(first)
+        assert ([one.row.id for one in found.rows], found.left) == ([second.pk], {})
+        take_passed({second.pk: LimitedAttempt(second.pk, 1, limited())}, found.keys, clock.now())
+    assert (state_of(second), state_of(third)) == ("held", "waiting")
     second.refresh_from_db()
     assert (second.deferred_at, second.reason) == (None, "")
     assert not LimitPlace.objects.filter(pk=first.pk).exists()
     assert take(second) == ""
+
+
+def test_a_start_with_a_passed_place_is_noted_for_the_span() -> None:
+    rules = Limit(at_once=1, starts=2, per=60, key="region")
+    rows = [waiting_run() for _ in range(3)]
+    for row in rows:
+        take(row, rules=rules)
+    for ended, following in pairwise(rows[:2]):
+        with transaction.atomic():
+            found = passed(ended, rules=rules)
+            starts = {following.pk: LimitedAttempt(following.pk, 1, limited(rules=rules))}
+            take_passed(starts, found.keys, clock.now())
+    assert len(LimitKey.objects.get().started) == 2
+    assert passed(rows[1], rules=rules).rows == [], "two have started within the span"
 
 
 @pytest.mark.parametrize("places", [1, 2])
@@ -204,7 +222,7 @@ def test_a_place_that_no_run_takes_here_is_given_afterwards(case: str, places: i
         take(row, rules=rules)
     if case == "not put off":
         SchedulerExecution.objects.filter(pk=second.pk).update(deferred_at=None)
-    rows, _freed, left = passed(*ended, rules=rules, most=0 if case == "no slot is free" else 5)
+    rows, _keys, _freed, left = passed(*ended, rules=rules, most=0 if case == "no slot is free" else 5)
     assert rows == []
     assert list(left.values()) == [limited(rules=rules)]
     assert state_of(second) == "waiting"
@@ -218,7 +236,7 @@ def test_a_place_whose_key_another_process_has_locked_is_given_afterwards() -> N
     take(second)
     with transaction.atomic():
         (key,) = LimitKey.objects.select_for_update()
-        ((rows, freed, left),) = at_once([lambda: passed(first)])
+        ((rows, _keys, freed, left),) = at_once([lambda: passed(first)])
     assert (rows, freed, left) == ([], [], {key.pk: limited()})
     assert (state_of(first), state_of(second)) == ("held", "waiting")
 
@@ -231,14 +249,15 @@ def test_a_place_whose_next_run_another_process_has_locked_is_given_afterwards()
     take(second)
     with transaction.atomic():
         list(SchedulerExecution.objects.select_for_update().filter(pk=second.pk))
-        ((rows, _freed, left),) = at_once([lambda: passed(first)])
+        ((rows, _keys, _freed, left),) = at_once([lambda: passed(first)])
     assert (rows, list(left.values()), state_of(second)) == ([], [limited()], "waiting")
 
 
 def test_nothing_is_left_if_no_run_waits() -> None:
     first = waiting_run()
     take(first)
-    assert passed(first)[::2] == ([], {})
+    found = passed(first)
+    assert (found.rows, found.left) == ([], {})
     assert not LimitPlace.objects.exists()
 
 
@@ -247,8 +266,12 @@ def test_more_places_than_slots_are_given_afterwards() -> None:
     rows = [waiting_run() for _ in range(7)]
     for row in rows:
         take(row, rules=rules)
-    found, _freed, left = passed(*rows[:3], rules=rules, most=2)
-    assert [row.pk for row in found] == [rows[3].pk, rows[4].pk]
+    with transaction.atomic():
+        found, keys, _freed, left = passed(*rows[:3], rules=rules, most=2)
+        assert [one.row.id for one in found] == [rows[3].pk, rows[4].pk]
+        take_passed(
+            {one.row.id: LimitedAttempt(one.row.id, 1, limited(rules=rules)) for one in found}, keys, clock.now()
+        )
     assert list(left.values()) == [limited(rules=rules)]
     assert give_places({pk: one.rules for pk, one in left.items()}, clock.now()) == [rows[5].pk]
 

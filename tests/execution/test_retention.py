@@ -13,9 +13,12 @@ from django.utils import timezone as clock
 from scheduling.core.clock_skew import Skew
 from scheduling.core.retention import Rule
 from scheduling.execution.retention import Pruned, prune
+from scheduling.execution.retention.api_records import remove_api_records
 from scheduling.execution.retention.removal import remove
 from scheduling.management.commands.cleanup_executions import Command
 from scheduling.models import (
+    AnsweredRequest,
+    ApiToken,
     Attempt,
     Breaker,
     DeathRecord,
@@ -29,6 +32,8 @@ from scheduling.processes.server_clock import ServerClock
 from scheduling.signals import executions_pruned
 from tests.execution.retention import keys, left, make_executions
 from tests.factories import (
+    AnsweredRequestFactory,
+    ApiTokenFactory,
     BreakerFactory,
     DeathRecordFactory,
     HandlerSetFactory,
@@ -224,3 +229,23 @@ def test_a_circuit_breaker_that_is_closed_and_unused_is_removed() -> None:
     assert prune(clock.now(), 30, dry_run=True).breakers == 1
     assert prune(clock.now(), 30).breakers == 1
     assert set(Breaker.objects.values_list("pk", flat=True)) == {row.pk for row in kept}
+
+
+def test_the_records_of_the_api_are_removed(capsys: pytest.CaptureFixture[str]) -> None:
+    now = clock.now()
+    old, day = now - timedelta(days=31), timedelta(days=1)
+    kept = [ApiTokenFactory(created_at=old), ApiTokenFactory(expired=True), ApiTokenFactory(revoked=True)]
+    for given in ({"expires_at": old}, {"revoked_at": old}, {"expires_at": old, "permissions": "spoiled"}):
+        ApiTokenFactory(**given)
+    answers = [AnsweredRequestFactory(created_at=now - day + timedelta(hours=1)), AnsweredRequestFactory(status=None)]
+    for _ in range(3):
+        AnsweredRequestFactory(created_at=now - day - timedelta(seconds=1))
+    assert (prune(now, 30, dry_run=True).tokens, prune(now, 30, dry_run=True).answers) == (3, 3)
+    done = Pruned()
+    remove_api_records(now - timedelta(days=30), now, done, dry_run=False, batch=2)
+    assert (done.tokens, done.answers) == (3, 3)
+    assert set(ApiToken.objects.all()) == set(kept)
+    assert set(AnsweredRequest.objects.all()) == set(answers)
+    AnsweredRequestFactory(created_at=old)
+    call_command("cleanup_executions")
+    assert "0 API tokens, 1 answers of the API" in capsys.readouterr().out

@@ -17,7 +17,7 @@ from scheduling.execution.claim import claim_due
 from scheduling.execution.foreign import adopt
 from scheduling.execution.run_now import run_now
 from scheduling.handlers.run_config import RunConfigs
-from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
+from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution, TallyMark
 from scheduling.models.execution import message_of
 from scheduling.processes import left_out
 from scheduling.producer import stopped_services
@@ -130,6 +130,7 @@ def test_the_newest_hundred_attempts_are_kept() -> None:
     run = first_run(service())
     other = first_run(service())
     Attempt.objects.create(execution=other, number=1, started_at=NOON, finished_at=NOON, outcome="failed")
+    TallyMark.objects.create(attempt=10**9, seen=10**9)
     for number in range(1, 104):
         Output.objects.create(execution=run, attempt=number, sequence=1, text="x", created_at=NOON)
         attempt(run, Interrupted() if number % 2 else Succeeded())
@@ -137,6 +138,9 @@ def test_the_newest_hundred_attempts_are_kept() -> None:
     assert list(Attempt.objects.filter(execution=run).order_by("number").values_list("number", flat=True)) == kept
     assert list(Output.objects.filter(execution=run).order_by("attempt").values_list("attempt", flat=True)) == kept
     assert Attempt.objects.filter(execution=other).count() == 1
+    TallyMark.objects.update(attempt=0)
+    attempt(run, Succeeded())
+    assert Attempt.objects.filter(execution=run).count() == 101, "attempts that are not tallied yet stay"
 
 
 @pytest.mark.parametrize("state", ["queued", "running", "retrying"])

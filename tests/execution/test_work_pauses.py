@@ -61,3 +61,12 @@ def test_a_pause_with_an_unreadable_end_hides_no_other(caplog: pytest.LogCapture
         cursor.execute("UPDATE scheduling_pause SET ends_at = '2026-99-99 00:00:00' WHERE id = %s", [bad.pk])
     assert [each.name for each in pauses_now(clock.now())] == [good.name]
     assert "cannot be read" in caplog.text
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the other databases store instants in UTC")
+def test_a_pause_that_ends_outside_of_the_calendar_hides_no_other(caplog: pytest.LogCaptureFixture) -> None:
+    bad, good = PauseFactory(), PauseFactory()
+    with connection.cursor() as cursor:
+        cursor.execute("UPDATE scheduling_pause SET ends_at = '0001-01-01T00:00:00+14:00' WHERE id = %s", [bad.pk])
+    assert [each.name for each in pauses_now(clock.now())] == [good.name]
+    assert "cannot be used" in caplog.text

@@ -32,7 +32,16 @@ OPTIONS = (
 
 PATHS = ("..", "../../x", "#room", "@user", "//127.0.0.1", "%2f%2f127.0.0.1", "\\", "a,b", "a;b", "%00")
 
-VARIABLES = ("${CRON_CHAT_TEAM}", "${SECRET_KEY}", "${CRON_CHAT_TEAM}x", "${}", "$(ls)", "`ls`", "${CRON_CHAT_SYSLOG}")
+VARIABLES = (
+    "${CRON_CHAT_TEAM}",
+    "${SECRET_KEY}",
+    "${CRON_CHAT_TEAM}x",
+    "${}",
+    "$(ls)",
+    "`ls`",
+    "${CRON_CHAT_SYSLOG}",
+    "${CRON_WEBHOOK_INSIDE}",
+)
 
 
 def chat_address(pick: Random) -> str:

@@ -1,7 +1,7 @@
 """The volume and the seed of the fuzz tests. Both come from the environment.
 
-TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 1, `make test-database` 0.3, `make test-fast`
-0.1, and `make fuzz` 10.
+TEST_FUZZ_PERCENT is the percentage of the full volumes. `make test` uses 0.5, `make test-database` 0.3,
+`make test-fast` 0.1, and `make fuzz` 10.
 TEST_FUZZ_SEED is the seed, and the header of pytest names it. Without it, `make test` always uses the same seed, so
 that a change is not blamed for an old mistake. `.ci/run` gives each database server a seed of its own. `make fuzz`
 chooses a new seed each time.
@@ -28,6 +28,10 @@ QUERIES = 20_000
 """Requests with hostile query strings."""
 FORMS = 5_000
 """Forms that are sent with hostile values."""
+API = 20_000
+"""Requests to the HTTP API that are generated from its OpenAPI document."""
+ALERTS = 5_000
+"""Hostile values that the database holds while the alert rules are evaluated."""
 CHATS = 20_000
 """Hostile addresses of chats."""
 
@@ -40,7 +44,7 @@ def choose_seed() -> str:
 
 def percent() -> float:
     """Return the percentage of the full volumes."""
-    usual = "0.1" if os.environ.get("TEST_FAST") else "0.3" if os.environ.get("TEST_DATABASE_URL") else "1"
+    usual = "0.1" if os.environ.get("TEST_FAST") else "0.3" if os.environ.get("TEST_DATABASE_URL") else "0.5"
     return float(os.environ.get("TEST_FUZZ_PERCENT", usual))
 
 

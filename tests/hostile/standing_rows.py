@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 
 from django.db import models
 
+from scheduling.core.alert_rules import RuleKind
 from scheduling.models import (
     Deployment,
     KnownHandler,
@@ -22,6 +23,11 @@ from scheduling.models import (
 )
 from scheduling.processes.deployment_row import make_row_if_new
 from tests.factories import (
+    AlertNoticeFactory,
+    AlertRuleFactory,
+    AlertWatchFactory,
+    AnsweredRequestFactory,
+    ApiTokenFactory,
     AttemptFactory,
     BreakerFactory,
     ChannelFactory,
@@ -29,18 +35,24 @@ from tests.factories import (
     EventFactory,
     GroupFactory,
     HandlerSetFactory,
+    KnownErrorGroupFactory,
     LimitPlaceFactory,
     LoweredLimitFactory,
     ManualExecutionFactory,
     NotificationFactory,
     OutputFactory,
     PauseFactory,
+    PingFactory,
     ProcessFactory,
     RefusedRowFactory,
     ReminderFactory,
     ReportFactory,
     RunStepFactory,
     SchedulerFactory,
+    TallyFactory,
+    TallyMarkFactory,
+    TallyTotalFactory,
+    UncountedSkipFactory,
     due,
 )
 from tests.hostile.values import Spoiled, all_models, columns, hostile_value, lenient, write
@@ -65,9 +77,9 @@ def stand(now: datetime) -> Rows:
     schedules += [SchedulerFactory(schedule="* * * * *", of_report=True), SchedulerFactory(once=True)]
     schedules += [SchedulerFactory(schedule="* * * * *", of_reminder=True, reminder=ReminderFactory())]
     schedules += [SchedulerFactory(schedule="* * * * *", off=True)]
-    channel = ChannelFactory()
+    channels = [ChannelFactory(), ChannelFactory(webhook=True), ChannelFactory(email=True)]
     for reminder in Reminder.objects.all():
-        reminder.channels.add(channel)
+        reminder.channels.add(*channels)
     for row in schedules:
         due(row, now - timedelta(seconds=5))
     executions = [
@@ -88,9 +100,14 @@ def stand(now: datetime) -> Rows:
     )  # fmt: skip
     handlers = HandlerSetFactory(known={"tests.noop": "a"})
     place = LimitPlaceFactory(execution=executions[0])
+    rules = [AlertRuleFactory(kind=kind.value, at="06:30", schedule=schedules[0]) for kind in RuleKind]
+    rules += [AlertRuleFactory(kind=kind.value) for kind in RuleKind]
+    notice = AlertNoticeFactory(alert__rule=rules[0])
     made = [
         *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
-        NotificationFactory(execution=succeeded), channel, PauseFactory(), PauseFactory(ended=True),
+        NotificationFactory(execution=succeeded), PingFactory(execution=succeeded, open_execution=succeeded.pk),
+        PingFactory(execution=failed, waiting=True), *channels, PauseFactory(), PauseFactory(ended=True),
+        ApiTokenFactory(), ApiTokenFactory(expired=True), AnsweredRequestFactory(),
         BreakerFactory(name="tests.depending"), BreakerFactory(closed=True), EventFactory(execution=succeeded),
         place, place.limit, LoweredLimitFactory(name="tests.two_at_once"),
         artefact_of(succeeded), ProcessFactory(handler_set=handlers, started_at=past), ProcessFactory(producer=True),
@@ -100,6 +117,9 @@ def stand(now: datetime) -> Rows:
         RunStepFactory(execution=succeeded, position=True),
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
         ReplayGroup.objects.create(replay=replay, group=GroupFactory()),
+        TallyFactory(), TallyMarkFactory(), TallyTotalFactory(), UncountedSkipFactory(), KnownErrorGroupFactory(),
+        AlertWatchFactory(),
+        *rules, notice, notice.alert, notice.message,
         ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),
     ]  # fmt: skip
     rows: Rows = {model: [] for model in all_models()}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import re
 import socket
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from django.core.exceptions import ValidationError
 
 from scheduling.admin.channels.form import ChannelForm
-from scheduling.notify.chat import send
+from scheduling.models import Channel
+from scheduling.notify.channels import send
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
 from tests.hostile import fuzz
 from tests.hostile.chat_addresses import chat_address
@@ -47,16 +49,17 @@ def connections(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     monkeypatch.setenv("CRON_CHAT_TEAM", "json://127.0.0.1/hook")
     monkeypatch.setenv("CRON_CHAT_SYSLOG", "syslog://")
+    monkeypatch.setenv("CRON_WEBHOOK_INSIDE", "http://127.0.0.1/hook")
     return found
 
 
-def saved(address: str) -> bool:
+def saved(kind: str, address: str) -> bool:
     """Whether the form accepts the address. An address that it does not accept has a sentence at the field.
 
     Raises:
         AssertionError: the error is at another place, or has no sentence.
     """
-    form = ChannelForm({"name": "Team", "description": "", "new_address": address})
+    form = ChannelForm({"name": "Team", "description": "", "kind": kind, "new_address": address})
     if form.is_valid():
         return True
     assert set(form.errors) == {"new_address"}
@@ -67,18 +70,19 @@ def saved(address: str) -> bool:
     return False
 
 
-def fault_of(address: str, connections: list[Any]) -> str:
+def fault_of(kind: str, address: str, connections: list[Any]) -> str:
     """Return what is wrong with the treatment of an address; empty if nothing is."""
     connections.clear()
     try:
-        accepted = saved(address)
+        accepted = saved(kind, address)
     except ValidationError as error:
         return f"an error that is not at the field: {error}"
     if connections:
         return f"the form has connected to {connections[0]}"
     # Plain SQL can store an address that the form does not accept, so each address is sent to.
     try:
-        send(address, Letter("subject", f"text {MARK}"))
+        channel = Channel(name="Team", kind=kind, address=address, secret=f"{MARK}-for-webhooks")
+        send(channel, Letter("subject", f"text {MARK}"), {"event": "test"}, "delivery-1")
     except (Refused, NotSent, Unsure) as error:
         if MARK in str(error):
             return f"the error has the secret: {error}"
@@ -95,7 +99,10 @@ def test_no_address_reaches_the_internal_network(connections: list[Any]) -> None
     for number, pick in tries("chat addresses", fuzz.amount(fuzz.CHATS, 100)):
         address = chat_address(pick).replace("password", MARK).replace("token", MARK)
         try:
-            reason = fault_of(address, connections)
+            kind = pick.choice(("chat", "webhook"))
+            if kind == "webhook" and pick.random() < 0.8:  # most hostile addresses begin with the scheme of a service
+                address = re.sub(r"^[a-z]+://", pick.choice(("http://", "https://")), address)
+            reason = fault_of(kind, address, connections)
         except Exception as error:
             reason = f"{type(error).__name__}: {error}"
         reached += bool(connections)

@@ -68,7 +68,7 @@ def check_pages(pick: random.Random) -> None:
 def test_hostile_messages_stop_nothing_and_none_is_lost(
     server: Server, broker: RabbitBroker, commands: Commands, tmp_path: Path
 ) -> None:
-    pick, amount = fuzz.generator("messages"), fuzz.amount(fuzz.MESSAGES, 250)
+    pick, amount = fuzz.generator("messages"), fuzz.amount(fuzz.MESSAGES, 125)
     schedule = SchedulerFactory(rare=True, handler="tests.mark", params={"directory": str(tmp_path)})
     environment = {"BROKER_URL": server.url(), "CRON_MAX_RETRIES": "0", "CRON_RETRY_DELAY_MS": "1000"}
     processes = [commands.start(*words, **environment) for words in (["run_worker"], ["run_scheduler"])]

@@ -21,6 +21,8 @@ from scheduling.core.outcome import Failed, Succeeded
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.handlers.targets import sync_targets
 from scheduling.models import Process
+from scheduling.pings.rows import note_other_ends
+from scheduling.pings.sender import Sender
 from scheduling.processes import heartbeat
 from scheduling.processes.database_access import DatabaseAccess
 from scheduling.processes.identity import container_id
@@ -40,6 +42,15 @@ def produce(now: datetime) -> None:
         # On a server, a new producer would wait for the length of a lease before it recovers one.
         producer._access = DatabaseAccess(LEASE_SECONDS, server=False)
         producer.turn()
+    tell(now)
+
+
+def tell(now: datetime) -> None:
+    """Tell the monitors what is to be told. No schedule here has one, so each ping ends with its reason."""
+    note_other_ends(now)
+    sender = Sender()
+    while sender.send_due(now):
+        pass
 
 
 class Consumer:

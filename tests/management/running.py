@@ -5,10 +5,13 @@ from __future__ import annotations
 import os
 import re
 import signal
+import socket
 import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -40,6 +43,21 @@ def exists(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return not Path("/proc/self").exists()
+
+
+def free_ports(number: int) -> list[int]:
+    """Ports in a row that are free now. Another process could take one before the test uses it."""
+    while True:
+        with ExitStack() as stack:
+            sockets = [stack.enter_context(socket.socket()) for _ in range(number)]
+            sockets[0].bind(("127.0.0.1", 0))
+            first = sockets[0].getsockname()[1]
+            try:
+                for place, one in enumerate(sockets[1:], first + 1):
+                    one.bind(("127.0.0.1", place))
+            except (OSError, OverflowError):
+                continue
+            return list(range(first, first + number))
 
 
 class Running:
@@ -114,3 +132,18 @@ class Running:
         code = self.process.wait(DEADLINE)
         self._reader.join(DEADLINE)
         return code
+
+
+def up(data_dir: Path, *arguments: str, **env: str) -> Running:
+    """Start `manage.py up` with additional environment variables."""
+    environment = {
+        "DATA_DIR": str(data_dir),
+        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
+        "ENV_FILE": "/nonexistent",
+        "SECRET_KEY": "",
+        "DATABASE_URL": f"sqlite:///{data_dir / 'db.sqlite3'}",
+        "CRON_DEMO": "",
+        "CRON_GRACE_SECONDS": "1",  # so `up` does not wait for the long run of the demo
+        **env,
+    }
+    return Running([sys.executable, str(ROOT / "manage.py"), "up", *arguments], environment)

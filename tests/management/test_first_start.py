@@ -180,6 +180,18 @@ class TestWelcome:
             assert part in stream.getvalue()
         assert stream.getvalue().count("secret") == (1 if account.password else 0)
 
+    def test_another_shell_needs_the_demo(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        texts = {}
+        for demo in ("1", "0"):
+            for installed in ({"load_demo": "cronsite.demo"}, {}):  # a project of its own has no demo
+                monkeypatch.setattr("scheduling.management.welcome.get_commands", lambda found=installed: found)
+                monkeypatch.setenv("CRON_DEMO", demo)
+                welcome, stream = self.welcome(Account("admin"), status=200)
+                welcome()
+                texts[demo, bool(installed)] = stream.getvalue()
+        assert "CRON_DEMO=true " in texts.pop(("1", True))
+        assert "CRON_DEMO" not in "".join(texts.values())
+
     def test_a_stock_admin_site_opens_with_the_dashboard(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("django.contrib.admin.site", AdminSite())
         welcome, stream = self.welcome(Account("admin"), status=200)

@@ -15,11 +15,14 @@ pytestmark = pytest.mark.django_db
 VIEWER = {
     "scheduling.view_dashboard", "scheduling.view_scheduler", "scheduling.view_schedulerexecution",
     "scheduling.view_failedexecution", "scheduling.view_worker", "scheduling.view_reminder", "scheduling.view_channel",
-    "scheduling.view_process", "cron_reports.view_report", "scheduling.view_artefact",
+    "scheduling.view_process", "cron_reports.view_report", "scheduling.view_artefact", "scheduling.view_apitoken",
+    "scheduling.view_alert", "scheduling.view_alertrule",
+    "scheduling.add_apitoken",
 }  # fmt: skip
 OPERATOR = {
     "scheduling.run_scheduler", "scheduling.pause_scheduler", "scheduling.rerun_execution",
     "scheduling.cancel_execution", "scheduling.republish_failedexecution", "scheduling.discard_failedexecution",
+    "scheduling.acknowledge_alert",
 }  # fmt: skip
 EDITOR = {
     f"{app}.{verb}_{model}"
@@ -29,6 +32,7 @@ EDITOR = {
         ("cron_reports", "report"),
         ("scheduling", "reminder"),
         ("scheduling", "channel"),
+        ("scheduling", "alertrule"),
     )
     for verb in ("add", "change", "delete")
 }
@@ -53,14 +57,15 @@ def held(name: str) -> set[str]:
 def test_each_role_has_what_it_needs_and_no_more() -> None:
     make()
     assert held("viewer") >= VIEWER
-    assert {name.split(".")[1].split("_")[0] for name in held("viewer")} == {"view"}
+    acts = {name for name in held("viewer") if not name.split(".")[1].startswith("view_")}
+    assert acts == {"scheduling.add_apitoken"}  # a token allows no more than its owner may do
     assert held("operator") - held("viewer") >= OPERATOR
     assert not {
         name
         for name in held("operator") - held("viewer")
         if name.split(".")[1].startswith(("add_", "change_", "delete_"))
     }
-    assert held("editor") - held("operator") == EDITOR
+    assert held("editor") - held("operator") == EDITOR | {"scheduling.revoke_any_token"}
     assert held("viewer") < held("operator") < held("editor")
     assert {name.split(".")[0] for name in held("editor")} == {"scheduling", "cron_reports"}
 

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.db import connection
 
-from scheduling.checks import check_params
+from scheduling.checks import check_schedules
 from scheduling.models import Replay, Scheduler
 from tests.factories import SchedulerFactory
 
@@ -41,13 +41,23 @@ def test_migrate_makes_the_tables_and_the_nightly_cleanup(unmigrated: None) -> N
     assert Replay.objects.count() == 0
 
 
-def test_the_check_of_params_does_nothing_without_tables(unmigrated: None) -> None:
-    assert check_params(["default"]) == []
+def test_the_check_of_schedules_does_nothing_without_tables(unmigrated: None) -> None:
+    assert check_schedules(["default"]) == []
     migrate()
     SchedulerFactory(worker__name="tests.typed", params={"since_days": 9})
     with connection.cursor() as cursor:
         cursor.execute("UPDATE scheduling_scheduler SET params = '[]'")
-    assert {warning.id for warning in check_params(["default"])} == {"scheduling.W002"}
+    assert {warning.id for warning in check_schedules(["default"])} == {"scheduling.W002"}
+
+
+@pytest.mark.parametrize(("active", "expected"), [(True, ["scheduling.W004"]), (False, [])])
+def test_a_check_names_the_active_schedules_without_a_handler(active: bool, expected: list[str]) -> None:
+    row = SchedulerFactory(worker__name="tests.only_new_code_knows", status=active)
+    found = check_schedules(["default"])
+    assert [warning.id for warning in found] == expected
+    if active:
+        assert f"Schedule {row.pk}" in found[0].msg
+        assert "tests.only_new_code_knows" in found[0].msg
 
 
 def test_migrations_can_be_undone_and_applied_again(unmigrated: None) -> None:

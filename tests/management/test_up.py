@@ -9,7 +9,6 @@ import signal
 import socket
 import sqlite3
 import stat
-import sys
 import urllib.parse
 import urllib.request
 from contextlib import closing
@@ -18,24 +17,9 @@ from pathlib import Path
 
 import pytest
 
-from tests.management.running import ROOT, Running, exists, until
+from tests.management.running import exists, free_ports, until, up
 
 pytestmark = pytest.mark.processes
-
-
-def up(data_dir: Path, *arguments: str, **env: str) -> Running:
-    """Start `manage.py up` with additional environment variables."""
-    environment = {
-        "DATA_DIR": str(data_dir),
-        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
-        "ENV_FILE": "/nonexistent",
-        "SECRET_KEY": "",
-        "DATABASE_URL": f"sqlite:///{data_dir / 'db.sqlite3'}",
-        "CRON_DEMO": "",
-        "CRON_GRACE_SECONDS": "1",  # so `up` does not wait for the long run of the demo
-        **env,
-    }
-    return Running([sys.executable, str(ROOT / "manage.py"), "up", *arguments], environment)
 
 
 def sign_in(address: str, user: str, password: str) -> str:
@@ -103,15 +87,27 @@ def test_the_first_start_and_the_second(tmp_path: Path, free_port: int) -> None:
         assert running.ended() == 0
 
 
+def serves_own_metrics(port: int) -> bool:
+    """Return whether a producer or consumer serves its figures on this port."""
+    try:
+        with urllib.request.urlopen(f"http://127.0.0.1:{port}/metrics") as response:
+            return "app_schedule_process_turns_total" in response.read().decode()
+    except OSError:
+        return False
+
+
 def test_without_the_demo_its_schedules_are_paused(tmp_path: Path, free_port: int) -> None:
     with up(tmp_path, "--port", str(free_port)) as running:
         running.wait_for("Ctrl-C stops everything")
         running.send(signal.SIGINT)
         running.ended()
-    with up(tmp_path, "--port", str(free_port), "--no-demo", "--consumers=2", "--producers=2") as running:
+    own = free_ports(4)
+    several = ("--consumers=2", "--producers=2", f"--metrics-port={own[0]}")
+    with up(tmp_path, "--port", str(free_port), "--no-demo", *several) as running:
         running.wait_for(r"^Paused [45] demo schedules\.$")
         running.wait_for(r"Starting web, producer\.1, producer\.2, consumer\.1, consumer\.2\.$")
         running.wait_for("Ctrl-C stops everything")
+        until(lambda: all(map(serves_own_metrics, own)), "each producer and consumer serves its metrics")
         with closing(sqlite3.connect(tmp_path / "db.sqlite3")) as database:
             active = "select count(*) from scheduling_scheduler where status and description like 'Demo:%'"
             assert database.execute(active).fetchone() == (0,)

@@ -18,6 +18,8 @@ def stops_old_code(operation: Operation) -> bool:
     if isinstance(operation, migrations.AddField):
         field = operation.field
         return not (field.null or field.many_to_many or field.db_default is not NOT_PROVIDED)
+    if isinstance(operation, migrations.SeparateDatabaseAndState):
+        return any(stops_old_code(part) for part in operation.database_operations)
     return not isinstance(operation, ADDITIVE)
 
 

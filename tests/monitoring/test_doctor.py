@@ -229,6 +229,7 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
     assert [finding["area"] for finding in found["skipped"]] == [
         "broker",
         "deployment",
+        "alerts",
         "schedules",
         "processes",
         "queues",
@@ -236,6 +237,7 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
         "breakers",
         "runs",
         "inbox",
+        "pings",
         "rows",
     ]
 

@@ -9,11 +9,13 @@ from typing import Any
 import pytest
 
 from scheduling.notify import chat as sender
-from scheduling.notify.chat import ANSWER_LENGTH, send
+from scheduling.notify.chat import send
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
+from scheduling.notify.guarded_http import ANSWER_LENGTH
 from scheduling.notify.secret_text import MASK, without_secrets
 from tests.notify.chat_addresses import ADDRESSES
 from tests.notify.chat_server import ChatServer
+from tests.notify.look_ups import resolve
 
 LETTER = Letter("Standup", "at ten and later", html="<b>at ten</b>")
 SECRET = "hunter2-is-the-token"
@@ -188,18 +190,6 @@ def test_a_name_that_changes_its_address_is_looked_up_once(
     with pytest.raises(NotSent):
         send(ADDRESSES["json"], LETTER)
     assert {address[0] for address in connections} == {"93.184.215.14"}
-
-
-def resolve(monkeypatch: pytest.MonkeyPatch, addresses: list[str]) -> None:
-    """Let names lead to these addresses, one after the other."""
-    real, left = socket.getaddrinfo, [*addresses]
-
-    def look_up(host: Any, port: Any, *arguments: Any, **options: Any) -> Any:
-        if str(host)[:1].isdigit() or ":" in str(host):
-            return real(host, port, *arguments, **options)
-        return real(left.pop(0) if len(left) > 1 else left[0], port, *arguments, **options)
-
-    monkeypatch.setattr(socket, "getaddrinfo", look_up)
 
 
 def test_no_log_line_has_the_secret(chat: ChatServer, caplog: pytest.LogCaptureFixture) -> None:

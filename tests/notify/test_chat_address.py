@@ -64,7 +64,7 @@ def test_services_outside_the_list_are_refused(scheme: str, rest: str) -> None:
 
 @pytest.mark.parametrize("scheme", ["mailto", "mailtos", "MAILTO"])
 def test_an_e_mail_address_belongs_to_another_field(scheme: str) -> None:
-    assert "belongs into the field “Further addresses”" in refusal(f"{scheme}://user:{SECRET}@example.com")
+    assert "Choose the kind “e-mail addresses”" in refusal(f"{scheme}://user:{SECRET}@example.com")
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,7 @@ class Server:
 
     def __init__(self) -> None:
         self.sent: list[str] = []
+        self.is_usable = True
         self.answers: dict[str, Any] = {}
 
     def __enter__(self) -> Server:

@@ -24,7 +24,7 @@ def web_server(handler: type[QuietHandler]) -> Iterator[int]:
     """Run a server until the end of the `with` block, and return its port."""
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
-    threading.Thread(target=server.serve_forever, daemon=True).start()
+    threading.Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
     try:
         yield server.server_address[1]
     finally:

@@ -12,7 +12,13 @@ from scheduling.execution.breakers import change_circuit, read_circuit
 from scheduling.models import Breaker, SchedulerExecution
 from scheduling.producer.open_breakers import LATE_ARRIVALS, let_through
 from tests.apps.sample.depending import PACE
-from tests.factories import BreakerFactory, ManualExecutionFactory, PauseFactory, SchedulerFactory
+from tests.factories import (
+    BreakerFactory,
+    LimitPlaceFactory,
+    ManualExecutionFactory,
+    PauseFactory,
+    SchedulerFactory,
+)
 
 pytestmark = pytest.mark.django_db
 
@@ -100,6 +106,15 @@ def test_a_run_of_a_paused_queue_is_no_probe() -> None:
     waiting(30)
     other = waiting(50, queue="mail")
     assert let_through(clock.now()) == 1
+    assert woken() == {other.pk}
+
+
+@pytest.mark.parametrize("state", ["open", "half_open", "closed"])
+def test_a_run_that_waits_for_a_place_is_left_to_its_line(state: str) -> None:
+    breaker(state=state, since=clock.now() - timedelta(seconds=30 if state == "closed" else 300))
+    in_line, other = waiting(30), waiting(50)
+    LimitPlaceFactory(execution=in_line, state="waiting")
+    let_through(clock.now())
     assert woken() == {other.pk}
 
 

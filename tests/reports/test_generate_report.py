@@ -153,7 +153,7 @@ def test_the_params_of_the_row_apply_and_can_be_replaced() -> None:
     ("arguments", "sentence"),
     [
         (["tests.namde"], 'There is no report "tests.namde". Similar reports: tests.named'),
-        (["x"], 'There is no report "x". Reports: failure_review, tests.both'),
+        (["x"], 'There is no report "x". Reports: RefreshUserToken, failure_review, tests.both'),
         (["tests.named", "--params", "{"], "--params is not JSON: "),
         (["tests.named", "--params", "[" * 100_000], "--params is not JSON: "),
         (["tests.named", "--params", "[1]"], "--params must be a JSON object"),

@@ -18,7 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from reports.renderers import CsvRenderer, JsonLinesRenderer
-from reports.renderers.csv_file import FORMULA_STARTS, guarded
+from reports.renderers.csv_file import guarded
+from scheduling.core.spreadsheet import FORMULA_STARTS
 from tests.reports.support import rendered
 
 

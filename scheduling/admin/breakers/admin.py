@@ -11,12 +11,10 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.admin.common.audit import record
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.common.viewer import Viewer
-from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.badges import breaker_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.times import EMPTY, time_with_relative
@@ -26,6 +24,8 @@ from scheduling.execution.breakers import change_circuit
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.targets import handler_named
 from scheduling.models import Breaker
+from scheduling.operations.audit import record
+from scheduling.operations.params_diff import Change
 
 
 @admin.register(Breaker)
@@ -107,7 +107,7 @@ class BreakerAdmin(ReadOnly):
         rules = handler.breaker
         return _t(
             "It opens when %(share)s %% of at least %(least)s runs within %(window)s s have failed. Open, it lets one "
-            "run through every %(every)s s. After that run has succeeded, %(pace)s waiting runs start each second."
+            "run through every %(every)s s. When it has succeeded, the others start: at most %(pace)s each second."
         ) % {
             "share": f"{rules.share * 100:g}", "least": rules.least, "window": f"{rules.window:g}",
             "every": f"{rules.probe_every:g}", "pace": f"{rules.pace:g}",

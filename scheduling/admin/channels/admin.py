@@ -1,122 +1,218 @@
-"""The pages of Channels. A channel is a chat that reminders are sent to."""
+"""The pages of Channels. A channel is a chat, a webhook or a list of e-mail addresses that messages are sent to."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from django.contrib import admin, messages
+from django import forms
+from django.contrib import admin
+from django.core.exceptions import PermissionDenied
+from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.decorators import method_decorator
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 from django.views.decorators.debug import sensitive_post_parameters, sensitive_variables
 
-from scheduling.admin.channels.form import FIELD, ChannelForm
-from scheduling.admin.common.audit import record
+from scheduling.admin.channels.form import FIELD, MAKE, SECRET, ChannelForm
+from scheduling.admin.channels.test_message import send_test
+from scheduling.admin.channels.uses import links_to_uses, why_protected
 from scheduling.admin.common.audited import Audited
+from scheduling.admin.common.own_rows import own_groups_only
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.safe_text import column
-from scheduling.admin.params.diff import Change
+from scheduling.admin.common.secret_page import secret_page
 from scheduling.admin.ui.links import admin_url
+from scheduling.admin.ui.media import page_media
+from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
-from scheduling.models import Channel, Reminder
-from scheduling.notify import chat
+from scheduling.models import Channel
+from scheduling.models.visibility import visibility_of
+from scheduling.notify import guarded_http, webhook
 from scheduling.notify.chat_address import not_installed
 from scheduling.notify.chat_plugin import IS_INSTALLED
-from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
-from scheduling.notify.links import absolute_url
+from scheduling.operations.alert_rules import is_own
+from scheduling.operations.params_diff import Change
 
-NAMED = 10
-"""At most this many reminders are named."""
+HIDDEN = {"address", "secret"}
+"""The columns that no page shows and no list is filtered by."""
+
+OF_ALERTS = ("tells_by_default", "least_severity", "group")
+"""The columns that say of which alerts the channel is told."""
+
+Kind = Channel.Kind
+
+READ: dict[str, tuple[str, ...]] = {
+    Kind.CHAT: ("stored",),
+    Kind.WEBHOOK: ("stored", "stored_secret"),
+    Kind.EMAIL: ("recipients",),
+}
+"""What the page of a stored channel shows to users who may not change it, by kind."""
+
+WRITTEN: dict[str, tuple[str, ...]] = {
+    Kind.CHAT: ("shown_kind", "stored", FIELD),
+    Kind.WEBHOOK: ("shown_kind", "stored", FIELD, "stored_secret", SECRET, MAKE),
+    Kind.EMAIL: ("shown_kind", "recipients"),
+}
+"""The fields of the form of a stored channel, by kind."""
 
 
 @admin.register(Channel)
 class ChannelAdmin(Audited):
     form = ChannelForm
     change_form_template = "admin/scheduling/channel/change_form.html"
-    list_display = (column(Channel, "name"), column(Channel, "description"), "kind")
-    search_fields = ("name", "description")
-    readonly_fields = ("stored", "used_by", "created", "changed")
-    shown_instead = {FIELD: "stored"}
-    no_rows = _("A channel is a chat that reminders are sent to: a room in Slack, Teams, Mattermost and others.")
+    list_display = (
+        column(Channel, "name"), column(Channel, "description"), "shown_kind", "goes_to", "tells_by_default",
+        "least_severity", "group",
+    )  # fmt: skip
+    list_select_related = ("group",)
+    search_fields = ("name", "description", "recipients")
+    readonly_fields = ("shown_kind", "stored", "stored_secret", "used_by", "created", "changed")
+    no_rows = _(
+        "A channel is where messages go: a room in Slack, Teams, Mattermost and others, a webhook of your own, or a "
+        "list of e-mail addresses."
+    )
     pages: tuple[Page, ...] = (Page("test", "test", methods=("POST",)),)
+
+    @property
+    def media(self) -> forms.Media:
+        return super().media + page_media(sheets=("channel",))
 
     def code_of(self, row: Any) -> None:
         """A channel names no code."""
 
     def get_fields(self, request: HttpRequest, obj: Channel | None = None) -> tuple[str, ...]:
-        """The fields of the form. A stored channel also has what is known about it."""
+        """The fields of the form. A stored channel has those of its kind, and what is known about it."""
         if obj is None:
-            return ("name", "description", FIELD)
-        stored = ("stored",) if self.has_change_permission(request, obj) else ()
-        return ("name", "description", *stored, FIELD, "used_by", "created", "changed")
+            return ("name", "description", "kind", FIELD, SECRET, "recipients", *OF_ALERTS)
+        known = (*OF_ALERTS, "used_by", "created", "changed")
+        if not self.has_change_permission(request, obj):
+            return ("name", "description", "shown_kind", *READ.get(obj.kind, ("stored",)), *known)
+        # Plain SQL may have written another kind. Then the form asks for the kind, too.
+        own = WRITTEN.get(obj.kind, ("kind", "stored", FIELD, SECRET, "recipients"))
+        return ("name", "description", *own, *known)
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Channel]:
+        found: QuerySet[Channel] = super().get_queryset(request)
+        return visibility_of(request.user).only(found)
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.needs_group = visibility_of(request.user).is_limited
+        return form
+
+    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
+        """Only groups of the user can be chosen. The buttons that add, change or delete a group are left out."""
+        field = super().formfield_for_dbfield(db_field, request, **kwargs)
+        if field is not None and db_field.name == "group":
+            own_groups_only(field, request)
+            for ability in ("can_add_related", "can_change_related", "can_delete_related"):
+                setattr(field.widget, ability, False)
+        return field
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """A channel without a group may be told of all groups. Users who do not see all groups do not change it."""
+        own = obj is None or is_own(visibility_of(request.user), obj)
+        return own and super().has_change_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        own = obj is None or is_own(visibility_of(request.user), obj)
+        return own and super().has_delete_permission(request, obj)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Refuses to filter the list by the address. A user could find it out, one character at a time."""
-        return "address" not in lookup.split("__") and super().lookup_allowed(lookup, value, request)
+        """Refuses to filter the list by a secret. A user could find it out, one character at a time."""
+        return not HIDDEN & {*lookup.split("__")} and super().lookup_allowed(lookup, value, request)
 
     def has_test_permission(self, request: HttpRequest) -> bool:
         return self.has_change_permission(request)
 
-    @method_decorator(sensitive_post_parameters(FIELD))
+    @method_decorator(sensitive_post_parameters(FIELD, SECRET))
     @method_decorator(sensitive_variables())
     def changeform_view(self, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Django's reports of errors leave out the posted address, and all variables of functions called from here."""
+        """Django's reports of errors leave out the posted secrets, and all variables of functions called from here."""
         return super().changeform_view(*args, **kwargs)
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Adds the button that sends a test, and what is missing for chats."""
-        if not IS_INSTALLED:
-            context["missing"] = str(not_installed())
-        elif (row := context.get("original")) is not None and self.has_test_permission(request):
+        """Adds the button that sends a test, and what is missing for this kind of channel."""
+        row = context.get("original")
+        if missing := _missing(row.kind if row is not None else Kind.CHAT):
+            context["missing"] = missing
+        elif row is not None and self.has_change_permission(request, row):
             context["test"] = admin_url("scheduling_channel_test", row.pk)
         return super().render_change_form(request, context, *args, **kwargs)
+
+    def response_add(self, request: HttpRequest, obj: Any, post_url_continue: Any = None) -> HttpResponse:
+        return self._secret_page(request, obj) or super().response_add(request, obj, post_url_continue)
+
+    def response_change(self, request: HttpRequest, obj: Any) -> HttpResponse:
+        return self._secret_page(request, obj) or super().response_change(request, obj)
+
+    def _secret_page(self, request: HttpRequest, row: Any) -> HttpResponse | None:
+        """The page that shows a made secret; None if none was made."""
+        if not row.made_secret:
+            return None
+        page = admin_url("scheduling_channel_change", row.pk)
+        return secret_page(
+            self, request, row.made_secret, title=_t("Secret of the channel"), facts=[(_t("Name"), visible_text(row))],
+            use=_t("The program behind the webhook verifies the header “CRON-Signature” with it."),
+            back=page if self.has_view_permission(request) else "",
+        )  # fmt: skip
 
     @method_decorator(sensitive_variables())
     def test_view(self, request: HttpRequest, row: Channel) -> HttpResponse:
         """POST sends a test message to the channel."""
-        level, text = _send_test(request, row)
+        if not self.has_change_permission(request, row):
+            raise PermissionDenied
+        level, text = send_test(request, row)
         self.message_user(request, text, level)
-        record(request, [row], "test sent" if level == messages.SUCCESS else "test failed")
         return HttpResponseRedirect(admin_url("scheduling_channel_change", row.pk))
 
     def edits_of(self, form: Any) -> list[Change]:
-        """The changed fields. Of the address, the entry tells only that it is new."""
-        edits = [edit for edit in super().edits_of(form) if edit.name != FIELD]
+        """The changed fields. Of address and secret, the entry tells only that they are new."""
+        edits = [edit for edit in super().edits_of(form) if edit.name not in (FIELD, SECRET, MAKE)]
+        was_set = "set" if form.initial else None
+        now_set = "set anew" if form.initial else "set"
         if form.cleaned_data.get(FIELD):
-            edits.append(Change("address", "set" if form.initial else None, "set anew" if form.initial else "set"))
+            edits.append(Change("address", was_set, now_set))
+        if form.cleaned_data.get(SECRET) or form.cleaned_data.get(MAKE):
+            edits.append(Change("secret", was_set, now_set))
         return edits
 
     def get_deleted_objects(self, objs: Any, request: HttpRequest) -> Any:
-        """Names the reminders that use the channels. A channel in use cannot be deleted."""
+        """Names the rows that use the channels. A channel in use cannot be deleted."""
         to_delete, counts, missing, protected = super().get_deleted_objects(objs, request)
-        if protected:
-            rows = Reminder.objects.filter(channels__in=objs).distinct()[:NAMED]
-            said = _t("The reminder “%(name)s” sends to it. Remove the channel from this reminder first.")
-            protected = [said % {"name": visible_text(row)} for row in rows]
-        return to_delete, counts, missing, protected
+        return to_delete, counts, missing, why_protected(objs, request) if protected else protected
 
     @admin.display(description=_("Address"))
     def stored(self, row: Channel) -> str:
         """The part of the address that is no secret."""
-        return _t("is set: %(address)s") % {"address": row.shown_address}
+        return _t("is set: %(address)s") % {"address": row.shown_address} if row.address else _t("is not set")
 
-    @admin.display(description=_("Address"))
-    def kind(self, row: Channel) -> SafeString:
-        return format_html("<code>{}</code>", row.shown_address)
+    @admin.display(description=_("Secret"))
+    def stored_secret(self, row: Channel) -> str:
+        """Whether there is a secret, or the name of its environment variable."""
+        if not row.secret:
+            return _t("is not set")
+        return _t("is set: %(address)s") % {"address": row.shown_secret}
+
+    @admin.display(description=_("Kind"), ordering="kind")
+    def shown_kind(self, row: Channel) -> str:
+        return visible_text(row.get_kind_display(), 40) or EMPTY
+
+    @admin.display(description=_("Goes to"))
+    def goes_to(self, row: Channel) -> SafeString | str:
+        """The part of the address that is no secret, or the first e-mail address and the number of the others."""
+        if row.kind != Kind.EMAIL:
+            return format_html("<code>{}</code>", row.shown_address)
+        found = row.addresses
+        return (first_line(found[0], 60) if found else EMPTY) + (f" +{len(found) - 1}" if len(found) > 1 else "")
 
     @admin.display(description=_("Used by"))
     def used_by(self, row: Channel) -> SafeString | str:
-        """The reminders that are sent to the channel."""
-        found = list(row.reminders.all()[: NAMED + 1])
-        if not found:
-            return _t("No reminder uses it.")
-        links = ((admin_url("scheduling_reminder_change", one.pk), visible_text(one, 80)) for one in found[:NAMED])
-        more = _t(" and more") if len(found) > NAMED else ""
-        return format_html("{}{}", format_html_join(", ", '<a href="{}">{}</a>', links), more)
+        return links_to_uses(row)
 
     @admin.display(description=_("Created"))
     def created(self, row: Channel) -> str:
@@ -127,18 +223,8 @@ class ChannelAdmin(Audited):
         return time_with_relative(row.updated_at) or EMPTY
 
 
-def _send_test(request: HttpRequest, row: Channel) -> tuple[int, str]:
-    """Send the message. The sender's time limit ends it, because a web process waits for it."""
-    user: Any = request.user
-    name = {"name": row.name, "user": user.get_full_name() or user.get_username()}
-    lines = [_t("%(user)s has sent this message to test the channel.") % name]
-    if url := absolute_url("admin:scheduling_channel_change", row.pk):
-        lines.append(url)
-    try:
-        chat.send(row.address, Letter(_t("Test of the channel “%(name)s”") % name, "\n".join(lines)))
-    except (Refused, NotSent) as error:
-        return messages.ERROR, _t("It was not sent. %(error)s") % {"error": visible_text(error, 400)}
-    except Unsure as error:
-        said = _t("The message may have arrived. %(error)s")
-        return messages.WARNING, said % {"error": visible_text(error, 400)}
-    return messages.SUCCESS, _t("The message was sent to “%(name)s”.") % {"name": visible_text(row)}
+def _missing(kind: str) -> str:
+    """What must be installed before messages can be sent; empty if nothing must."""
+    if kind == Kind.WEBHOOK:
+        return "" if guarded_http.IS_INSTALLED else str(webhook.not_installed())
+    return "" if kind == Kind.EMAIL or IS_INSTALLED else str(not_installed())

@@ -11,15 +11,15 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audit import deletion_edits, form_edits, message
 from scheduling.admin.common.base import SafePages
-from scheduling.admin.params.diff import Change
 from scheduling.admin.params.json_field import params_block
 from scheduling.handlers import Handler
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_behind
 from scheduling.models.entry_group import group_of
+from scheduling.operations.audit import deletion_edits, form_edits, message
+from scheduling.operations.params_diff import Change
 
 
 class Audited(SafePages):

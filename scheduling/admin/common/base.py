@@ -12,15 +12,19 @@ from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
-from scheduling.admin.common.audit import read
 from scheduling.admin.common.pages import Pages
-from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.media import MEDIA
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
+from scheduling.operations.audit import read
+from scheduling.operations.params_diff import Change
 
 PAGE_MAX_CHARS = 20_000
 """Each value on a page is cut after this many characters."""
+
+
+SECRETS = frozenset({"params", "ping_url"})
+"""Columns that may hold a secret."""
 
 
 class SafePages(Pages):
@@ -39,12 +43,12 @@ class SafePages(Pages):
         return super().changelist_view(request, {"title": title, **(extra_context or {})})
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
-        """Refuses to filter a list by parameters.
+        """Refuses to filter a list by parameters and by addresses that are secrets.
 
         Django lets the query string of a URL filter a list by any column. With a filter on params, a user who may only
         view the list could find out a secret, one character at a time.
         """
-        return "params" not in lookup.split("__") and super().lookup_allowed(lookup, value, request)
+        return not SECRETS & set(lookup.split("__")) and super().lookup_allowed(lookup, value, request)
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Replaces control characters in the row's texts just before rendering. The form keeps the original values."""

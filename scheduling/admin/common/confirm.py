@@ -16,10 +16,10 @@ from django.utils.html import format_html
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.pages import Pages
-from scheduling.admin.params.diff import Change
 from scheduling.admin.params.form import MEDIA as PARAMS_MEDIA
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.ui.media import MEDIA
+from scheduling.operations.params_diff import Change
 
 TEMPLATE = "admin/scheduling/confirm.html"
 

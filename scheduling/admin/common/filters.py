@@ -14,9 +14,9 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.ui.autocomplete import Autocomplete
-from scheduling.admin.ui.first_keys import first_keys
 from scheduling.admin.ui.text import is_number
 from scheduling.core.text import visible_text
+from scheduling.models.first_keys import first_keys
 from scheduling.models.labels import TYPES
 from scheduling.models.scheduler import TARGETS
 from scheduling.models.visibility import visibility_of
@@ -130,7 +130,7 @@ class SchedulerFilter(admin.SimpleListFilter):
         }
 
     def _field(self, changelist: Any, value: str | None) -> Any:
-        relation, site = changelist.model._meta.get_field("scheduler"), changelist.model_admin.admin_site
+        relation, site = changelist.model._meta.get_field(str(self.parameter_name)), changelist.model_admin.admin_site
         attributes = {"aria-label": _("Schedule")}
         widget: forms.Widget = forms.NumberInput(attributes)
         if self._may_search:

@@ -15,49 +15,28 @@ from django.db.models import Q, QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect, QueryDict
 from django.utils.translation import gettext as _
 
-from scheduling.admin.common import names
 from scheduling.admin.common.filter_bar import add_notes
 from scheduling.admin.common.filters import SchedulerFilter
-from scheduling.admin.common.names import schedules_named, targets_named
 from scheduling.admin.common.pages import Pages
-from scheduling.admin.common.param_search import path_of, with_param
 from scheduling.admin.ui.text import is_number, searched
 from scheduling.core.search_terms import Qualifier, Search, quoted, read_search
 from scheduling.core.text import visible_text
 from scheduling.models.visibility import Visibility, visibility_of
+from scheduling.operations import names
+from scheduling.operations.names import schedules_named, targets_named
+from scheduling.operations.param_search import path_of, with_param
+from scheduling.operations.search_conditions import (
+    KEY_PREFIXES,
+    errors_with,
+    is_fingerprint,
+    with_fingerprint,
+    with_id,
+    with_key,
+)
 
 QUERY = "q"
-KEY_PREFIXES = ("cron-", "date-", "manual-")
 
 Find = Callable[[HttpRequest, str], Q]
-
-
-def errors_with(text: str) -> Q:
-    """The condition on executions whose error contains the text.
-
-    `KeyError: name`, as pages show it, also finds the message `name` of the class `KeyError`.
-    """
-    found = Q(error_class__icontains=text) | Q(error_message__icontains=text)
-    class_, colon, message = text.partition(": ")
-    if colon and class_.strip() and message.strip():
-        found |= Q(error_class__icontains=class_.strip(), error_message__icontains=message.strip())
-    return found | _with_fingerprint(text)
-
-
-def _with_fingerprint(text: str) -> Q:
-    return Q(fingerprint=text.lower()) if _is_fingerprint(text) else Q(pk__in=())
-
-
-def _is_fingerprint(text: str) -> bool:
-    return len(text) == 40 and set(text.lower()) <= set("0123456789abcdef")
-
-
-def _with_id(text: str) -> Q:
-    return Q(pk=int(text)) if is_number(text) else Q(pk__in=())
-
-
-def _with_key(text: str) -> Q:
-    return Q(execution_key__startswith=text)
 
 
 def _of_targets(request: HttpRequest, text: str) -> Q:
@@ -74,7 +53,7 @@ NARROW = ("id", "schedule")
 WIDE: Mapping[str, Find] = {
     "error": lambda _request, text: errors_with(text),
     "target": _of_targets,
-    "key": lambda _request, text: _with_key(text),
+    "key": lambda _request, text: with_key(text),
     "param": lambda _request, text: with_param(text),
 }
 """Qualifiers whose condition reads the text of each row. They apply to the rows within the limit only."""
@@ -101,7 +80,7 @@ class RunSearch(Pages):
             return queryset.none(), False
         for part in search.qualifiers:
             if part.name in NARROW:
-                found = _with_id(part.value) if part.name == "id" else _of_schedules(request, part.value)
+                found = with_id(part.value) if part.name == "id" else _of_schedules(request, part.value)
                 queryset = queryset.filter(found)
         # MariaDB finds nothing if the same condition on JSON stands twice in one statement.
         parts = dict.fromkeys((part.name, part.value) for part in search.qualifiers if part.name in WIDE)
@@ -202,10 +181,10 @@ def _of_schedules(request: HttpRequest, text: str) -> Q:
 
 
 def _words(request: HttpRequest, text: str) -> Q:
-    if _is_fingerprint(text):
-        return _with_fingerprint(text)
+    if is_fingerprint(text):
+        return with_fingerprint(text)
     if text.startswith(KEY_PREFIXES):
-        return _with_key(text)
+        return with_key(text)
     return errors_with(text) | _of_targets(request, text) | _of_schedules(request, text)
 
 

@@ -8,10 +8,10 @@ from django.contrib.admin.models import DELETION, LogEntry
 from django.db import models
 from django.db.models import QuerySet
 
-from scheduling.admin.common.audit import stored_group
 from scheduling.admin.ui.text import is_number
-from scheduling.models import FailedExecution, Replay, Scheduler, SchedulerExecution
+from scheduling.models import Alert, AlertRule, Channel, FailedExecution, Replay, Scheduler, SchedulerExecution
 from scheduling.models.visibility import Visibility
+from scheduling.operations.audit import stored_group
 
 ROWS_PER_QUERY = 200
 MOST_READ = 2_000
@@ -22,6 +22,9 @@ OWN = {
     SchedulerExecution: SchedulerExecution,
     FailedExecution: SchedulerExecution,
     Replay: Replay,
+    Alert: Alert,
+    AlertRule: AlertRule,
+    Channel: Channel,
 }
 """The models whose rows belong to groups, and the model with their table."""
 

@@ -88,6 +88,10 @@ class Viewer:
         """The URL of a schedule's page."""
         return self._page("scheduler", pk) if pk is not None else ""
 
+    def alert(self, pk: int) -> str:
+        """The URL of an alert's page."""
+        return self._page("alert", pk)
+
     def _page(self, model: str, pk: int) -> str:
         # The URL for the key 0 is computed once for each model. Then the row's key replaces the 0. The dashboard draws
         # two thousand bars. A call of `reverse` for every bar would take longer than drawing all bars.

@@ -27,6 +27,8 @@ ICONS = {
     "closed breakers": "check",
     "skipped": "skip",
     "slow": "clock",
+    "alerts": "cross",
+    "alert messages": "cross",
 }
 """Maps a check to the icon of its findings. The findings of all other checks get the warning sign."""
 
@@ -40,10 +42,15 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "pauses": ("pause", {}),
     "breakers": ("breaker", {}),
     "closed breakers": ("breaker", {}),
+    "alerts": ("alert", {"state": "new"}),
+    "alert messages": ("alert", {"state": "all"}),
+    "alert watch": ("process", {}),
     "queued": ("schedulerexecution", {"state": State.QUEUED.value}),
     "claimed": ("schedulerexecution", {"state": State.CLAIMED.value}),
     "leases": ("schedulerexecution", {"state": State.RUNNING.value}),
     "refused execution": ("schedulerexecution", {}),
+    "late pings": ("schedulerexecution", {}),
+    "dropped pings": ("schedulerexecution", {}),
     "unusable": ("failedexecution", {"error_class": ERROR_CLASS}),
     "inbox": ("failedexecution", {}),
     "slow": ("schedulerexecution", {"state": State.RUNNING.value}),
@@ -90,7 +97,7 @@ def _row(row: Named, model: str, address: str, viewer: Viewer, refused: set[int]
         refused: the failures that the user may not republish.
     """
     if model != "failedexecution" or not row.key:
-        page = viewer.scheduler if model == "scheduler" else viewer.execution
+        page = {"scheduler": viewer.scheduler, "alert": viewer.alert}.get(model, viewer.execution)
         return {"address": (page(row.pk) if row.pk else "") or address, "row": row}
     found: dict[str, Any] = {"address": viewer.list_of(model, fingerprint=row.key), "row": row}
     if viewer.may_republish and row.pk and row.pk not in refused:

@@ -23,9 +23,9 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui import svg
-from scheduling.admin.ui.first_keys import first_keys
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
+from scheduling.models.first_keys import first_keys
 from scheduling.models.labels import STATES
 from scheduling.models.newest import group_comes_first
 from scheduling.models.visibility import Visibility

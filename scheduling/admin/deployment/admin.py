@@ -14,7 +14,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audit import record
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.read_only import ReadOnly
@@ -23,6 +22,7 @@ from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
 from scheduling.models import Deployment
+from scheduling.operations.audit import record
 from scheduling.processes.deployment_row import row_now
 from scheduling.processes.own_identity import own_identity
 

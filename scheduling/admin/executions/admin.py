@@ -30,13 +30,14 @@ from scheduling.admin.executions.filters import BetweenFilter, DurationFilter, T
 from scheduling.admin.executions.live_chip import LiveChip
 from scheduling.admin.executions.output_views import PAGE_MEDIA, ExecutionOutput, following
 from scheduling.admin.executions.retention import RetentionPage
-from scheduling.admin.executions.search import ExecutionList, oldest_of_newest
+from scheduling.admin.executions.search import ExecutionList
 from scheduling.admin.executions.spans import NIGHT
 from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.paginators import CappedPaginator
 from scheduling.admin.ui.parted_pages import CappedInParts, parted
 from scheduling.core.lifecycle import State
 from scheduling.models import SchedulerExecution
+from scheduling.models.first_keys import oldest_of_newest
 from scheduling.models.visibility import visibility_of
 
 BOUNDED = (QUERY, DurationFilter.parameter_name)

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from django.contrib import admin, messages
-from django.core.exceptions import SuspiciousOperation
 from django.db.models import QuerySet
-from django.http import FileResponse, HttpRequest, HttpResponseBase, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponseBase, HttpResponseRedirect
 from django.template.defaultfilters import filesizeformat
 from django.urls import NoReverseMatch
 from django.utils.html import format_html
@@ -22,13 +21,12 @@ from scheduling.admin.ui.links import admin_url, execution_url, link, list_url
 from scheduling.admin.ui.text import is_number, searched
 from scheduling.admin.ui.times import time_with_relative
 from scheduling.artefacts import links_for
-from scheduling.core.attachments import split_name
 from scheduling.core.text import visible_text
-from scheduling.execution.artefacts import download_type
-from scheduling.execution.filenames import safe_filename
 from scheduling.models import Artefact
 from scheduling.models.artefact import Standing
 from scheduling.models.visibility import visibility_of
+from scheduling.operations.artefacts import download
+from scheduling.operations.refused import Refused
 
 _TONES = {Standing.RESULT: ("check", "good"), Standing.PENDING: ("play", "busy"), Standing.UNFINISHED: ("warn", "off")}
 
@@ -70,24 +68,10 @@ class ArtefactAdmin(ReadOnly):
     def download_view(self, request: HttpRequest, artefact: Artefact) -> HttpResponseBase:
         """Sends the file as an attachment, so that a browser saves the file and never shows it."""
         try:
-            file = artefact.file.open("rb")
-        except (OSError, ValueError, SuspiciousOperation):
-            # ValueError: the row has no file name.
-            # SuspiciousOperation: plain SQL wrote a file name that points outside the storage.
-            text = _(
-                "The file of %(name)s cannot be read from here. Consumers and web processes need "
-                'one storage for both: a shared MEDIA_ROOT, or an entry "artefacts" in STORAGES.'
-            )
-            messages.error(request, text % {"name": artefact.filename})
+            return download(artefact)
+        except Refused as refused:
+            messages.error(request, refused.said)
             return HttpResponseRedirect(admin_url("scheduling_artefact_change", artefact.pk))
-        stem, extension = split_name(artefact.filename)
-        return FileResponse(
-            file,
-            as_attachment=True,
-            filename=safe_filename(stem, extension),
-            content_type=download_type(extension),
-            headers={"X-Content-Type-Options": "nosniff"},
-        )
 
     @admin.display(description=gettext_lazy("file"), ordering="filename")
     def download_link(self, artefact: Artefact) -> SafeString:

@@ -10,14 +10,23 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from scheduling.admin.executions.output import Shown, tail
-from scheduling.admin.executions.output_lines import Wanted
+from scheduling.admin.ui.badges import outcome_badge
 from scheduling.admin.ui.links import execution_link
+from scheduling.core.batch import LARGEST
 from scheduling.core.lifecycle import State
 from scheduling.handlers.targets import handler_of_execution
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.visibility import Visibility
+from scheduling.operations.output_filter import Wanted
 
 SHOWN_LINES = 500
+
+SHOWN_RUNS = 20
+"""So many other runs of a batch are linked, those that have not succeeded first."""
+
+APART = 2 * LARGEST
+"""One statement inserts the attempts of a batch (`record_attempts`), so their keys are not further apart than this,
+even if other consumers insert attempts at the same time. There is no index of the leader's column."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,27 @@ def batch_context(
     output = Shown()
     if is_seen and leader.execution != row.pk:
         output = tail(leader.execution, Wanted(leader.attempt), SHOWN_LINES)
-    return {"sentence": _sentence(row, leader, is_seen=is_seen), "output": output}
+    others = _others(leader, ended, visible) if leader.execution == row.pk and leader.size is not None else []
+    return {"sentence": _sentence(row, leader, is_seen=is_seen), "output": output, **_shown_others(others)}
+
+
+def _others(leader: Leader, ended: Sequence[Attempt], visible: Visibility) -> list[tuple[int, str]]:
+    """The other executions of the batch that a leader has led, with the outcomes of their attempts."""
+    own = next((one.pk for one in ended if one.number == leader.attempt), None)
+    if own is None:
+        return []
+    rows = Attempt.objects.filter(
+        pk__range=(own - APART, own + APART), batch_leader=leader.execution, batch_attempt=leader.attempt,
+        execution__in=visible.executions().values("pk"),
+    )  # fmt: skip
+    found = rows.exclude(execution=leader.execution).order_by().values_list("execution", "outcome")
+    succeeded = Attempt.Outcome.SUCCEEDED.value
+    return sorted(found[:LARGEST], key=lambda other: (other[1] == succeeded, other[0]))
+
+
+def _shown_others(others: Sequence[tuple[int, str]]) -> dict[str, Any]:
+    shown = [(execution_link(pk), outcome_badge(outcome)) for pk, outcome in others[:SHOWN_RUNS]]
+    return {"others": shown, "further": len(others) - len(shown)}
 
 
 def _recorded(attempt: Attempt) -> Leader | None:

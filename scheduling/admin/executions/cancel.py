@@ -6,7 +6,6 @@ from django.contrib import messages
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from scheduling.admin.common.audit import record
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.pages import Page
 from scheduling.admin.executions.lookup import facts_of, way_back
@@ -15,6 +14,7 @@ from scheduling.admin.ui.links import execution_url
 from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.execution.cancel import cancel
 from scheduling.models import SchedulerExecution
+from scheduling.operations.audit import record
 
 
 class ExecutionActions(Rerun):

@@ -15,7 +15,6 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.pages import Pages
-from scheduling.admin.params import diff as params_diff
 from scheduling.admin.params.form import MEDIA as PARAMS_MEDIA
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.params.json_field import json_block
@@ -25,6 +24,7 @@ from scheduling.handlers import Handler
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of_execution
 from scheduling.models import SchedulerExecution
+from scheduling.operations import params_diff
 
 TEMPLATE = "admin/scheduling/failedexecution/edit.html"
 

@@ -13,21 +13,11 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.filters import ColumnFilter, WithinFilter
 from scheduling.admin.executions.duration import TOOK, newest_of, usual_of, with_took
-from scheduling.admin.executions.spans import NIGHT, SINCE, UNTIL, BadSpan, Span, between, night_of, night_words
+from scheduling.admin.executions.spans import NIGHT, SINCE, UNTIL, BadSpan, between, night_of, night_words
 from scheduling.core.durations import SLOW_SECONDS
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
-
-
-def within(queryset: QuerySet, span: Span) -> QuerySet:
-    """The executions that fell due within the span. Primary keys leave out most others, because this is fast."""
-    bounds: dict[str, Any] = {
-        "pk__gte": span.first,
-        "scheduled_at__gte": span.since,
-        "pk__lt": span.last,
-        "scheduled_at__lt": span.until,
-    }
-    return queryset.filter(**{name: value for name, value in bounds.items() if value is not None})
+from scheduling.operations.spans import within
 
 
 class TimeFilter(WithinFilter):

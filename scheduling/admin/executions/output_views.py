@@ -12,14 +12,15 @@ from django.utils import timezone as clock
 
 from scheduling.admin.common.pages import READ, Page, Pages
 from scheduling.admin.executions import page as execution_page
-from scheduling.admin.executions.output import Cursor, after, download
-from scheduling.admin.executions.output_lines import Wanted
+from scheduling.admin.executions.output import after
 from scheduling.admin.ui.media import MEDIA, page_media
 from scheduling.admin.ui.text import is_number
 from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.models import SchedulerExecution
 from scheduling.models.labels import STATES
 from scheduling.models.visibility import visibility_of
+from scheduling.operations.output import Cursor, download
+from scheduling.operations.output_filter import Wanted
 
 PAGE_MEDIA = MEDIA + page_media(sheets=("execution",), scripts=("swap", "follow"))
 """The style sheet and the scripts of an execution's page."""

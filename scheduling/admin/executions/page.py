@@ -10,6 +10,8 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
+from scheduling.admin.alerts.standing import alerts_context
+from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.executions.artefacts import all_links
 from scheduling.admin.executions.attempt_facts import last_attempt_facts
 from scheduling.admin.executions.attempts import MOST_ATTEMPTS, attempt_rows, ended_attempts
@@ -21,8 +23,8 @@ from scheduling.admin.executions.history import audit_entries
 from scheduling.admin.executions.lineage import Lineage, lineage
 from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.executions.message import embedded, message_panel
-from scheduling.admin.executions.output import OutputLimits, tail
-from scheduling.admin.executions.output_lines import CHOICES, Wanted
+from scheduling.admin.executions.monitors import monitors
+from scheduling.admin.executions.output import tail
 from scheduling.admin.executions.recipients import recipients
 from scheduling.admin.executions.similar import similar
 from scheduling.admin.executions.surroundings import surroundings_of
@@ -30,7 +32,6 @@ from scheduling.admin.executions.timeline import SHOWN_ATTEMPTS, timeline
 from scheduling.admin.executions.times import times_of_schedule
 from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import old_code, why
-from scheduling.admin.params.diff import Change, changes
 from scheduling.admin.params.json_field import json_block, params_block
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import execution_link
@@ -47,6 +48,9 @@ from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution, target_model
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.visibility import visibility_of
+from scheduling.operations.output import OutputLimits
+from scheduling.operations.output_filter import CHOICES, Wanted
+from scheduling.operations.params_diff import Change, changes
 
 EDIT = ("scheduling.republish_failedexecution", "scheduling.view_failedexecution")
 ERROR_LIMIT = 5_000
@@ -214,6 +218,7 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "deeds": audit_entries(row),
         "attempt": attempt,
         "recipients": recipients(row),
+        "monitors": monitors(row),
         "batch": batch_context(row, ended, attempt, visibility_of(request.user)),
         "finished_steps": finished_steps(row),
         "error": error_of(row, attempt),
@@ -252,4 +257,5 @@ def context(request: HttpRequest, row: SchedulerExecution, now: datetime) -> dic
         "levels": CHOICES,
         "output": tail(row.pk, wanted),
         "searched": OutputLimits.page_search_characters // 1_000_000,
+        **alerts_context(Viewer.of(request), execution=row.pk),
     }

@@ -62,6 +62,8 @@ def _about(line: Notification, row: SchedulerExecution) -> str:
         said.append(copies % {"count": line.unsure})
         if line.kind == Notification.Kind.CHAT:
             said.append(_("The chat may show the message more than once."))
+        elif line.kind == Notification.Kind.WEBHOOK:
+            said.append(_("The webhook may have more than one copy. All copies have the same delivery id."))
         else:
             said.append(_("The recipient may have more than one copy. All copies have the same Message-ID."))
     elif line.state == Notification.State.SENDING and line.attempt < row.attempt:

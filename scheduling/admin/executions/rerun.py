@@ -12,7 +12,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audit import params_edits, record
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import Confirmation, key_of, new_key
 from scheduling.admin.common.pages import Page
@@ -28,22 +27,8 @@ from scheduling.core.text import visible_text
 from scheduling.execution.run_now import overlap_now, run_now
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution
-from scheduling.handlers.validation import run_params_error
 from scheduling.models import SchedulerExecution
-
-
-def rerun_problem(row: SchedulerExecution) -> str:
-    """Why the schedule cannot run again with the execution's unchanged parameters; empty if a rerun is possible."""
-    if row.scheduler is None:
-        return _("The schedule is deleted, or you may not see it. There is nothing to run again.")
-    if not isinstance(row.params, dict):
-        return _("The parameters are not a JSON object.")
-    former = handler_of_execution(row)
-    if former is not handler_of(row.scheduler) and masked(former, row.params) != row.params:
-        return _("The schedule now has another target, and secrets are not copied to it. Use “Edit and run again”.")
-    # visible_text, because the error quotes the names of unknown parameters.
-    found = visible_text(run_params_error(row.scheduler.target_type, row.scheduler.target, row.params), 1_000)
-    return _("The parameters no longer fit the code: %s") % found if found else ""
+from scheduling.operations.executions import note_rerun, rerun_problem
 
 
 def left_as_it_is(row: SchedulerExecution) -> str:
@@ -82,9 +67,7 @@ def run_again(
         model_admin.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         return execution_url(row.pk)
     if not known:  # a second click on the same page makes no new execution
-        edits = params_edits(handler_of(scheduler), row.params, params, handler_of_execution(row))
-        record(request, [row], f"run again: execution {made.pk}", edits)
-        record(request, [scheduler], f"run now: execution {made.pk}, again as {row.pk}", edits)
+        note_rerun(request, row, made, params)
     if made.state == State.SKIPPED.value:
         model_admin.message_user(request, _("Not run: %s") % made.reason, messages.ERROR)
     else:

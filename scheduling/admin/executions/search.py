@@ -10,19 +10,10 @@ from django.http import HttpRequest
 from django.utils import timezone as clock
 
 from scheduling.admin.executions.duration import newest_of, note_durations
-from scheduling.models import Artefact, SchedulerExecution
+from scheduling.models import Artefact
 from scheduling.models.scheduler import TARGETS
 
 SCHEDULER = [f"scheduler__{target}" for target in TARGETS]
-
-
-def oldest_of_newest(count: int) -> int | None:
-    """The first key among the newest `count` keys of the table of executions. None if the table has no older row."""
-    keys = SchedulerExecution.objects.order_by("pk").values_list("pk", flat=True)
-    first, last = keys.first(), keys.last()
-    if first is None or last is None or first > last - count:
-        return None
-    return last - count + 1
 
 
 class ExecutionList(ChangeList):

@@ -6,41 +6,21 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 
 from django.http import HttpRequest
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
-from scheduling.admin.ui.first_keys import first_keys
-from scheduling.conf import get_conf
 from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
 from scheduling.models import SchedulerExecution
+from scheduling.operations.spans import Span, span_of
 
 WITHIN, SINCE, UNTIL = "within", "from", "to"
 """The parameters of the list's URL."""
 
 NIGHT = "night"
 NIGHT_BEGINS, NIGHT_ENDS = time(20), time(8)
-
-
-@dataclass(frozen=True)
-class Span:
-    """A span of time; None for an end that is open.
-
-    Args:
-        first: rows before this primary key were claimed before the span.
-        end: rows from this primary key on were claimed after the span.
-        last: rows from this primary key on were claimed so late after the span that they did not fall due in it. (An
-            occurrence runs late by the catch-up window at most.)
-    """
-
-    since: datetime | None
-    until: datetime | None
-    first: int | None = None
-    end: int | None = None
-    last: int | None = None
 
 
 class BadSpan(ValueError):
@@ -108,14 +88,5 @@ def end_key(request: HttpRequest) -> int:
 def _cached(request: HttpRequest, name: str, since: datetime | None, until: datetime | None) -> Span:
     spans: dict[str, Span] = request.__dict__.setdefault("_spans", {})
     if name not in spans:
-        spans[name] = _span(since, until)
+        spans[name] = span_of(since, until)
     return spans[name]
-
-
-def _span(since: datetime | None, until: datetime | None) -> Span:
-    late = timedelta(seconds=get_conf().catch_up_seconds)
-    wanted = [*([since] if since else []), *([until, until + late] if until else [])]
-    keys = first_keys(wanted) if wanted else []
-    first = keys.pop(0) if since else None
-    end, last = keys or (None, None)
-    return Span(since, until, first, end, last)

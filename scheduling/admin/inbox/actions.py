@@ -17,15 +17,13 @@ from django.utils.html import format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext, ngettext_lazy
 
-from scheduling.admin.common.audit import record
-from scheduling.admin.common.batches import allowed_only, in_chunks
+from scheduling.admin.common.batches import allowed_only
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import key_of
 from scheduling.admin.common.continuation import remaining
 from scheduling.admin.inbox.answer import Answer, DiscardForm, RepublishForm
 from scheduling.admin.inbox.confirmation import InboxConfirmation, bare
 from scheduling.admin.inbox.selection_words import selection_words
-from scheduling.admin.ui.paginators import count_of_state
 from scheduling.broker import Broker, BrokerError
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
@@ -33,6 +31,9 @@ from scheduling.handlers.permission import refused_executions
 from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox import replay
 from scheduling.models import FailedExecution, Replay, SchedulerExecution
+from scheduling.models.counts import count_of_state
+from scheduling.operations.audit import record
+from scheduling.operations.batches import in_chunks
 
 Do = Callable[[list[int], Broker], list[int]]
 """A function that acts on rows. It gets the ids of the rows, and returns the ids of the rows that left the inbox."""

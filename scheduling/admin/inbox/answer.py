@@ -15,9 +15,9 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from scheduling.admin.common.confirm import reason_field
-from scheduling.admin.ui.paginators import count_of_state
 from scheduling.admin.ui.text import is_number
 from scheduling.models import FailedExecution
+from scheduling.models.counts import count_of_state
 
 
 @dataclass(frozen=True)

@@ -17,9 +17,9 @@ from scheduling.admin.inbox import view
 from scheduling.admin.inbox.answer import Answer, InboxForm
 from scheduling.admin.inbox.groups import target_words
 from scheduling.admin.ui.execution_names import execution_title
-from scheduling.admin.ui.paginators import count_of_state
 from scheduling.admin.ui.text import first_line
 from scheduling.models import FailedExecution
+from scheduling.models.counts import count_of_state
 from scheduling.models.visibility import Visibility, visibility_of
 
 GROUPS = 12

@@ -16,7 +16,6 @@ from django.utils.html import format_html
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audit import params_edits, record
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.next_page import next_page
@@ -25,13 +24,14 @@ from scheduling.admin.executions.edit_page import EditPage, RunParamsForm
 from scheduling.admin.executions.lookup import way_back
 from scheduling.admin.inbox.facts import failure_facts, schedule_of
 from scheduling.admin.inbox.not_moved import not_moved
-from scheduling.admin.params import diff as params_diff
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
 from scheduling.handlers.targets import find_target, handler_of_execution
 from scheduling.inbox import actions as inbox_actions
 from scheduling.models import FailedExecution, SchedulerExecution
+from scheduling.operations import params_diff
+from scheduling.operations.audit import params_edits, record
 
 
 class EditForm(RunParamsForm):

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from types import SimpleNamespace
-from typing import ClassVar
 
 from django.contrib.admin.views.main import ChangeList
 from django.http import HttpRequest
@@ -26,11 +25,10 @@ from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import lacks_all
-from scheduling.inbox.causes import COLUMNS, Cause, causes_of
-from scheduling.inbox.releases import releases_of
-from scheduling.models import SchedulerExecution
-from scheduling.models.newest import newest_values
+from scheduling.inbox.causes import Cause
 from scheduling.models.visibility import visibility_of
+from scheduling.operations import failure_groups
+from scheduling.operations.failure_groups import groups_among
 
 TARGETS = 3
 DAYS = 14
@@ -46,16 +44,6 @@ class Groups:
     newest: int
     """How many of the newest failures were counted; 0 if all failures were counted."""
 
-    shown_groups: ClassVar[int] = 100
-    """The page shows at most this many groups, the largest first. A filter or the search finds the other groups."""
-    newest_counted: ClassVar[int] = 10_000
-    """Only the newest failures are counted, at most this many.
-
-    Failures are spread over a table of millions of rows, so the database reads about one disk page for each failure.
-    The limit bounds this cost. One query fetches the failures, and Python counts them. Several counting queries would
-    read the same disk pages several times.
-    """
-
 
 def target_words(type_: str, name: str) -> str:
     """A target in words: `Sales by region (report)`. A message that cannot be read has no target."""
@@ -64,35 +52,19 @@ def target_words(type_: str, name: str) -> str:
 
 def groups_of(request: HttpRequest, changelist: ChangeList, now: datetime) -> Groups:
     """The error groups of the failures that match the list's filters and search. This takes three queries."""
-    newest = Groups.newest_counted
-    failures = changelist.queryset.prefetch_related(None).defer(None)
-    rows = newest_values(failures, visibility_of(request.user), COLUMNS, newest + 1)
-    causes = causes_of(rows[:newest])
-    found = causes[: Groups.shown_groups]
-    samples = SchedulerExecution.objects.only("error_class", "error_message").in_bulk([cause.latest for cause in found])
-    releases = releases_of(cause.first for cause in found)
-    capped = len(rows) > newest  # not all failures were counted
-    return Groups(
-        [
-            _group(
-                request, changelist, cause, samples.get(cause.latest), releases.get(cause.first or 0, ""), capped, now
-            )
-            for cause in found
-        ],
-        more=len(causes) - len(found),
-        newest=newest if capped else 0,
-    )
+    found = groups_among(changelist.queryset, visibility_of(request.user))
+    rows = [_group(request, changelist, cause, found, now) for cause in found.causes]
+    return Groups(rows, found.more, found.newest)
 
 
 def _group(
     request: HttpRequest,
     changelist: ChangeList,
     cause: Cause,
-    sample: SchedulerExecution | None,
-    release: str,
-    capped: bool,
+    found: failure_groups.Groups,
     now: datetime,
 ) -> SimpleNamespace:
+    sample, capped = found.samples.get(cause.latest), bool(found.newest)
     targets = sorted(cause.targets.items(), key=lambda item: (-item[1], item[0][1]))
     names = [format_html("{}: {}", target_words(*target), count) for target, count in targets]
     return SimpleNamespace(
@@ -103,7 +75,7 @@ def _group(
         name=visible_text(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,
         message=first_line(sample.error_message) if sample is not None else "",
         first=time_with_relative(cause.first_end, now),
-        release=visible_text(release),
+        release=visible_text(found.release(cause)),
         last=time_with_relative(max(cause.ends, default=None), now),
         targets=names[:TARGETS],
         more_targets=len(names[TARGETS:]),

@@ -10,7 +10,6 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
-from scheduling.admin.common.audit import record
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.next_page import NEXT, next_page
@@ -26,6 +25,7 @@ from scheduling.broker import Broker, BrokerError
 from scheduling.core.text import visible_text
 from scheduling.inbox import actions as inbox_actions
 from scheduling.models import FailedExecution, SchedulerExecution
+from scheduling.operations.audit import record
 
 
 class SingleFailure(Pages):

@@ -17,11 +17,11 @@ from scheduling.admin.common.safe_text import column
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.form import HANDLER, LoweredLimitForm
 from scheduling.admin.limits.words import rules_in_words
-from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit
+from scheduling.operations.params_diff import Change
 
 
 def _number_of(*states: str) -> Any:
@@ -44,7 +44,13 @@ class LimitKeyAdmin(ReadOnly):
     def get_queryset(self, request: HttpRequest) -> QuerySet[LimitKey]:
         held, waits = LimitPlace.States.HELD.value, LimitPlace.States.WAITING.value
         found: QuerySet[LimitKey] = super().get_queryset(request)
-        return found.annotate(running_now=_number_of(held), waiting_now=_number_of(waits))
+        lowered = LoweredLimit.objects.filter(type=OuterRef("type"), name=OuterRef("name")).order_by("pk")
+        return found.annotate(
+            running_now=_number_of(held),
+            waiting_now=_number_of(waits),
+            lowered_at_once=Subquery(lowered.values("at_once")[:1]),
+            lowered_starts=Subquery(lowered.values("starts")[:1]),
+        )
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         return super().has_view_permission(request, obj) and not Viewer.of(request).visible.is_limited
@@ -62,8 +68,8 @@ class LimitKeyAdmin(ReadOnly):
         return str(row.waiting_now)
 
     @admin.display(description=_("limit"))
-    def rules(self, row: LimitKey) -> str:
-        return rules_in_words(row.type, row.name) or EMPTY
+    def rules(self, row: Any) -> str:
+        return rules_in_words(row.type, row.name, row.lowered_at_once, row.lowered_starts) or EMPTY
 
     @admin.display(description=_("last start"))
     def used(self, row: LimitKey) -> str:

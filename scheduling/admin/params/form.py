@@ -31,7 +31,6 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString, mark_safe
 from django.utils.translation import gettext as _
 
-from scheduling.admin.params.diff import unmask
 from scheduling.admin.params.input import Slot
 from scheduling.admin.params.inputs import NAME, Inputs, Posted
 from scheduling.admin.params.json_field import PrettyJSONField, PrettyJSONWidget
@@ -39,8 +38,9 @@ from scheduling.admin.params.schema import slots
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.params import ParamsInvalid, merge, validate
-from scheduling.handlers.secret_params import MASK, masked, secret_names
+from scheduling.handlers.secret_params import masked, secret_names
 from scheduling.handlers.targets import handler_named
+from scheduling.operations.params_diff import hidden_words, masked_names, unmask
 
 TEMPLATE = "admin/scheduling/params_form.html"
 MEDIA = forms.Media(css={"all": ["scheduling/admin.css", "scheduling/params.css"]})
@@ -137,8 +137,7 @@ class ParamsForm:
 
     def _check(self, written: dict[str, Any]) -> None:
         self.params = self._unmasked(written)
-        hidden = _("It was hidden, and is not known for this code: write it again.")
-        self.errors = {name: hidden for name, value in self.params.items() if value == MASK}
+        self.errors = dict.fromkeys(masked_names(self.params), hidden_words())
         if not isinstance(self.inherited, Mapping):
             # The admin stores only JSON objects, but plain SQL can store any other value.
             self.errors[""] = _("The target's own parameters are not a JSON object. Fix them first.")

@@ -11,10 +11,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.utils.translation import gettext as _
 
-from scheduling.admin.params.diff import unmask
 from scheduling.admin.params.model import default_problems
 from scheduling.handlers import Handler
 from scheduling.handlers.secret_params import MASK, masked
+from scheduling.operations.params_diff import unmask
 
 
 class HiddenSecrets(forms.ModelForm):

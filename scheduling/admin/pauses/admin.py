@@ -10,12 +10,10 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.admin.common.audit import record
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.common.viewer import Viewer
-from scheduling.admin.params.diff import Change
 from scheduling.admin.pauses.form import WHAT, PauseForm
 from scheduling.admin.ui.badges import badge
 from scheduling.admin.ui.links import admin_url
@@ -23,6 +21,8 @@ from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.models import Pause
+from scheduling.operations.audit import record
+from scheduling.operations.params_diff import Change
 
 
 @admin.register(Pause)

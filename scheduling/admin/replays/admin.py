@@ -20,7 +20,6 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 from django.views.decorators.http import require_safe
 
-from scheduling.admin.common.audit import record
 from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.replays.outcome import ending, is_pair
@@ -33,6 +32,7 @@ from scheduling.core.text import visible_text
 from scheduling.inbox import replay
 from scheduling.models import Replay, SchedulerExecution
 from scheduling.models.visibility import Visibility, visibility_of
+from scheduling.operations.audit import record
 
 ITEMS = 50
 

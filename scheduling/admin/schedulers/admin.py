@@ -11,18 +11,18 @@ from django.http import HttpRequest, HttpResponse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
-from scheduling.admin.common.audit import message
 from scheduling.admin.common.filter_bar import ListView
 from scheduling.admin.common.filters import GroupFilter, SchedulerTypeFilter
-from scheduling.admin.common.names import SCHEDULE_COLUMNS
-from scheduling.admin.params.diff import Change
-from scheduling.admin.schedulers.choices import allowed_targets_only, own_groups_only
+from scheduling.admin.common.own_rows import own_groups_only
+from scheduling.admin.schedulers.choices import allowed_targets_only
 from scheduling.admin.schedulers.duplicate import Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
 from scheduling.admin.schedulers.health_filter import HealthFilter
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overview import Overview
 from scheduling.admin.schedulers.pause import PauseActions
+from scheduling.admin.schedulers.ping_fields import PING_URL
+from scheduling.admin.schedulers.ping_pages import MONITOR, PingPages, stored_column
 from scheduling.admin.schedulers.preview import Preview, live_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.run_now import RunNow
@@ -42,8 +42,11 @@ from scheduling.models.entry_group import group_of
 from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.scheduler import TARGETS
+from scheduling.operations.audit import message
+from scheduling.operations.names import SCHEDULE_COLUMNS
+from scheduling.operations.params_diff import Change
 
-FOLDED = (*RETRY_COLUMNS, *RETENTION_COLUMNS, "time_limit", "language", "user", "group")
+FOLDED = (*RETRY_COLUMNS, *RETENTION_COLUMNS, "time_limit", "language", "user", "group", PING_URL)
 """The fields that most schedules leave empty."""
 
 
@@ -58,7 +61,7 @@ def _target_label(row: Any) -> str:
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
+class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages, Overview):
     """The form of a schedule, and the list of schedules with the actions "resume", "pause" and "run now"."""
 
     form = SchedulerForm
@@ -68,14 +71,15 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
         ListView(gettext_lazy("Paused"), {"health": Health.PAUSED.value}),
     )
     list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, ("group", GroupFilter))
-    search_fields = SCHEDULE_COLUMNS
+    search_fields = (*SCHEDULE_COLUMNS, "name", "source_file")
     search_help_text = gettext_lazy("Search name, target, cron")
     actions = ("resume_selected", "pause_selected", "run_selected")
     no_rows = gettext_lazy("A schedule runs a worker, a report or a reminder at its times.")
     raw_id_fields = ("user",)
     readonly_fields = ("next_runs", "retry_table")
     shown_instead = {
-        "params": "params_shown", "date_time": "date_shown", "user": "user_shown", "paused": "paused_shown",
+        PING_URL: "ping_url_shown", "params": "params_shown", "date_time": "date_shown", "user": "user_shown",
+        "paused": "paused_shown",
     }  # fmt: skip
     fieldsets = (
         (None, {"fields": ("description",)}),
@@ -113,6 +117,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
                 "description": gettext_lazy("How long the runs of this schedule are kept. Empty: as the settings say."),
             },
         ),
+        MONITOR,
         (gettext_lazy("Owner"), {"fields": ("user", "group")}),
     )  # fmt: skip
 
@@ -186,6 +191,10 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
     def retry_table(self, row: Scheduler) -> str:
         return live_panel("retry", retry_panel(row))
 
+    def has_delete_permission(self, request: HttpRequest, obj: Scheduler | None = None) -> bool:
+        """A user deletes only what the user may see."""
+        return super().has_delete_permission(request, obj) and self.has_view_or_change_permission(request, obj)
+
     def save_model(self, request: HttpRequest, obj: Scheduler, form: ModelForm, change: bool) -> None:
         """A new schedule belongs to the user who adds it, unless the form names another user."""
         if not change and obj.user_id is None:
@@ -195,9 +204,8 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
 
     def edits_of(self, form: Any) -> list[Change]:
         """The box "Paused" is recorded under the name of its column, as the buttons "Pause" and "Resume" are."""
-        return [
-            Change("status", edit.new, edit.old) if edit.name == "paused" else edit for edit in super().edits_of(form)
-        ]
+        edits = form.with_ping_url(super().edits_of(form))
+        return [Change("status", edit.new, edit.old) if edit.name == "paused" else edit for edit in edits]
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
         """The audit entry of a copy names the copied schedule and the differences."""
@@ -213,7 +221,10 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, Overview):
             names = [name for name in options["fields"] if name in FOLDED]
             # A copy shows the values of its source.
             row = obj or self.source_of(request)
-            empty = names and all(_is_empty(getattr(row, name, None)) for name in names)
+            # The copy of a schedule has no ping URL.
+            empty = names and all(
+                _is_empty(getattr(obj if name == PING_URL else row, stored_column(name), None)) for name in names
+            )
             found.append((title, {**options, "classes": ["collapse"]} if empty else options))
         return found
 

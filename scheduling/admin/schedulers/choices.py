@@ -1,4 +1,4 @@
-"""What the form of a schedule offers to a user: groups of the user, and targets whose code the user may run."""
+"""What the form of a schedule offers to a user: targets whose code the user may run."""
 
 from __future__ import annotations
 
@@ -8,18 +8,6 @@ from django.http import HttpRequest
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.handlers.permission import refused_targets
-from scheduling.models.visibility import visibility_by_groups
-
-
-def own_groups_only(field: Any, request: HttpRequest) -> None:
-    """Let a user choose only a group that the user is a member of. A user who sees all groups may choose each of them.
-
-    The form refuses any other group that a request names.
-    """
-    groups = visibility_by_groups(request.user).groups
-    if groups is not None:
-        field.queryset = field.queryset.filter(pk__in=groups)
-        field.error_messages["invalid_choice"] = _("You may choose only a group that you are a member of.")
 
 
 def allowed_targets_only(field: Any, request: HttpRequest, type_: str) -> None:

@@ -12,13 +12,14 @@ from django.utils.text import capfirst
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.common.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.params.field import ParamsField, ParamsWidget
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.schedulers.cron_input import CronInput
 from scheduling.admin.schedulers.languages import language_choices
+from scheduling.admin.schedulers.ping_fields import PingFields
 from scheduling.admin.schedulers.retention_panel import inherited_retention
 from scheduling.admin.schedulers.retry_panel import RETRY_NUMBERS, inherited_hints
-from scheduling.admin.schedulers.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.admin.ui.links import admin_url
@@ -41,7 +42,7 @@ SWITCH = ("paused", "pause_reason")
 TIMES = ("schedule", "date_time", "timezone")
 
 
-class SchedulerForm(forms.ModelForm):
+class SchedulerForm(PingFields):
     """The form to add and edit a schedule.
 
     The form keeps two values for the audit entry. `former` has the values before the edit. `former_code` is the handler
@@ -161,7 +162,7 @@ class SchedulerForm(forms.ModelForm):
     def _post_clean(self) -> None:
         if "paused" in self.cleaned_data:
             self.instance.status = not self.cleaned_data["paused"]
-        super()._post_clean()  # type: ignore[misc]
+        super()._post_clean()
         row: Scheduler = self.instance
         if "date_time" in self.errors and self.has_error("schedule", code="time"):
             # The user gave an invalid date. The error "neither a date nor a schedule is given" would be misleading.

@@ -1,4 +1,4 @@
-"""A sentence on the page of a schedule that code has made."""
+"""A sentence on the page of a schedule that a file owns, or that code has made or may change."""
 
 from __future__ import annotations
 
@@ -10,13 +10,19 @@ from scheduling.models import Scheduler
 
 
 def from_code(row: Scheduler) -> str:
-    """What the code says about the schedule; empty if operators have made it."""
-    if row.name_in_code:
+    """What else decides about the schedule; empty if only operators do."""
+    if row.source_file:
         said = _(
-            "Code gives this schedule its times, target and parameters under the name “%(name)s”. The next deploy "
-            "may set them again. Whether it is paused is your decision."
+            "The schedule file “%(file)s” owns this schedule, as “%(name)s”. The next apply of this file overwrites "
+            "what you change here. A pause stays, unless the file has a “status”."
         )
-        return said % {"name": visible_text(row.name_in_code, 120)}
+        return said % {"file": visible_text(row.source_file, 200), "name": visible_text(row.name or "", 120)}
+    if row.name_for_others:
+        said = _(
+            "Code, requests and commands find this schedule by the name “%(name)s”. If code has made it, the next "
+            "deploy may set its times, target and parameters again. Whether it is paused is your decision."
+        )
+        return said % {"name": visible_text(row.name_for_others, 120)}
     if not row.is_worker_default:
         return ""
     now = default_of(row)

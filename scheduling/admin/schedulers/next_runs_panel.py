@@ -16,13 +16,14 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
-from scheduling.admin.schedulers.panels import refused, table, upcoming_runs
+from scheduling.admin.schedulers.panels import refused, table
 from scheduling.admin.ui.badges import icon
 from scheduling.admin.ui.schedules import in_words
 from scheduling.admin.ui.times import format_instant, relative_time
 from scheduling.core.clockchanges import ClockChange, Effect, changes_met, effect_on
 from scheduling.core.cron import Cron, CronError, ZoneError, count_between, parse, zone
 from scheduling.models import Scheduler
+from scheduling.operations.next_runs import next_runs
 
 YEAR = timedelta(days=365)
 MOST_CHANGES = 4
@@ -44,7 +45,7 @@ def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Se
         return _nothing_yet()
     now = now or clock.now()
     try:
-        words, runs = in_words(scheduler), upcoming_runs(scheduler, now)
+        words, runs = in_words(scheduler), next_runs(scheduler, now=now)
         info = zone(scheduler.zone_name)
         cron = parse(scheduler.schedule) if scheduler.date_time is None else None
         often = how_often(cron, info.key, now) if cron is not None else ""

@@ -9,10 +9,11 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
+from scheduling.admin.alerts.standing import alerts_context
 from scheduling.admin.breakers.context import breaker_context
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.batch_note import batch_context
-from scheduling.admin.common.pages import Page
+from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.context import limit_context
 from scheduling.admin.pauses.context import pause_context
@@ -20,7 +21,6 @@ from scheduling.admin.schedulers.columns import SchedulerColumns
 from scheduling.admin.schedulers.duplicate import ARGUMENT
 from scheduling.admin.schedulers.from_code import from_code
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
-from scheduling.admin.schedulers.overdue import overdue
 from scheduling.admin.schedulers.recent_runs import recent_runs
 from scheduling.admin.schedulers.retention_panel import retention_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
@@ -34,12 +34,18 @@ from scheduling.handlers.permission import refusal
 from scheduling.handlers.queues import QueueInvalid, work_queue_of
 from scheduling.models import Scheduler
 from scheduling.models.health import health_of, last_results, with_health
+from scheduling.operations.overdue import overdue
+from scheduling.pings import address as ping_address
 
 
 class Overview(SchedulerColumns, Audited):
     """The page that all links to a schedule lead to, and the address of the form."""
 
-    pages: tuple[Page, ...] = (Page("edit", "", "<path:object_id>/edit/"),)
+    pages: tuple[Page, ...] = (Page("edit", "edit", "<path:object_id>/edit/"),)
+
+    def has_edit_permission(self, request: HttpRequest) -> bool:
+        """Each user who sees the schedule may read the form. A POST is refused before the schedule is looked up."""
+        return request.method in READ or self.has_change_permission(request)
 
     def change_view(
         self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
@@ -106,6 +112,7 @@ class Overview(SchedulerColumns, Audited):
             may_delete=self.has_delete_permission(request, row),
             copy_argument=ARGUMENT,
             **self._pause(row, viewer),
+            **alerts_context(viewer, schedule=row.pk),
             **self.tabs(request, row),
         )
 
@@ -137,6 +144,8 @@ class Overview(SchedulerColumns, Audited):
         if row.time_limit is not None:
             limit = format_duration(row.time_limit) if row.time_limit else _("none")
             found.append((_("Time limit"), limit))
+        if row.ping_url:
+            found.append((_("Ping URL"), visible_text(ping_address.shown(row.ping_url), 120)))
         if row.language:
             found.append((_("Language"), visible_text(row.language)))
         if row.user is not None:

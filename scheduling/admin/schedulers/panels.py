@@ -1,9 +1,8 @@
-"""Functions that the panels on a schedule's page share. They give the next runs, tables and error messages."""
+"""Functions that the panels on a schedule's page share. They give tables and error messages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from datetime import datetime
 from typing import Any
 
 from django.utils.html import format_html, format_html_join
@@ -11,27 +10,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import icon
-from scheduling.core.cron import CronError, ZoneError, next_after, parse
-from scheduling.models import Scheduler
-
-NEXT_RUNS = 10
-
-
-def upcoming_runs(scheduler: Scheduler, now: datetime, count: int = NEXT_RUNS) -> list[datetime]:
-    """The next occurrences in UTC, at most `count`.
-
-    Raises:
-        CronError, ZoneError: the schedule or its zone is invalid. The message is a sentence for the user.
-    """
-    if scheduler.date_time is not None:
-        return [scheduler.date_time] if scheduler.date_time > now else []
-    cron, found = parse(scheduler.schedule), list[datetime]()
-    for _number in range(count):
-        try:
-            found.append(next_after(cron, scheduler.zone_name, found[-1] if found else now))
-        except CronError:
-            break  # the schedule has no further occurrence
-    return found
+from scheduling.core.cron import ZoneError
 
 
 def refused(error: object) -> SafeString:

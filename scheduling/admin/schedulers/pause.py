@@ -14,19 +14,21 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from scheduling.admin.common.audit import record
-from scheduling.admin.common.batches import allowed_only, in_chunks
+from scheduling.admin.common.batches import allowed_only
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, reason_field
 from scheduling.admin.common.continuation import remaining
 from scheduling.admin.common.pages import Page, Pages
-from scheduling.admin.params.diff import Change
 from scheduling.admin.ui.links import list_url, scheduler_url
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refused_schedules
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
+from scheduling.operations.audit import record
+from scheduling.operations.batches import in_chunks
+from scheduling.operations.params_diff import Change
+from scheduling.operations.pause_reason import REASON_LIMIT, pause_reason
+from scheduling.operations.schedule_state import switch
 
-REASON_LIMIT = 500
 DASHBOARD = "dashboard"
 
 
@@ -36,8 +38,7 @@ class PauseForm(forms.Form):
     reason = reason_field(REASON_LIMIT, gettext_lazy("Optional. Shown to your colleagues."), required=False)
 
     def clean_reason(self) -> str:
-        """The reason as one line of at most REASON_LIMIT characters, because pages show it beside a schedule."""
-        return " ".join(self.cleaned_data["reason"].split())[:REASON_LIMIT]
+        return pause_reason(self.cleaned_data["reason"])
 
 
 class PauseActions(Pages):
@@ -135,18 +136,16 @@ class PauseActions(Pages):
     def _switch(self, request: HttpRequest, queryset: QuerySet[Scheduler], on: bool, reason: str = "") -> None:
         changed, refused = 0, list[str]()
         for chunk in in_chunks(queryset.filter(status=not on).prefetch_related(*TARGETS)):
-            done: dict[str, list[Scheduler]] = {}  # maps a former reason to the schedules that had this reason
+            done: dict[tuple[Change, ...], list[Scheduler]] = {}
             for row in chunk:
-                former, row.status, row.pause_reason = row.pause_reason, on, reason
-                row.paused_by = request.user.get_username()  # used only if this save pauses the schedule
                 try:
-                    row.save(update_fields=["status", "pause_reason", "updated_at"])
+                    edits = switch(row, on, reason, request.user.get_username())
                 except ValidationError as error:
                     refused.append(f"{visible_text(row, 120)}: {' '.join(error.messages)}")
                 else:
-                    done.setdefault(former, []).append(row)
-            for former, rows in done.items():
-                record(request, rows, "", _edits(on, former, reason))
+                    done.setdefault(tuple(edits), []).append(row)
+            for said, rows in done.items():
+                record(request, rows, "", said)
                 changed += len(rows)
         text = (
             ngettext("%(count)d schedule was resumed.", "%(count)d schedules were resumed.", changed)
@@ -159,11 +158,6 @@ class PauseActions(Pages):
         if left := queryset.filter(status=not on).count() - len(refused):
             action = "resume_selected" if on else "pause_selected"
             self.message_user(request, remaining(request, left, action, {"reason": reason}), messages.WARNING)
-
-
-def _edits(on: bool, former: str, reason: str) -> list[Change]:
-    edits = [Change("status", "no", "yes") if on else Change("status", "yes", "no")]
-    return edits if former == reason else [*edits, Change("pause_reason", former or None, reason or None)]
 
 
 def _ending(chosen: QuerySet[Scheduler]) -> list[str]:

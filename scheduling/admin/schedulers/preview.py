@@ -17,11 +17,11 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.common.pages import READ, Page, Pages
+from scheduling.admin.common.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.form import params_form
 from scheduling.admin.schedulers.next_runs_panel import Note, next_runs_panel
 from scheduling.admin.schedulers.panels import refused
 from scheduling.admin.schedulers.retry_panel import retry_panel
-from scheduling.admin.schedulers.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.links import admin_url
 from scheduling.core.cron import ZoneError, resolve_wall, zone

@@ -11,7 +11,6 @@ from django.utils.html import format_html, format_html_join
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from scheduling.admin.common.audit import params_edits, record
 from scheduling.admin.common.batches import allowed_only
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields, key_of, new_key
@@ -29,6 +28,7 @@ from scheduling.handlers.permission import refused_schedules
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.scheduler import TARGETS
+from scheduling.operations.audit import params_edits, record
 
 LINKS = 5
 

@@ -12,7 +12,7 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.admin.common.audit import record
+from scheduling.admin.common.own_rows import VisibleChannels
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.params.json_field import PrettyJSONField
@@ -21,15 +21,17 @@ from scheduling.admin.ui.autocomplete import AutocompleteMany
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.text import first_line
+from scheduling.admin.ui.times import EMPTY
 from scheduling.core.text import visible_text
 from scheduling.models import Reminder, Scheduler
 from scheduling.models.visibility import visibility_of
-from scheduling.notify.addresses import is_address
+from scheduling.notify.addresses import checked_lines
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
 from scheduling.notify.email import Mailer, message_id
 from scheduling.notify.message_template import MessageTemplateError, compiled
 from scheduling.notify.outbox import Recipient
 from scheduling.notify.reminder_letter import letter_of, message_data, surroundings
+from scheduling.operations.audit import record
 
 MOST_ADDRESSES = 1_000
 MOST_CHANNELS = 50
@@ -40,21 +42,14 @@ CHOSEN = ("users", "groups", "channels")
 """The fields in which a user chooses rows."""
 
 
-class ReminderForm(forms.ModelForm):
+class ReminderForm(VisibleChannels):
     """The form of a reminder. Users write each further address on a separate line."""
 
     params = PrettyJSONField(label=_("Parameters"), help_text=_("A JSON object. The texts can use its values."))
 
     def clean_recipients(self) -> str:
         """Returns the email addresses, one on each line, without empty lines. An error names the invalid addresses."""
-        lines = [line.strip() for line in self.cleaned_data["recipients"].splitlines() if line.strip()]
-        if len(lines) > MOST_ADDRESSES:
-            raise ValidationError(_("At most %(count)d addresses."), code="many", params={"count": MOST_ADDRESSES})
-        wrong = [line for line in lines if not is_address(line)]
-        if wrong:
-            names = ", ".join(f"“{visible_text(line, 80)}”" for line in wrong[:3])
-            raise ValidationError(_("Not an e-mail address: %(names)s."), code="email", params={"names": names})
-        return "\n".join(lines)
+        return checked_lines(self.cleaned_data["recipients"], MOST_ADDRESSES)
 
     def clean_channels(self) -> Any:
         channels = self.cleaned_data["channels"]
@@ -87,6 +82,7 @@ class ReminderForm(forms.ModelForm):
             len(given) == len(RECIPIENTS)
             and "recipients" not in self.errors
             and not any(data.get(name) for name in given)
+            and not self.kept
         ):
             self.add_error("recipients", ValidationError(_("Give at least one recipient."), code="no_recipient"))
         return data
@@ -98,7 +94,8 @@ class ReminderAdmin(Uses):
     change_form_template = "admin/scheduling/targets/reminder.html"
     list_display = (column(Reminder, "name"), column(Reminder, "subject"), "to")
     search_fields = ("name", "subject", "recipients")
-    no_rows = _("A reminder is a message that a schedule sends at its times, by e-mail and to chats.")
+    no_rows = _("A reminder is a message that a schedule sends at its times, by e-mail and to channels.")
+    shown_instead = {**Uses.shown_instead, "channels": "channels_shown"}
     pages: tuple[Page, ...] = (Page("test", "test", methods=("POST",)),)
     fieldsets = (
         (None, {"fields": ("name",)}),
@@ -108,7 +105,7 @@ class ReminderAdmin(Uses):
                 "fields": RECIPIENTS,
                 "description": _(
                     "Each user and each address gets an e-mail of their own. Users who are not active get none. "
-                    "Each channel gets the subject and the text as a message."
+                    "Each chat and each webhook of the channels gets the subject and the text as a message."
                 ),
             },
         ),
@@ -128,6 +125,11 @@ class ReminderAdmin(Uses):
     @property
     def media(self) -> forms.Media:
         return super().media + page_media(scripts=("choices",))
+
+    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
+        form: Any = super().get_form(request, obj, change, **kwargs)
+        form.visible = visibility_of(request.user)
+        return form
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
         """Rows are chosen with autocomplete if their pages on this site can be searched; otherwise from a list."""
@@ -167,6 +169,11 @@ class ReminderAdmin(Uses):
             if level == messages.SUCCESS:
                 record(request, [row], "test sent")
         return HttpResponseRedirect(admin_url("scheduling_reminder_change", row.pk))
+
+    @admin.display(description=_("Channels"))
+    def channels_shown(self, row: Reminder) -> str:
+        """The channels that belong to no group, for users who may only view. A name can tell what a group does."""
+        return ", ".join(visible_text(one, 80) for one in row.channels.filter(group=None)[:MOST_CHANNELS]) or EMPTY
 
     @admin.display(description=_("Recipients"))
     def to(self, row: Reminder) -> str:

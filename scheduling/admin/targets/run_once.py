@@ -9,7 +9,6 @@ from django.db import models
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils.translation import gettext as _
 
-from scheduling.admin.common.audit import params_edits, record
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.broker import open_broker
 from scheduling.admin.common.confirm import Confirmation, key_of, new_key
@@ -24,6 +23,7 @@ from scheduling.execution.run_once import run_once
 from scheduling.handlers.permission import lacked
 from scheduling.handlers.validation import run_params_error
 from scheduling.models import SchedulerExecution
+from scheduling.operations.audit import params_edits, record
 
 
 class RunOnce(Audited):

@@ -13,7 +13,7 @@ from scheduling.core.health import Health
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers import UnknownHandler, find
-from scheduling.models import Attempt, Breaker, Process
+from scheduling.models import AlertMessage, AlertRule, Attempt, Breaker, Process
 from scheduling.models.labels import HEALTH as HEALTH_LABELS
 from scheduling.models.labels import STATES as LABELS
 
@@ -115,6 +115,28 @@ def breaker_badge(state: str) -> SafeString:
     """The state of a circuit breaker."""
     look = {"closed": ("check", "good"), "open": ("pause", "bad"), "half_open": ("play", "warn")}
     return badge(dict(Breaker.States.choices).get(state, state), *look.get(state, UNKNOWN))
+
+
+SEVERITIES: dict[str, tuple[str, str]] = {
+    AlertRule.Severities.CRITICAL: ("cross", "bad"),
+    AlertRule.Severities.WARNING: ("warn", "warn"),
+    AlertRule.Severities.INFO: ("dot", "wait"),
+}
+"""The icon and the tone of each severity of an alert."""
+
+
+def severity_badge(severity: str) -> SafeString:
+    """How urgent an alert is."""
+    return badge(dict(AlertRule.Severities.choices).get(severity, severity), *SEVERITIES.get(severity, UNKNOWN))
+
+
+MESSAGE_STATES: dict[str, tuple[str, str]] = {
+    AlertMessage.State.WAITING: ("clock", "wait"),
+    AlertMessage.State.SENDING: ("play", "busy"),
+    AlertMessage.State.SENT: ("check", "good"),
+    AlertMessage.State.GIVEN_UP: ("cross", "bad"),
+}
+"""The icon and the tone of each state of a message of alerts."""
 
 
 def silence(heartbeat_at: datetime, now: datetime) -> str:

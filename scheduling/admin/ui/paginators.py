@@ -7,6 +7,8 @@ from functools import cached_property
 from django.core.paginator import Paginator
 from django.db import models
 
+from scheduling.models.counts import count_of_state
+
 
 class OncePaginator(Paginator):
     """Counts all rows. If all rows fit on one page, one query gives both the count and the primary keys of the page."""
@@ -74,16 +76,6 @@ def _unsorted(rows: models.QuerySet) -> models.QuerySet:
     """
     first = str(next(iter(rows.query.order_by), "pk")).lstrip("-")
     return rows if first in ("pk", "id") else rows.order_by()
-
-
-def count_of_state(rows: models.QuerySet) -> int:
-    """Count rows that are all in the same state.
-
-    For a plain count of 100,000 rows, MariaDB reads the whole table. For a grouped count with a limit, MariaDB uses the
-    index on the state (measured: 0.1 s instead of 1.2 s).
-    """
-    found = rows.order_by().prefetch_related(None).values_list("state").annotate(rows=models.Count("pk"))[:1]
-    return sum(number for _state, number in found)
 
 
 class KeyPaginator(Paginator):

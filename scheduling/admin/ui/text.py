@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduling.core.text import is_number as is_number
 from scheduling.core.text import visible_text
 
 SEARCH_MAX_CHARS = 200
@@ -17,8 +18,3 @@ def first_line(text: str, limit: int = 160) -> str:
     """The first line that is not empty, cut at `limit` characters and made safe to show."""
     head = text[:4096].strip()
     return visible_text(head.splitlines()[0].rstrip(), limit) if head else ""
-
-
-def is_number(text: str, digits: int = 18) -> bool:
-    """Whether the text is a whole number of at most `digits` ASCII digits. Every primary key column holds 18 digits."""
-    return text.isascii() and text.isdecimal() and len(text) <= digits

@@ -1,14 +1,17 @@
-"""Removes the records of processes and of their handlers, circuit breakers, replays and refused rows."""
+"""Removes the records of processes, breakers, replays, refused rows, the HTTP API, tallies and alerts."""
 
 from __future__ import annotations
 
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef
 
+from scheduling.conf import get_conf
 from scheduling.core.breaker import BreakerState
+from scheduling.execution.retention.alert_records import remove_alert_records
+from scheduling.execution.retention.api_records import remove_api_records, remove_in_batches
 from scheduling.execution.retention.pruned import Pruned
 from scheduling.models import (
     Breaker,
@@ -21,6 +24,8 @@ from scheduling.models import (
     Replay,
     ReplayChunk,
     ReplayGroup,
+    Tally,
+    UncountedSkip,
 )
 from scheduling.models.replay import OPEN
 
@@ -30,7 +35,8 @@ def remove_records(cutoff: datetime, now: datetime, done: Pruned, *, dry_run: bo
     before the cutoff.
 
     The record of a refused row is removed when the row is no longer refused, and a circuit breaker or the key of a
-    limit when it keeps no run waiting and no run has used it since the cutoff.
+    limit when it keeps no run waiting and no run has used it since the cutoff. A tally is removed after
+    CRON_TALLY_DAYS; what it has counted stays in the totals. An alert is removed when it ended before the cutoff.
     """
     gone = Process.objects.filter(heartbeat_at__lt=cutoff)
     done.processes = gone.count() if dry_run else gone.delete()[0]
@@ -42,6 +48,12 @@ def remove_records(cutoff: datetime, now: datetime, done: Pruned, *, dry_run: bo
     keys = LimitKey.objects.filter(~Exists(LimitPlace.objects.filter(limit=OuterRef("pk"))), used_at__lt=cutoff)
     done.limits = keys.count() if dry_run else keys.delete()[0]
     done.replays = _replays(cutoff, dry_run)
+    remove_api_records(cutoff, now, done, dry_run=dry_run)
+    tallies = Tally.objects.filter(hour__lt=now - timedelta(days=get_conf().tally_days))
+    done.tallies = tallies.count() if dry_run else remove_in_batches(tallies)
+    uncounted = UncountedSkip.objects.filter(at__lt=(now - timedelta(days=get_conf().tally_days)).timestamp())
+    done.tallies += uncounted.count() if dry_run else remove_in_batches(uncounted)
+    remove_alert_records(cutoff, done, dry_run=dry_run)
 
 
 def _handler_sets(cutoff: datetime, dry_run: bool) -> int:

@@ -10,6 +10,7 @@ from scheduling.core.lifecycle import ENDED
 from scheduling.core.retention import Rule
 from scheduling.execution import artefacts
 from scheduling.execution.retention.pruned import Pruned
+from scheduling.execution.tallying import tally_now
 from scheduling.logs import get_logger
 from scheduling.models import (
     Artefact,
@@ -19,9 +20,11 @@ from scheduling.models import (
     LimitPlace,
     Notification,
     Output,
+    Ping,
     RunStep,
     SchedulerExecution,
 )
+from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.signals import executions_pruned
 
 log = get_logger(__name__)
@@ -52,17 +55,28 @@ def remove(rules: Mapping[int, Rule], done: Pruned, *, dry_run: bool) -> None:
     for receiver, answer in executions_pruned.send_robust(sender=SchedulerExecution, ids=ids):
         if isinstance(answer, Exception):
             log.error("A receiver of executions_pruned raised: %r: %r", receiver, answer)
+    # Two passes may make the row of the tallies' mark at the same time, which MySQL and MariaDB end as a deadlock.
+    own, removed_outputs, removed_attempts = again_after_conflicts(lambda: _remove(ids))
+    done.outputs += removed_outputs
+    done.attempts += removed_attempts
+    done.rules.update(rules[pk] for pk in own)
+
+
+def _remove(ids: Sequence[int]) -> tuple[list[int], int, int]:
+    """Remove those that have ended, in one transaction. Returns them, and how many outputs and attempts they had."""
     with transaction.atomic():
         ended = SchedulerExecution.objects.filter(pk__in=ids, state__in=ENDED_STATES).order_by("pk")
         own = list(ended.select_for_update(skip_locked=True).values_list("pk", flat=True))
+        if not own:
+            return [], 0, 0
+        tally_now(own)
         # Dependent rows are deleted first, in plain SQL. Django's own cascade would load every row.
-        done.outputs += Output.objects.filter(execution__in=own)._raw_delete(outputs.db) if own else 0
-        done.attempts += Attempt.objects.filter(execution__in=own)._raw_delete(outputs.db) if own else 0
-        if own:
-            for model in (DeathRecord, Event, LimitPlace, Notification, RunStep):
-                model._default_manager.filter(execution__in=own)._raw_delete(outputs.db)
-            SchedulerExecution.objects.filter(pk__in=own)._raw_delete(outputs.db)
-    done.rules.update(rules[pk] for pk in own)
+        outputs, attempts = (model._default_manager.filter(execution__in=own) for model in (Output, Attempt))
+        numbers = outputs._raw_delete(outputs.db), attempts._raw_delete(attempts.db)
+        for model in (DeathRecord, Event, LimitPlace, Notification, Ping, RunStep):
+            model._default_manager.filter(execution__in=own)._raw_delete(outputs.db)
+        SchedulerExecution.objects.filter(pk__in=own)._raw_delete(outputs.db)
+    return own, *numbers
 
 
 def strip(ids: Sequence[int], done: Pruned, *, dry_run: bool) -> None:

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import json
 from contextlib import ExitStack
 from typing import Any
 
@@ -19,6 +20,7 @@ from scheduling.execution.retention import Pruned, prune
 from scheduling.inbox.failed_messages import FailedMessages
 from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.models.labels import RETENTION_RULES
+from scheduling.operations.shapes import VERSION
 from scheduling.processes.server_clock import ServerClock
 
 
@@ -28,10 +30,11 @@ class Command(SchedulingCommand):
     """The clock that a pass compares with the database's."""
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--days, --dry-run, --max-seconds."""
+        """--days, --dry-run, --max-seconds, --json."""
         parser.add_argument("--days", type=int, help="keep so many days (default: CRON_RETENTION_DAYS, 30)")
         parser.add_argument("--dry-run", action="store_true", help="count, and remove nothing")
         parser.add_argument("--max-seconds", type=float, help="stop after so long; the next pass goes on")
+        parser.add_argument("--json", action="store_true", help="write one JSON document")
 
     def work(self, conf: Conf, **options: Any) -> None:
         """Remove old executions once and print a summary.
@@ -67,7 +70,10 @@ class Command(SchedulingCommand):
             except (ValueError, OverflowError) as error:
                 raise CommandError(str(error)) from None
         days = options["days"] or conf.retention_days
-        self._tell(done, messages.problem, days, dry_run=options["dry_run"])
+        if options["json"]:
+            self.stdout.write(_document(done, messages.problem, dry_run=options["dry_run"]))
+        else:
+            self._tell(done, messages.problem, days, dry_run=options["dry_run"])
 
     def _tell(self, done: Pruned, problem: str, days: int, *, dry_run: bool) -> None:
         verb = _("Would delete") if dry_run else _("Deleted")
@@ -77,11 +83,14 @@ class Command(SchedulingCommand):
             "verb": verb, "age": "" if by_other_rules else _(" older than %(days)s days") % {"days": days},
             "executions": done.executions, "attempts": done.attempts, "outputs": done.outputs,
             "processes": done.processes, "replays": done.replays, "refused": done.refused_rows,
+            "tokens": done.tokens, "answers": done.answers, "tallies": done.tallies,
+            "alerts": done.alerts,
         }  # fmt: skip
         text = _(
             "%(verb)s %(executions)s execution records%(age)s (%(attempts)s attempts, "
             "%(outputs)s pieces of output, %(processes)s process records, %(replays)s replays, "
-            "%(refused)s records of refused rows)."
+            "%(refused)s records of refused rows, %(tokens)s API tokens, %(answers)s answers of the API, "
+            "%(tallies)s tallies, %(alerts)s alerts)."
         )
         self.stdout.write(text % numbers)
         for rule, words in RETENTION_RULES.items():
@@ -96,3 +105,16 @@ class Command(SchedulingCommand):
             self.stdout.write(f"{held % {'count': done.held}} {problem}".strip())
         if not done.complete:
             self.stdout.write(_("The time was over before the end; the next pass goes on."))
+
+
+COUNTED = (
+    "executions", "attempts", "outputs", "processes", "handler_sets", "replays", "refused_rows", "breakers", "limits",
+    "tokens", "answers", "tallies", "alerts", "held", "complete",
+)  # fmt: skip
+
+
+def _document(done: Pruned, problem: str, *, dry_run: bool) -> str:
+    counts = {name: getattr(done, name) for name in COUNTED}
+    rules = {str(rule.value): done.rules[rule] for rule in Rule}
+    document = {"version": VERSION, "kind": "cleanup", "dry_run": dry_run, **counts, "rules": rules, "problem": problem}
+    return json.dumps(document, indent=2, ensure_ascii=False)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import logging
 import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser, no_translations
 from django.utils import timezone as clock
 
+from scheduling.management.quiet_log import quiet_log
 from scheduling.monitoring.doctor.examine import AREAS, examine
 from scheduling.monitoring.doctor.report import as_json, plain
 from scheduling.monitoring.findings.finding import Level, worst
@@ -25,8 +25,9 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # the doctor reports failed system checks as findings
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """Add the options `--format`, `--strict` and `--only`."""
+        """Add the options `--format`, `--json`, `--strict` and `--only`."""
         parser.add_argument("--format", choices=("plain", "json"), default="plain", help="for people or for scripts")
+        parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
         parser.add_argument("--strict", action="store_true", help="exit with 1 for warnings too")
         areas = f"look at these only ({', '.join(AREAS)}); before a first start: settings database broker"
         parser.add_argument("--only", nargs="+", choices=AREAS, default=AREAS, metavar="AREA", help=areas)
@@ -34,11 +35,8 @@ class Command(BaseCommand):
     @no_translations  # scripts read the findings, so the language must not change
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the report; exit with FOUND if it contains a failure (or, with --strict, a warning)."""
-        logging.disable(logging.CRITICAL)  # the transport would log the same errors that the findings report
-        try:
+        with quiet_log():  # the transport would log the same errors that the findings report
             report = examine(clock.now(), options["only"])
-        finally:
-            logging.disable(logging.NOTSET)
         if options["format"] == "json":
             self.stdout.write(as_json(report))
         else:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import logging
+import json
 import sys
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone as clock
 
+from scheduling.management.quiet_log import quiet_log
 from scheduling.monitoring.doctor.liveness import of_process, of_web
+from scheduling.operations.shapes import VERSION
 
 UNHEALTHY = 1
 
@@ -19,25 +21,27 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # a probe must be cheap
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--kind, --seconds, --port."""
+        """--kind, --seconds, --port, --json."""
         parser.add_argument("--kind", choices=("producer", "consumer", "web"), required=True)
         age = "how old the last heartbeat may be (default: 60, or the lease if it is longer)"
         parser.add_argument("--seconds", type=int, help=age)
         where = "where the web server listens (default: %(default)s)"
         parser.add_argument("--port", type=int, default=8000, help=where)
+        parser.add_argument("--json", action="store_true", help="write one JSON document")
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print one line. Exit with UNHEALTHY if the process is not healthy."""
         if options["seconds"] is not None and options["seconds"] < 1:
             raise CommandError("--seconds must be at least 1.")
-        logging.disable(logging.CRITICAL)  # the printed line is the only output
-        try:
+        with quiet_log():  # the printed line is the only output
             if options["kind"] == "web":
                 pulse = of_web(options["port"])
             else:
                 pulse = of_process(options["kind"], clock.now(), options["seconds"])
-        finally:
-            logging.disable(logging.NOTSET)
-        self.stdout.write(f"{'healthy' if pulse.well else 'unhealthy'}: {pulse.text}")
+        if options["json"]:
+            document = {"version": VERSION, "kind": "health", "healthy": pulse.well, "text": pulse.text}
+            self.stdout.write(json.dumps(document, ensure_ascii=False))
+        else:
+            self.stdout.write(f"{'healthy' if pulse.well else 'unhealthy'}: {pulse.text}")
         if not pulse.well:
             sys.exit(UNHEALTHY)

@@ -17,6 +17,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.core.servers.basehttp import get_internal_wsgi_application
 
 from scheduling import logs
+from scheduling.alerts.watcher import Watcher
 from scheduling.management.command_line import address_of
 from scheduling.management.restart import CodeWatch, add_restart_on_change
 from scheduling.processes.loaded_code import EXIT_NEW_CODE
@@ -65,15 +66,28 @@ class Command(BaseCommand):
 
 
 def _serve_with_django(address: str, watch: CodeWatch | None) -> None:
+    # Unlike gunicorn, Django's server does not handle SIGTERM.
+    signal.signal(signal.SIGTERM, lambda *_args: sys.exit(EXIT_NEW_CODE if watch and watch.begun else 0))
     if watch is not None:
-        # Unlike gunicorn, Django's server does not handle SIGTERM.
-        signal.signal(signal.SIGTERM, lambda *_args: sys.exit(EXIT_NEW_CODE if watch.begun else 0))
         watch.start()
-    call_command("runserver", address, use_reloader=False)
+    with Watcher():
+        call_command("runserver", address, use_reloader=False)
 
 
 def _serve(base: Any, address: str, threads: int) -> None:
+    opened: list[Watcher] = []
+    """The watcher of this process. Only gunicorn's worker has one: its main process forks the worker."""
+
+    def begin(_worker: Any) -> None:
+        opened.append(Watcher().__enter__())
+
+    def end(_server: Any, _worker: Any) -> None:
+        for watcher in opened:
+            watcher.__exit__(None, None, None)
+
     wanted = {
+        "post_worker_init": begin,
+        "worker_exit": end,
         "bind": [address],
         "worker_class": "gthread",
         "workers": 1,

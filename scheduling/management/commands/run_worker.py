@@ -7,6 +7,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.db import DEFAULT_DB_ALIAS, connections
 
+from scheduling.alerts.watcher import Watcher
 from scheduling.broker.database import DatabaseBroker
 from scheduling.conf import Conf
 from scheduling.consumer.supervisor import Supervisor
@@ -14,8 +15,10 @@ from scheduling.core.queues import MAIN, STANDALONE, queue_problem
 from scheduling.handlers.registry import handlers
 from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.management.chosen_handlers import chosen_handlers
+from scheduling.management.metrics_port import add_metrics_port, serving_metrics
 from scheduling.management.prefetch import prefetch_of, with_batches
 from scheduling.management.restart import add_restart_on_change, leave_for
+from scheduling.pings.sender import sending
 from scheduling.processes.answer_limit import AnswerLimit
 from scheduling.processes.idle_transactions import limit_idle_transactions
 from scheduling.processes.shutdown import ShutdownRequest
@@ -45,7 +48,7 @@ class Command(SchedulingCommand):
     help = "Runs published executions in child processes, until SIGTERM or Ctrl-C; then drains."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--concurrency, --queue, --standalone, --only, --except, --prefetch, --max-runs, --restart-on-change."""
+        """The options of a consumer."""
         parser.add_argument("--concurrency", type=int, default=1, help="runs at once (default 1)")
         which = parser.add_mutually_exclusive_group()
         which.add_argument("--queue", default=MAIN, help="serve these queues only, such as main,reports (default main)")
@@ -57,6 +60,7 @@ class Command(SchedulingCommand):
         )
         parser.add_argument("--max-runs", type=int, default=None, help="end after so many runs")
         add_restart_on_change(parser)
+        add_metrics_port(parser)
 
     def work(self, conf: Conf, **options: Any) -> None:
         """Run one consumer."""
@@ -79,5 +83,6 @@ class Command(SchedulingCommand):
                 broker, conf, stop, concurrency=concurrency, queues=queues, chosen=chosen, max_runs=most,
                 follow_code=follow, prefetch=prefetch,
             )  # fmt: skip
-            supervisor.run()
+            with serving_metrics(options), sending(), Watcher():
+                supervisor.run()
         leave_for(supervisor.renewal)

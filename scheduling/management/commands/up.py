@@ -20,6 +20,7 @@ from scheduling.management.child import ChildSpec
 from scheduling.management.first_start import Account, ensure_admin, ensure_data_dir, ensure_secret_key
 from scheduling.management.foreman import Foreman
 from scheduling.management.log_prefix import Prefixer, wants_colour
+from scheduling.management.metrics_port import must_have_prometheus_client
 from scheduling.management.restart import OPTION
 from scheduling.management.service_demand import ServiceDemand
 from scheduling.management.welcome import Welcome
@@ -44,7 +45,7 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # `_prepare` runs the checks, after it has created a secret key
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """--host, --port, --no-demo, --producers, --consumers, --concurrency, --grace."""
+        """--host, --port, --no-demo, --producers, --consumers, --concurrency, --grace, --metrics-port."""
         add = parser.add_argument
         port, count, seconds = _number(1, 65_535), _number(1, 256), _number(0, 86_400)
         add("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
@@ -55,6 +56,8 @@ class Command(BaseCommand):
         add("--concurrency", type=count, default=4, metavar="N", help="Runs at a time (default: %(default)s).")
         limit = "Time that runs have to finish after Ctrl-C (default: CRON_GRACE_SECONDS)."
         add("--grace", type=seconds, metavar="SECONDS", help=limit)
+        first = "First of the ports on which each producer, and then each consumer, serves its own metrics."
+        add("--metrics-port", type=port, metavar="PORT", help=first)
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Prepare the site, run it until a stop signal, and exit with the foreman's exit code."""
@@ -71,6 +74,8 @@ class Command(BaseCommand):
             sys.exit(code)
 
     def _start(self, options: dict[str, Any]) -> int:
+        if options["metrics_port"] is not None:
+            must_have_prometheus_client()
         from_shell = bool(getattr(self, "_called_from_command_line", False))
         argv = command_line.command_line(from_shell=from_shell)
         demo.choose(not options["no_demo"], [*argv, *sys.argv[1:]] if from_shell else None)
@@ -131,6 +136,10 @@ class Command(BaseCommand):
             **_numbered("producer", options["producers"], ["run_scheduler", OPTION, "--skip-checks"]),
             **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION, "--skip-checks"]),
         }
+        if options["metrics_port"] is not None:
+            own = [name for name in commands if name != "web"]
+            for number, name in enumerate(own, options["metrics_port"]):
+                commands[name].append(f"--metrics-port={number}")
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
         out = Prefixer(self.stdout, [*commands, SERVICES], own="up", colour=colour)
         # The foreman's processes write to pipes, so they cannot detect the terminal.
@@ -154,7 +163,7 @@ class Command(BaseCommand):
 
 def _numbered(name: str, count: int, arguments: list[str]) -> dict[str, list[str]]:
     names = [name] if count == 1 else [f"{name}.{number}" for number in range(1, count + 1)]
-    return dict.fromkeys(names, arguments)
+    return {name: [*arguments] for name in names}
 
 
 def _number(low: int, high: int) -> Callable[[str], int]:

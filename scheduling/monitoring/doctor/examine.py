@@ -9,6 +9,7 @@ from itertools import chain
 from django.db import DatabaseError
 
 from scheduling import conf
+from scheduling.models.visibility import EVERYTHING, Visibility
 from scheduling.monitoring.doctor import broker, database, environment
 from scheduling.monitoring.doctor.report import Report
 from scheduling.monitoring.findings import areas, targets
@@ -23,8 +24,12 @@ _READS_ROWS: dict[str, Callable[[Present], Iterable[Finding]]] = {
 AREAS = ("settings", "database", "broker", *_READS_ROWS)
 
 
-def examine(now: datetime, only: Collection[str] = AREAS) -> Report:
-    """Run the checks of the areas in `only`. An exception in a check is reported as a finding."""
+def examine(now: datetime, only: Collection[str] = AREAS, visible: Visibility = EVERYTHING) -> Report:
+    """Run the checks of the areas in `only`. An exception in a check is reported as a finding.
+
+    Args:
+        visible: whose rows count.
+    """
     report: Report = []
 
     def add(area: str, findings: Iterable[Finding]) -> None:
@@ -41,7 +46,7 @@ def examine(now: datetime, only: Collection[str] = AREAS) -> Report:
                 add(area, [warn("skipped", "Not looked at: the settings cannot be used.", "")])
             return report
         add("broker", broker.examine(now, rows=obstacle is None))
-        present = Present(now)
+        present = Present(now, visible)
         for area, look in _READS_ROWS.items():
             away = [warn("skipped", "Not looked at: the database cannot be read.", "")]
             add(area, away if obstacle else look(present))

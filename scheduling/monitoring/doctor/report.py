@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from scheduling.monitoring.findings.finding import Finding, Level, counted, worst
+from scheduling.operations.shapes import VERSION
 
 Report = list[tuple[str, Finding]]
 """Pairs of an area's name and a finding, in the order of the checks."""
@@ -40,4 +41,5 @@ def as_json(report: Report) -> str:
     rows = [(area, finding.check, finding.level, finding.in_full, finding.advice) for area, finding in report]
     findings = [dict(zip(names, row, strict=True)) for row in rows]
     level = worst(finding for _, finding in report)
-    return json.dumps({"level": level, "findings": findings}, indent=2, ensure_ascii=False)
+    document = {"version": VERSION, "kind": "doctor", "level": level, "findings": findings}
+    return json.dumps(document, indent=2, ensure_ascii=False)

@@ -6,11 +6,13 @@ from collections.abc import Callable, Iterator
 from itertools import chain
 
 from scheduling.monitoring.findings import (
+    alerts,
     bad_rows,
     breakers,
     deployment,
     inbox,
     pauses,
+    pings,
     processes,
     queues,
     runs,
@@ -21,6 +23,7 @@ from scheduling.monitoring.findings.present import Present
 
 AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "deployment": deployment.examine,
+    "alerts": alerts.examine,
     "schedules": schedules.examine,
     "processes": processes.examine,
     "queues": queues.examine,
@@ -28,6 +31,7 @@ AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "breakers": breakers.examine,
     "runs": runs.examine,
     "inbox": inbox.examine,
+    "pings": pings.examine,
     "rows": bad_rows.examine,
 }
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import cached_property
@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 from django.db.models import DateTimeField, QuerySet, Value
 
 from scheduling.core.lifecycle import State
-from scheduling.models import Process, RefusedRow, Scheduler, SchedulerExecution
+from scheduling.models import Alert, AlertMessage, Ping, Process, RefusedRow, Scheduler, SchedulerExecution
 from scheduling.models.counts import Count, counts
 from scheduling.models.newest import in_parts, newest_values
 from scheduling.models.used_queues import used_queues
@@ -20,6 +20,10 @@ from scheduling.monitoring.findings.watched import ALWAYS, WATCHED, Rows, failed
 
 LOOKED_AT = 1_000
 """How many of the newest failures in the inbox the checks look at."""
+
+
+OF_GROUPS = (Scheduler, SchedulerExecution, Alert)
+"""The models whose rows have a group."""
 
 
 class Failed(NamedTuple):
@@ -40,10 +44,12 @@ class Present:
 
     Args:
         visible: whose rows count. Processes belong to no group: every user sees them.
+        watched: the rows that the first statement counts.
     """
 
     now: datetime
     visible: Visibility = EVERYTHING
+    watched: Sequence[Rows] = WATCHED
 
     @cached_property
     def alive(self) -> list[Process]:
@@ -57,23 +63,27 @@ class Present:
             rows: one of `watched.WATCHED`.
         """
         found = rows(self.now)
+        if found.model is Ping:
+            return self.visible.of_executions(found)
         if found.model is RefusedRow:
             return self.visible.refused_rows(found)
-        return self.visible.only(found) if found.model in (Scheduler, SchedulerExecution) else found
+        if found.model is AlertMessage:
+            return found.filter(self.visible.condition("channel__"))
+        return self.visible.only(found) if found.model in OF_GROUPS else found
 
     def _parts(self, rows: Rows) -> list[QuerySet[Any]]:
         found = rows(self.now)
         return in_parts(found, self.visible) if found.model is SchedulerExecution else [self.rows(rows)]
 
     def count(self, rows: Rows) -> Count:
-        """How many of these rows there are. Those of `watched.WATCHED` are all counted by one statement."""
+        """How many of these rows there are. Those of `watched` are all counted by one statement."""
         if rows not in self._counts:
             self._counts |= counts({rows: self._parts(rows)})
         return self._counts[rows]
 
     @cached_property
     def _counts(self) -> dict[Rows, Count]:
-        return counts({rows: self._parts(rows) for rows in WATCHED})
+        return counts({rows: self._parts(rows) for rows in self.watched})
 
     def counts(self, rows: Mapping[str, QuerySet[Any]]) -> dict[str, Count]:
         """How many of these executions are seen under each name. One statement counts them."""

@@ -20,23 +20,9 @@ Queue = SchedulerExecution.Queue
 
 def examine(present: Present) -> Iterator[Finding]:
     """Report whether every required kind of process is alive, and which processes fell silent."""
-    now, alive = present.now, present.alive
-    alive = [process for process in alive if not process.held]  # `deployment` names those that hold
-    if producers := sum(process.kind == Process.Kind.PRODUCER for process in alive):
-        yield ok("producers", f"{counted(producers, 'producer')} at work.")
-    else:
-        seen = _("No producer is alive: no schedule runs.")
-        yield fail("producers", seen, _("Start: manage.py run_scheduler"))
-    if consumers := _serving(Queue.MAIN, alive):
-        slots = sum(process.concurrency for process in consumers)
-        yield ok("consumers", f"{counted(len(consumers), 'consumer')} at work, {counted(slots, 'run')} at a time.")
-    else:
-        yield fail("consumers", _("No consumer is alive: all runs wait."), _("Start: manage.py run_worker"))
-    if standalone := len(_serving(Queue.STANDALONE, alive)):
-        yield ok("standalone", f"{counted(standalone, 'standalone consumer')} at work.")
-    elif needed := present.count(watched.services):
-        seen = _("No standalone consumer is alive. Services that do not run: %(count)s.")
-        yield fail("standalone", seen % {"count": needed}, _("Start: manage.py run_worker --standalone"))
+    now, alive = present.now, _at_work(present)
+    yield from producers(present)
+    yield from consumers(present)
     silent = warn(
         "silent",
         _("Processes that lost contact: %(count)s."),
@@ -54,14 +40,43 @@ def examine(present: Present) -> Iterator[Finding]:
     yield from broker_nodes.examine()
     yield from old_code.examine(alive, now)
     yield from handlers.examine(alive, now)
-    yield from _clocks(alive)
+    yield from clocks(alive)
+
+
+def producers(present: Present) -> Iterator[Finding]:
+    """Report whether a producer is alive."""
+    if count := sum(process.kind == Process.Kind.PRODUCER for process in _at_work(present)):
+        yield ok("producers", f"{counted(count, 'producer')} at work.")
+    else:
+        seen = _("No producer is alive: no schedule runs.")
+        yield fail("producers", seen, _("Start: manage.py run_scheduler"))
+
+
+def consumers(present: Present) -> Iterator[Finding]:
+    """Report whether a consumer of the main queue is alive, and one of services if there are any."""
+    alive = _at_work(present)
+    if serving := _serving(Queue.MAIN, alive):
+        slots = sum(process.concurrency for process in serving)
+        yield ok("consumers", f"{counted(len(serving), 'consumer')} at work, {counted(slots, 'run')} at a time.")
+    else:
+        yield fail("consumers", _("No consumer is alive: all runs wait."), _("Start: manage.py run_worker"))
+    if standalone := len(_serving(Queue.STANDALONE, alive)):
+        yield ok("standalone", f"{counted(standalone, 'standalone consumer')} at work.")
+    elif needed := present.count(watched.services):
+        seen = _("No standalone consumer is alive. Services that do not run: %(count)s.")
+        yield fail("standalone", seen % {"count": needed}, _("Start: manage.py run_worker --standalone"))
+
+
+def _at_work(present: Present) -> list[Process]:
+    """The alive processes that do not hold. `deployment` names those that hold."""
+    return [process for process in present.alive if not process.held]
 
 
 def _serving(queue: str, alive: Iterable[Process]) -> list[Process]:
     return [process for process in alive if process.kind == Process.Kind.CONSUMER and process.serves(queue)]
 
 
-def _clocks(alive: Iterable[Process]) -> Iterator[Finding]:
+def clocks(alive: Iterable[Process]) -> Iterator[Finding]:
     """Report the processes whose host has a wrong clock.
 
     The times are compared in Python, because plain SQL may have written anything into the column.

@@ -28,21 +28,15 @@ MOST_NAMED = 100
 
 def examine(present: Present) -> Iterator[Finding]:
     """Report the queues without a consumer. The main queue and the queue of services have findings of their own."""
-    consumers = [process for process in present.alive if process.kind == Process.Kind.CONSUMER and not process.held]
-    served = {queue for process in consumers for queue in process.queue.split(",")}
-    if "" in served:  # a consumer has not said yet what it serves
+    consumers = _consumers(present)
+    served = _served(consumers)
+    if served is None:
         return
     yield from _left_out(consumers)
-    served |= set(ALWAYS)
-    waiting: dict[str, list[str]] = {}
-    for work in present.used_queues(*_STATES):
-        if (queue := queue_of(work)) not in served:
-            waiting.setdefault(queue, []).append(work)
-    rows = SchedulerExecution.objects.in_state(*_STATES)
-    for queue, number in present.counts(
-        {queue: rows.filter(queue__in=works) for queue, works in waiting.items()}
-    ).items():
-        yield _unserved(queue, number)
+    waiting = set[str]()
+    for queue, finding in unserved(present):
+        waiting.add(queue)
+        yield finding
     idle = [named for named in _named(present) if named.name not in served and named.name not in waiting]
     if idle:
         finding = warn(
@@ -52,6 +46,32 @@ def examine(present: Present) -> Iterator[Finding]:
         )
         more = Count(max(0, len(idle) - NAMED_ROWS))
         yield Finding(finding.check, finding.level, finding.seen, finding.advice, idle[:NAMED_ROWS], more)
+
+
+def unserved(present: Present) -> Iterator[tuple[str, Finding]]:
+    """The queues in which runs wait and that no consumer serves, each with its finding."""
+    served = _served(_consumers(present))
+    if served is None:
+        return
+    waiting: dict[str, list[str]] = {}
+    for work in present.used_queues(*_STATES):
+        if (queue := queue_of(work)) not in served:
+            waiting.setdefault(queue, []).append(work)
+    rows = SchedulerExecution.objects.in_state(*_STATES)
+    for queue, number in present.counts(
+        {queue: rows.filter(queue__in=works) for queue, works in waiting.items()}
+    ).items():
+        yield queue, _unserved(queue, number)
+
+
+def _consumers(present: Present) -> list[Process]:
+    return [process for process in present.alive if process.kind == Process.Kind.CONSUMER and not process.held]
+
+
+def _served(consumers: Iterable[Process]) -> set[str] | None:
+    """The queues that are served; None if a consumer has not said yet what it serves."""
+    served = {queue for process in consumers for queue in process.queue.split(",")}
+    return None if "" in served else served | set(ALWAYS)
 
 
 def _left_out(consumers: Iterable[Process]) -> Iterator[Finding]:

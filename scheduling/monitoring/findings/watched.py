@@ -9,11 +9,26 @@ from typing import Any
 
 from django.db.models import F, Q, QuerySet
 
+from scheduling.core.alert_rules import Severity
 from scheduling.core.breaker import BreakerState
 from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
+from scheduling.core.pings import Event
 from scheduling.core.queues import MAIN, STANDALONE
 from scheduling.core.service import OFTEN, STEADY
-from scheduling.models import Breaker, Pause, Process, RefusedRow, Scheduler, SchedulerExecution
+from scheduling.models import (
+    Alert,
+    AlertMessage,
+    AlertRule,
+    Breaker,
+    Pause,
+    Ping,
+    Process,
+    RefusedRow,
+    Scheduler,
+    SchedulerExecution,
+)
+from scheduling.models.alert import URGENCY
+from scheduling.models.alert_routes import telling_rules
 from scheduling.models.plan import PlanState
 from scheduling.models.used_queues import in_used_queues
 
@@ -21,6 +36,8 @@ SILENT_REMEMBERED = timedelta(days=1)
 """How long a silent process is reported. Sweeps recover the runs of a silent process much earlier."""
 STUCK_LONG = timedelta(minutes=2)
 PAUSED_LONG = timedelta(days=1)
+PINGS_LATE = timedelta(minutes=10)
+DROPPED_REMEMBERED = timedelta(days=1)
 
 Rows = Callable[[datetime], QuerySet[Any]]
 """Returns the rows at an instant."""
@@ -112,9 +129,52 @@ def unsteady(now: datetime) -> QuerySet[SchedulerExecution]:
     return often.exclude(steady).annotate(restarts=F("attempt") - F("retry_base") - 1).order_by("-restarts", "pk")
 
 
+GIVEN_UP_LATELY = timedelta(days=1)
+"""So long a message of alerts that was given up is a finding."""
+NOT_SENT_LONG = timedelta(minutes=5)
+"""So old is a message of alerts with an error before it is a finding."""
+
+
+def new_alerts(now: datetime) -> QuerySet[Alert]:
+    """The open alerts that are neither acknowledged nor muted, the most urgent first."""
+    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
+    return Alert.objects.filter(not_muted, ended_at=None, acknowledged_at=None).order_by(URGENCY.desc(), "-pk")
+
+
+def new_critical_alerts(now: datetime) -> QuerySet[Alert]:
+    """Those of `new_alerts` that are critical. So is a severity that this version of the code does not know."""
+    return new_alerts(now).exclude(severity__in=(Severity.INFO.value, Severity.WARNING.value))
+
+
+def undelivered(now: datetime) -> QuerySet[AlertMessage]:
+    """The messages of alerts that were given up lately, or wait with an error for some time, the newest first."""
+    state = AlertMessage.State
+    waiting = Q(state__in=(state.WAITING.value, state.SENDING.value), created_at__lte=now - NOT_SENT_LONG)
+    given_up = Q(state=state.GIVEN_UP.value, ended_at__gte=now - GIVEN_UP_LATELY)
+    # Few messages are not sent. With this condition, each database finds them by the index on the state.
+    not_sent = AlertMessage.objects.filter(state__in=(state.WAITING.value, state.SENDING.value, state.GIVEN_UP.value))
+    return not_sent.filter((waiting & ~Q(error="")) | given_up).order_by("-pk")
+
+
+def rules_that_tell(_now: datetime) -> QuerySet[AlertRule]:
+    """The rules that are on and have a channel."""
+    return telling_rules()
+
+
 def refused(now: datetime) -> QuerySet[RefusedRow]:
     """The rows that the database refuses to change."""
     return RefusedRow.objects.present(now)
+
+
+def late_pings(now: datetime) -> QuerySet[Ping]:
+    """The pings that have waited for too long, the oldest first."""
+    return Ping.objects.waiting().filter(created_at__lt=now - PINGS_LATE).order_by("created_at", "pk")
+
+
+def dropped_pings(now: datetime) -> QuerySet[Ping]:
+    """The ends of runs of which a monitor was not told in the last day, the newest first."""
+    rows = Ping.objects.filter(state=Ping.State.DROPPED, at__gt=now - DROPPED_REMEMBERED)
+    return rows.exclude(event=Event.START.value).order_by("-at", "-pk")
 
 
 queued = in_state(State.CLAIMED, State.QUEUED)
@@ -166,4 +226,9 @@ WATCHED: tuple[Rows, ...] = (
     services,
     unsteady,
     refused,
+    late_pings,
+    dropped_pings,
+    new_alerts,
+    undelivered,
+    rules_that_tell,
 )

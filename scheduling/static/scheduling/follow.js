@@ -87,7 +87,7 @@
             const answer = await ask();
             cursor = answer.cursor;
             append(answer.groups);
-            if (answer.state !== null) renew(answer);
+            if (answer.state !== null) { await window.schedulingSwap.released(); renew(answer); }
             offer(answer.attempts);
             if (answer.said !== said) live.textContent = said = answer.said;
             if (answer.more) wait = 0;

@@ -63,6 +63,7 @@
         if (out) on = false;
         if (out || !response.ok || !response.headers.get("X-Part")) throw new Error(words[out ? "out" : "failed"]);
         const html = await response.text();
+        await window.schedulingSwap.released();
         if (on || isMissing(part)) swap(part, html);
     }
 

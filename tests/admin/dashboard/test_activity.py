@@ -11,10 +11,10 @@ from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
-from scheduling.admin.common.audit import message
 from scheduling.admin.dashboard import activity
-from scheduling.admin.params.diff import Change
 from scheduling.models import Scheduler
+from scheduling.operations.audit import message
+from scheduling.operations.params_diff import Change
 from tests.admin.conftest import logged_in
 from tests.admin.dashboard.conftest import DASHBOARD, PAGE
 from tests.admin.scheduler_form import ADD, change, form, worker

@@ -10,8 +10,8 @@ import pytest
 from django.db import connection
 
 from scheduling.admin.stats.runs import percentile, success_rate
-from scheduling.admin.ui import first_keys, svg
-from scheduling.models import SchedulerExecution
+from scheduling.admin.ui import svg
+from scheduling.models import SchedulerExecution, first_keys
 from scheduling.models.counts import Count, count, counts
 from scheduling.models.last_runs import Ran, failures_in_a_row, last_runs
 from scheduling.models.visibility import EVERYTHING

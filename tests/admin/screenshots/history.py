@@ -10,7 +10,9 @@ from scheduling.core.cron import next_after, parse
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import cron_key
-from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution, Worker
+from scheduling.execution.skip_tallying import tally_skips
+from scheduling.execution.tallying import tally_waiting
+from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution, UncountedSkip, Worker
 from tests.admin.screenshots.jobs import CANCELLED, CAUSES, DISCARDED, FAILED, GOOD, JOBS, SKIPPED, SLOW, Job
 
 CONSUMER = "shop-worker-1-4242-9f3c"
@@ -42,7 +44,19 @@ def store_history(now: datetime) -> dict[str, Scheduler]:
     stored = list(SchedulerExecution.objects.exclude(state=State.SKIPPED.value).order_by("pk"))
     Attempt.objects.bulk_create([attempt for run in stored for attempt in _attempts(run)], batch_size=500)
     Output.objects.bulk_create([_output(run, now) for run in stored], batch_size=500)
+    _tally(now)
     return schedules
+
+
+def _tally(now: datetime) -> None:
+    """Count the attempts and the skipped occurrences, as a producer does."""
+    skips = SchedulerExecution.objects.filter(state=State.SKIPPED.value)
+    UncountedSkip.objects.note(skips)
+    for row, run in zip(UncountedSkip.objects.order_by("pk"), skips.order_by("pk"), strict=True):
+        UncountedSkip.objects.filter(pk=row.pk).update(at=int(run.executed_at.timestamp()))
+    tally_waiting(now)
+    while tally_waiting(now + timedelta(minutes=2)) + tally_skips(now):
+        pass
 
 
 def _schedule(job: Job, now: datetime) -> Scheduler:

@@ -11,15 +11,28 @@ from django.contrib.auth.models import Group, User
 from django.db import models
 
 from reports.models import Report
-from scheduling.admin.common import audit
-from scheduling.admin.params.diff import Change
 from scheduling.core.occurrences import first_run
 from scheduling.execution.planning import plan_anew
 from scheduling.management.groups import make_groups
-from scheduling.models import Channel, Output, Process, Reminder, Replay, ReplayChunk, Scheduler, SchedulerExecution
+from scheduling.models import (
+    ApiToken,
+    Channel,
+    Output,
+    Process,
+    Reminder,
+    Replay,
+    ReplayChunk,
+    Scheduler,
+    SchedulerExecution,
+)
+from scheduling.operations import audit
+from scheduling.operations.params_diff import Change
 from tests.admin.rows import Rows
+from tests.admin.screenshots.alerts import store_alerts
+from tests.admin.screenshots.batches import store_batch
 from tests.admin.screenshots.history import CONSUMER, store_history
 from tests.factories import (
+    ApiTokenFactory,
     AttemptFactory,
     BreakerFactory,
     DeathRecordFactory,
@@ -28,6 +41,7 @@ from tests.factories import (
     LoweredLimitFactory,
     ManualExecutionFactory,
     PauseFactory,
+    PingFactory,
     ProcessFactory,
     SchedulerExecutionFactory,
     UserFactory,
@@ -49,6 +63,7 @@ def store_installation(now: datetime) -> Rows:
     late = schedules["Refresh tokens of Contoso"]
     Scheduler.objects.filter(pk=late.pk).update(next_run_at=now - timedelta(minutes=12))
     failed = SchedulerExecution.objects.filter(state="failed").latest("pk")
+    _pings(failed, now)
     slow = SchedulerExecution.objects.filter(scheduler=schedules["Import orders UK"]).latest("pk")
     worker = schedules["Import orders DE"].worker
     assert worker is not None
@@ -59,7 +74,8 @@ def store_installation(now: datetime) -> Rows:
         "failedexecution": [failed],
         "worker": [worker],
         "reminder": [reminder],
-        "channel": [Channel.objects.get(name="Shop team")],
+        "channel": [*Channel.objects.filter(name__in=["Shop team", "Billing", "Accounts"]).order_by("-name")],
+        **store_alerts(schedules, failed, now),
         "pause": [
             PauseFactory(
                 name="shop.archive_logs",
@@ -77,6 +93,7 @@ def store_installation(now: datetime) -> Rows:
             ),
             BreakerFactory(name="shop.refresh_tokens", closed=True, since=now - timedelta(minutes=38), openings=2),
         ],
+        "apitoken": _tokens(anna, now),
         "process": _processes(now),
         "report": [Report.objects.get(controller="shop.revenue")],
         "artefact": [
@@ -85,6 +102,16 @@ def store_installation(now: datetime) -> Rows:
         "user": [anna],
         "group": [Group.objects.get(name="operator")],
     }
+
+
+def _pings(failed: SchedulerExecution, now: datetime) -> None:
+    """Monitors that were told of a failed run, and one that was not."""
+    Scheduler.objects.filter(pk=failed.scheduler_id).update(ping_url="https://hc-ping.com/invented")
+    begun = {"begun_at": now - timedelta(minutes=9), "created_at": now - timedelta(minutes=9)}
+    PingFactory(execution=failed, event="start", host="hc-ping.com", **begun)
+    PingFactory(execution=failed, event="start", kind="sentry", host="o1.ingest.sentry.io", **begun)
+    PingFactory(execution=failed, event="fail", dropped=True)
+    PingFactory(execution=failed, event="fail", kind="sentry", waiting=True)
 
 
 def _users() -> tuple[User, User]:
@@ -112,6 +139,9 @@ def _other_targets(now: datetime) -> tuple[Scheduler, Reminder]:
     room = Channel.objects.create(name="Shop team", description="The room of the shop team in Slack",
                                   address="slack://T1JJ3T3L2/A1BRTD4JD/TIiajkdnlazkcOXrIdevi7Q")  # fmt: skip
     Channel.objects.create(name="On call", description="", address="${CRON_CHAT_ON_CALL}")
+    Channel.objects.create(name="Billing", kind="webhook", address="https://billing.example.org/cron",
+                           secret="${CRON_WEBHOOK_BILLING}")  # fmt: skip
+    Channel.objects.create(name="Accounts", kind="email", recipients="anna@example.org\nben@example.org")
     reminder.channels.add(room)
     Scheduler.objects.create(description="Remind the team", reminder=reminder, schedule="50 8 * * 1-5", **zone)
     Scheduler.objects.create(description="Inventory at the end of the year", report=daily.report,
@@ -149,6 +179,7 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
     by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
                                      params={"batch": 20})  # fmt: skip
     _from_another_client(schedules["Send invoices"], now)
+    store_batch(schedules["Send invoices"], CONSUMER, now)
     service, left_out = _of_the_service(schedules["Listen for events of the warehouse"], now)
     morning = now - timedelta(hours=11)
     reported = make(succeeded=True, scheduler=report, scheduled_at=morning, executed_at=morning, published_at=morning,
@@ -197,6 +228,22 @@ def _from_another_client(schedule: Scheduler, now: datetime) -> None:
             },
         ],
     )  # fmt: skip
+
+
+def _tokens(anna: User, now: datetime) -> list[ApiToken]:
+    """Tokens in each state, of two users. The first one is live."""
+    ben = User.objects.get(username="ben")
+    few = ["scheduling.view_scheduler", "scheduling.view_schedulerexecution", "scheduling.run_scheduler"]
+    return [
+        ApiTokenFactory(user=anna, name="release pipeline", permissions=few, last_used_at=now - timedelta(minutes=3),
+                        created_at=now - timedelta(days=20), expires_at=now + timedelta(days=70)),
+        ApiTokenFactory(user=ben, name="dashboard of the shop", read_only=True, last_used_at=now - timedelta(hours=5),
+                        created_at=now - timedelta(days=200)),
+        ApiTokenFactory(user=ben, name="republish by script", created_at=now - timedelta(days=100),
+                        expires_at=now - timedelta(days=10)),
+        ApiTokenFactory(user=anna, name="old pipeline", created_at=now - timedelta(days=90), revoked_by="anna",
+                        revoked_at=now - timedelta(days=20)),
+    ]  # fmt: skip
 
 
 def _processes(now: datetime) -> list[Process]:

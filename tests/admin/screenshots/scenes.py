@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from datetime import timedelta
 from typing import NamedTuple
 
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone as clock
 from django.utils.text import slugify
 from playwright.sync_api import Page
 
-from scheduling.models import DeathRecord, Deployment, Scheduler
+from scheduling.models import Alert, AlertRule, Channel, DeathRecord, Deployment, Scheduler
 from tests.admin.addresses import every_address
 from tests.admin.rows import Rows
+from tests.admin.screenshots.batches import batch_pages
 
 FRAGMENTS = ("part", "preview", "params", "follow", "output", "download", "keys", "logout", "jsi18n", "autocomplete")
 """An address whose name ends with one of these words returns a file or a part of a page, or ends the session."""
@@ -78,6 +81,13 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("runs-state-menu", runs, _filters("State"))
     yield Scene("runs-time-menu", runs, _filters("Time"))
     yield Scene("runs-help", runs, _help)
+    review = _list("review")
+    yield Scene("review-quarter", f"{review}?from={clock.now() - timedelta(days=89):%Y-%m-%d}")
+    yield Scene("review-nothing", f"{review}?from=2020-03-02&to=2020-03-08")
+    yield Scene("review-wrong", f"{review}?from=2020-03-02&to=yesterday")
+    leader, member = batch_pages()
+    yield Scene("batch-leader", leader)
+    yield Scene("batch-member", member)
     yield Scene("schedules-failing", f"{schedules}?health=failing")
     yield Scene("schedules-nothing-found", f"{schedules}?q=nowhere")
     yield Scene("schedules-pause", schedules, _pause)
@@ -97,11 +107,48 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("schedule-edit-service", reverse("admin:scheduling_scheduler_edit", args=[service.pk]))
     for word, pk in (("run", service.open_run), ("left-out", service.open_skip)):
         yield Scene(f"service-{word}", reverse("admin:scheduling_schedulerexecution_change", args=[pk]))
+    yield from _alerts()
+    token = reverse("admin:scheduling_apitoken_add")
+    yield Scene("apitoken-secret", token, _make_token)
     yield Scene("nowhere", f"{reverse('admin:index')}nowhere/")
     # The last scenes: from here on, nothing runs.
     yield Scene("deployment-held", reverse("admin:scheduling_deployment_changelist"), _hold)
     yield Scene("dashboard-held", reverse("admin:index"))
     yield Scene("schedules-held", schedules)
+
+
+def _alerts() -> Iterator[Scene]:
+    alerts, rules = _list("alert"), reverse("admin:scheduling_alertrule_add")
+    yield Scene("alerts-over", f"{alerts}?state=over")
+    yield Scene("alerts-all", f"{alerts}?state=all")
+    yield Scene("alerts-nothing-found", f"{alerts}?q=nowhere")
+    yield Scene("alerts-ticked", alerts, _tick)
+    rows = {"muted": Alert.objects.exclude(muted_until=None), "over": Alert.objects.exclude(ended_at=None)}
+    for state, found in rows.items():
+        yield Scene(f"alert-{state}", reverse("admin:scheduling_alert_change", args=[found.latest("pk").pk]))
+    yield Scene("alertrule-new-not-finished", f"{rules}?kind=not_finished")
+    yield Scene("alertrule-wrong", f"{rules}?kind=not_started", _save_wrong_rule)
+    yield Scene("alerts-no-channel", alerts, _no_channel)
+    yield Scene("alertrules-no-channel", _list("alertrule"))
+
+
+def _save_wrong_rule(page: Page) -> None:
+    page.get_by_label("Name:").fill("Orders start late")
+    page.get_by_label("After the due time:").fill("3s")
+    _submit(page, "Save and continue editing")
+
+
+def _no_channel(page: Page) -> None:
+    """Let no rule tell a channel, and no alert be open."""
+    Channel.objects.update(tells_by_default=False)
+    AlertRule.channels.through._default_manager.all().delete()
+    Alert.objects.update(ended_at=clock.now(), open_key=None)
+    page.reload()
+
+
+def _make_token(page: Page) -> None:
+    page.get_by_label("Name").fill("nightly import")
+    _submit(page, "Save")
 
 
 def _list(model: str) -> str:

@@ -36,6 +36,11 @@ class Tokens(ReportController):
         yield "ann", run.attempt
 
 
+@report("RefreshUserToken", params=TokenParams)
+class RefreshUserToken(Tokens):
+    """The report of the documents that the original contract comes from."""
+
+
 class RowsParams(BaseModel):
     """The number of rows."""
 

@@ -1,0 +1,44 @@
+"""Reads what a message tells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
+
+from scheduling.alerts.letter import MOST_LISTED, Digest, Told
+from scheduling.core.alert_rules import Severity
+from scheduling.logs import get_logger
+from scheduling.models import AlertMessage, AlertNotice
+from scheduling.processes.database import is_away
+
+log = get_logger(__name__)
+
+
+def digest_of(message: AlertMessage) -> Digest:
+    """The starts and ends that a message tells. The most urgent ones are described, the others are only counted.
+
+    A row that cannot be read is only counted.
+
+    Raises:
+        django.db.DatabaseError: the database cannot be reached.
+    """
+    notices = AlertNotice.objects.filter(message=message)
+    numbers = dict(notices.order_by().values_list("event").annotate(number=Count("pk")))
+    begun = numbers.get(AlertNotice.Event.START, 0)
+    return Digest(list(_listed(notices)), begun, sum(numbers.values()) - begun)
+
+
+def _listed(notices: QuerySet[AlertNotice]) -> Iterator[Told]:
+    ranks = [When(alert__severity=severity.value, then=Value(severity.rank)) for severity in Severity]
+    rank = Case(*ranks, default=Value(Severity.CRITICAL.rank), output_field=IntegerField())
+    keys = notices.order_by(rank.desc(), "pk").values_list("pk", flat=True)[:MOST_LISTED]
+    for pk in list(keys):
+        try:
+            notice = AlertNotice.objects.select_related("alert").filter(pk=pk).first()
+            if notice is not None:
+                yield Told.of(notice.alert, notice.event)
+        except Exception as error:
+            if is_away(error):
+                raise
+            log.warning("An alert cannot be told: %s: %s", type(error).__name__, error)

@@ -1,0 +1,40 @@
+"""Records which error groups are in the inbox, so that one that comes back is recognised."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from scheduling.core.chunks import chunks
+from scheduling.models import KnownErrorGroup
+
+MOST_PRESENT = 5_000
+
+
+def note_groups(present: Collection[str], now: datetime, *, complete: bool) -> set[str]:
+    """Record the error groups that are in the inbox. Returns those of them that had left it before.
+
+    In the steady state, this is one query and no change.
+
+    Args:
+        present: the keys of the error groups with failures in the inbox.
+        complete: whether all failures of the inbox were looked at. If not, no group counts as gone.
+    """
+    rows = KnownErrorGroup.objects.all()
+    noted = dict(rows.filter(left_at=None).order_by("-pk").values_list("key", "is_back")[:MOST_PRESENT])
+    gone = [key for key in noted if key not in present] if complete else []
+    missing = [key for key in present if key not in noted]
+    returned: set[str] = set()
+    for some in chunks(missing):
+        returned |= set(rows.filter(key__in=some).values_list("key", flat=True))
+    if gone or missing:
+        new = [KnownErrorGroup(key=key) for key in missing if key not in returned]
+        with transaction.atomic():
+            for some in chunks(gone):
+                rows.filter(key__in=some).update(left_at=now, is_back=False)
+            for some in chunks(sorted(returned)):
+                rows.filter(key__in=some).update(left_at=None, is_back=True)
+            rows.bulk_create(new, ignore_conflicts=True)
+    return returned | {key for key, is_back in noted.items() if is_back is True and key in present}

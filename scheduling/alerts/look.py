@@ -1,0 +1,199 @@
+"""What the rules look at in one evaluation. Rules share what one of them has read."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from functools import cached_property
+
+from scheduling.alerts.brokers import BrokerWatch
+from scheduling.alerts.memory import Memory, memory
+from scheduling.alerts.reading import readable_rows
+from scheduling.alerts.recent import RecentRuns
+from scheduling.alerts.runs import (
+    ALL,
+    FAILURES,
+    NAMED,
+    RECENT,
+    RETRIED,
+    Ended,
+    Run,
+    just_ended,
+    newest_in,
+    oldest_in,
+    reasons_of,
+    runs_by_key,
+)
+from scheduling.alerts.schedules import Schedule, schedules_by_key
+from scheduling.alerts.wanted import RuleProblem, Wanted, span_of
+from scheduling.core.alert_rules import RuleKind
+from scheduling.core.alerts import Standing
+from scheduling.core.lifecycle import State
+from scheduling.models import Process, SchedulerExecution
+from scheduling.models.last_runs import durations, last_runs
+from scheduling.models.visibility import EVERYTHING
+from scheduling.monitoring.findings.present import Present
+from scheduling.monitoring.findings.watched import in_other_queues, services
+from scheduling.processes.database import is_away
+
+__all__ = ["Look", "RuleProblem", "span_of"]
+
+OF_RUNS = (
+    RuleKind.NOT_STARTED, RuleKind.NOT_FINISHED, RuleKind.FAILED_IN_A_ROW, RuleKind.SKIPPED, RuleKind.SLOW,
+    RuleKind.RETRIED, RuleKind.INBOX,
+)  # fmt: skip
+"""The kinds that look at the last runs of the schedule that the rule names."""
+
+BESIDE_FAILURES = 5
+"""So many runs of a schedule are read in addition to the failures that a rule counts, because skipped and cancelled
+runs may lie between them."""
+
+SKIPS_FOR = timedelta(minutes=10)
+"""So long the newest skipped executions are remembered, if there is no newer one."""
+
+DURATIONS_FOR = timedelta(minutes=10)
+"""So long the usual duration of a schedule is remembered."""
+
+MOST_PROCESSES = 2_000
+"""So many of the alive processes are looked at, the newest first."""
+
+MOST_NEW_DURATIONS = 50
+"""The durations of so many schedules are read in one evaluation. The others follow in the next one."""
+
+
+@dataclass
+class Look:
+    """The state of the installation at `now`.
+
+    Args:
+        now: the time of the database.
+        broker: what this process knows of the broker; None where the database is the queue.
+        hold: why this process holds (`processes.guard`): a sentence; empty if it works. While it holds, only the rules
+            about it are evaluated, because the database may be a copy.
+        memory: what the last evaluation has left.
+        wanted: the rules of the evaluation, so that what they need can be read at once.
+        standing: the open alerts of each rule, by their keys.
+    """
+
+    now: datetime
+    broker: BrokerWatch | None = None
+    hold: str = ""
+    memory: Memory = field(default_factory=lambda: memory)
+    wanted: Sequence[Wanted] = ()
+    standing: Mapping[int, Mapping[str, Standing]] = field(default_factory=dict)
+    _schedules: dict[int, Schedule | None] = field(default_factory=dict)
+    _runs: dict[int, list[Run]] = field(default_factory=dict)
+    _reasons: dict[int, str] = field(default_factory=dict)
+    _new_durations: int = 0
+
+    @cached_property
+    def present(self) -> Present:
+        """The state that the findings look at. A process whose row cannot be read counts as missing."""
+        present = Present(self.now, watched=(*in_other_queues, services))
+        present.alive = readable_rows(Process.objects.alive(self.now), MOST_PROCESSES)
+        return present
+
+    def of_kind(self, *kinds: RuleKind) -> list[Wanted]:
+        """The rules of these kinds."""
+        return [rule for rule in self.wanted if rule.kind in kinds]
+
+    def alerts_of(self, rules: Iterable[Wanted]) -> list[Standing]:
+        """The open alerts of these rules."""
+        return [one for rule in rules for one in self.standing.get(rule.pk, {}).values()]
+
+    def schedules(self, keys: Collection[int]) -> dict[int, Schedule]:
+        """Those of the schedules that exist and can be read."""
+        if missing := set(keys) - self._schedules.keys():
+            self._schedules |= dict.fromkeys(missing)
+            self._schedules |= schedules_by_key(missing)
+        return {pk: found for pk in keys if (found := self._schedules[pk]) is not None}
+
+    def runs_of(self, keys: Collection[int]) -> Mapping[int, list[Run]]:
+        """The newest runs of each of these schedules, the oldest first. Those of the rules are read at once."""
+        if missing := set(keys) - self._runs.keys():
+            missing |= {rule.schedule for rule in self.of_kind(*OF_RUNS) if rule.schedule is not None}
+            streaks = [int(rule.number) for rule in self.of_kind(RuleKind.FAILED_IN_A_ROW)]
+            count = max([3, *streaks]) + BESIDE_FAILURES
+            self._runs |= RecentRuns(self.memory, self.now, count).of(missing - self._runs.keys())
+        return {pk: self._runs[pk] for pk in keys}
+
+    def whole(self, run: Run) -> Run:
+        """The run with all its columns. Only few runs need them."""
+        return runs_by_key([run.pk], ALL).get(run.pk, run)
+
+    def reasons(self, runs: Collection[Run]) -> Mapping[int, str]:
+        """Why these runs wait or were skipped, by their keys."""
+        if missing := [run for run in runs if run.pk not in self._reasons]:
+            self._reasons |= reasons_of(missing)
+        return self._reasons
+
+    def reasons_of_skips(self, runs: Collection[Run]) -> Mapping[int, str]:
+        """Why these executions were skipped. This does not change."""
+        known: dict[int, str] = self.memory.get("reasons of skips", self.now, SKIPS_FOR, dict)
+        if missing := [run for run in runs if run.pk not in known]:
+            known |= reasons_of(missing)
+        return known
+
+    @cached_property
+    def failures(self) -> list[Run]:
+        """The newest failures of the inbox, the newest first."""
+        return newest_in(FAILURES, State.FAILED)
+
+    @cached_property
+    def skips(self) -> list[Run]:
+        """The newest skipped executions, the newest first."""
+        newest = SchedulerExecution.objects.in_state(State.SKIPPED).order_by("-pk").values_list("pk", flat=True).first()
+        known: list[Run] | None = self.memory.known("skips", self.now, SKIPS_FOR)
+        if known is None or newest != (known[0].pk if known else None):
+            known = newest_in(NAMED, State.SKIPPED)  # a skipped execution stays skipped
+            self.memory.keep("skips", self.now, known)
+        return known
+
+    @cached_property
+    def waiting(self) -> list[Run]:
+        """The oldest executions that wait, without those that wait for a retry."""
+        return oldest_in(RECENT, State.QUEUED, State.CLAIMED)
+
+    @cached_property
+    def running(self) -> list[Run]:
+        """The oldest executions that run."""
+        return oldest_in(RECENT, State.RUNNING)
+
+    @cached_property
+    def retrying(self) -> list[Run]:
+        """The oldest executions that wait for a retry."""
+        return oldest_in(RETRIED, State.RETRYING)
+
+    @cached_property
+    def ended(self) -> list[Ended]:
+        """The attempts that have just ended."""
+        return just_ended(self.now)
+
+    def durations(self, schedule: int) -> Sequence[float] | None:
+        """The durations of the last successful runs of a schedule, in seconds. None: they are read the next time."""
+        self.load_durations([schedule])
+        found: Sequence[float] | None = self.memory.known(("durations", schedule), self.now, DURATIONS_FOR)
+        return found
+
+    def load_durations(self, schedules: Iterable[int]) -> None:
+        """Read the durations of several schedules at once, if they are not remembered."""
+        wanted = {pk for pk in schedules if self.memory.known(("durations", pk), self.now, DURATIONS_FOR) is None}
+        chosen = sorted(wanted)[: MOST_NEW_DURATIONS - self._new_durations]
+        self._new_durations += len(chosen)
+        for pk, found in _durations(chosen).items():
+            self.memory.keep(("durations", pk), self.now, found)
+
+
+def _durations(schedules: Sequence[int]) -> dict[int, list[float]]:
+    """The durations of the successful runs of each schedule. A schedule with unreadable runs has none."""
+    if not schedules:
+        return {}
+    try:
+        return {pk: durations(runs) for pk, runs in last_runs(schedules, EVERYTHING, ends=False).items()}
+    except Exception as error:
+        if is_away(error):
+            raise
+        if len(schedules) == 1:
+            return {schedules[0]: []}
+    return {pk: found for schedule in schedules for pk, found in _durations([schedule]).items()}

@@ -1,0 +1,101 @@
+"""Decides which channels are told of an alert, and lets their notices wait."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+
+from django.db.models import Q
+
+from scheduling.core.alert_rules import RuleKind
+from scheduling.core.alerts import tells
+from scheduling.core.chunks import chunks
+from scheduling.logs import get_logger
+from scheduling.models import Alert, AlertNotice, AlertRule, Channel
+from scheduling.processes.database import each_or_all
+
+log = get_logger(__name__)
+
+MOST_LOOKED_AT = 20_000
+"""So many alerts that no channel was told of are looked at, the oldest first."""
+
+MOST_AT_ONCE = 1_000
+"""So many alerts are handed to the channels in one evaluation."""
+
+Event = AlertNotice.Event
+
+
+def tell_starts(now: datetime, *, only_hold: bool = False) -> None:
+    """Let the start of each open alert that is not muted wait for its channels.
+
+    An alert without a channel stays untold, and is told if a channel comes while it lasts.
+
+    Args:
+        only_hold: whether only alerts about a hold are told, because the database may be a copy.
+    """
+    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
+    rule_not_muted = Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
+    rows = Alert.objects.filter(not_muted, rule_not_muted, ended_at=None, told_at=None)
+    if only_hold:
+        rows = rows.filter(kind=RuleKind.HOLD.value)
+    # Only columns that each database can read whatever plain SQL has written into the others.
+    alerts = list(rows.order_by("pk").values_list("pk", "rule", "severity", "group")[:MOST_LOOKED_AT])
+    if not alerts:
+        return
+    channels = Routes({rule for _pk, rule, _severity, _group in alerts if rule is not None})
+    chosen = {pk: told for pk, rule, severity, group in alerts if (told := channels.chosen(rule, severity, group))}
+    for some in chunks(list(chosen)[:MOST_AT_ONCE]):
+        each_or_all(
+            some,
+            lambda keys: _note_starts({pk: chosen[pk] for pk in keys}, now),
+            lambda pk, error: log.warning("The start of the alert %s cannot be told: %s", pk, error),
+        )
+
+
+def _note_starts(chosen: Mapping[int, Sequence[Channel]], now: datetime) -> None:
+    notices = [
+        AlertNotice(alert_id=pk, channel=channel, event=Event.START)
+        for pk, channels in chosen.items()
+        for channel in channels
+    ]
+    AlertNotice.objects.bulk_create(notices, ignore_conflicts=True)
+    Alert.objects.filter(pk__in=list(chosen)).update(told_at=now)
+
+
+def tell_ends(alerts: Collection[int]) -> None:
+    """Let the end of these alerts wait for the channels that were told of their start."""
+    told = AlertNotice.objects.filter(alert__in=alerts, event=Event.START).values_list("alert", "channel")
+    AlertNotice.objects.bulk_create(
+        [AlertNotice(alert_id=alert, channel_id=channel, event=Event.END) for alert, channel in told],
+        ignore_conflicts=True,
+    )
+
+
+class Routes:
+    """The channels of rules.
+
+    Args:
+        rules: the primary keys of the rules.
+    """
+
+    def __init__(self, rules: Collection[int]) -> None:
+        self._of_rules: dict[int, list[Channel]] = {}
+        between = AlertRule.channels.through._default_manager.filter(alertrule__in=list(rules))
+        for row in between.select_related("channel").order_by("channel"):
+            self._of_rules.setdefault(row.alertrule_id, []).append(row.channel)
+        self._default = list(Channel.objects.filter(tells_by_default=True).order_by("pk"))
+
+    def of(self, alert: Alert) -> Sequence[Channel]:
+        """The channels that are told of this alert: those of its rule, or the default ones if the rule has none."""
+        return self.chosen(alert.rule_id, alert.severity, alert.group_id)
+
+    def chosen(self, rule: int | None, severity: str, group: int | None) -> Sequence[Channel]:
+        """The channels that are told of an alert of this rule."""
+        channels = self._of_rules.get(rule or 0) or self._default
+        return [one for one in channels if tells(severity, one.least_severity, group, one.group_id)]
+
+
+def active_rules(kind: str, now: datetime) -> list[AlertRule]:
+    """The rules of a kind that are on and not muted."""
+    rows = AlertRule.objects.filter(Q(muted_until=None) | Q(muted_until__lte=now), enabled=True, kind=kind)
+    return list(rows.order_by("pk"))

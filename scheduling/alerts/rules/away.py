@@ -1,0 +1,39 @@
+"""Finds a broker that cannot be reached."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from django.utils.translation import gettext as _
+
+from scheduling.alerts.look import Look
+from scheduling.alerts.wanted import Wanted, span_of
+from scheduling.core.alerts import Situation
+from scheduling.models import AlertRule
+
+
+def brokers_away(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
+    """The broker cannot be reached for longer than the rule allows."""
+    for rule in rules:
+        yield from ((rule, situation) for situation in _away(rule.span, look))
+
+
+def broker_away(rule: AlertRule, look: Look) -> Iterator[Situation]:
+    """The same for one rule as it is stored, without the database.
+
+    Raises:
+        RuleProblem: the span of the rule is out of bounds.
+    """
+    yield from _away(span_of(rule), look)
+
+
+def _away(span: timedelta, look: Look) -> Iterator[Situation]:
+    if look.broker is None or look.broker.away_seconds < span.total_seconds():
+        return
+    yield Situation(
+        "broker",
+        _("broker"),
+        _("The broker cannot be reached: %(reason)s") % {"reason": look.broker.reason},
+        _("Start the broker, or mend the connection. Nothing is lost: runs are published as soon as it is back."),
+    )

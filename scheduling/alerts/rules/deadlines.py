@@ -1,0 +1,142 @@
+"""Finds schedules that will not be finished by a time of the day."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+from django.utils.translation import gettext as _
+
+from scheduling.alerts.look import Look
+from scheduling.alerts.runs import Run
+from scheduling.alerts.schedules import Schedule
+from scheduling.alerts.wanted import RuleProblem, Wanted
+from scheduling.core.alerts import Situation
+from scheduling.core.cron import CronError, ZoneError, parse, zone
+from scheduling.core.deadlines import Deadline, Deadlines, deadlines, expected_seconds, time_of_day, will_be_late
+from scheduling.core.lifecycle import WAITING, State
+from scheduling.core.skip_reasons import is_on_purpose
+from scheduling.models.time_words import format_span
+
+REMEMBERED = timedelta(days=2)
+
+
+class Progress(NamedTuple):
+    """How far the work of an occurrence is.
+
+    Args:
+        over: whether nothing is to be told: it is finished, was left out on purpose, or was cancelled.
+        run: the execution that does it; None if there is none.
+        started_at: when its present attempt has started.
+        may_start_at: when its next attempt may start.
+    """
+
+    over: bool
+    may_start_at: datetime
+    run: Run | None = None
+    started_at: datetime | None = None
+
+
+def not_finished(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
+    """The last occurrence before the deadline is not finished, and will not be finished in time.
+
+    Raises:
+        RuleProblem: the time of the day or the times of a schedule cannot be read.
+    """
+    named = {rule.schedule for rule in rules if rule.schedule is not None}
+    schedules = look.schedules(named)
+    runs = look.runs_of(named)
+    wanted = [(rule, schedule) for rule in rules if (schedule := schedules.get(rule.schedule or 0)) is not None]
+    look.load_durations(schedule.pk for _rule, schedule in wanted if schedule.active)
+    for rule, schedule in wanted:
+        if schedule.active and rule.covers(schedule.pk, schedule.group):
+            for deadline in _deadlines(rule, schedule, look):
+                yield from _told(rule, schedule, deadline, runs[schedule.pk], look)
+
+
+def _deadlines(rule: Wanted, schedule: Schedule, look: Look) -> list[Deadline]:
+    try:
+        at = time_of_day(rule.at)
+        key = ("deadlines", schedule.cron, schedule.date_time, schedule.zone, at)
+        known: Deadlines | None = look.memory.known(key, look.now, REMEMBERED)
+        if known is None or not known.holds(look.now):
+            cron = parse(schedule.cron) if schedule.cron else None
+            known = deadlines(cron, schedule.date_time, schedule.zone, at, look.now)
+            look.memory.keep(key, look.now, known)
+    except (CronError, ZoneError, ValueError, OverflowError) as error:
+        raise RuleProblem(str(error)) from error
+    # The schedule did not have its present times before.
+    return [one for one in known.due(look.now) if (schedule.planned_at or one.occurrence) <= one.occurrence]
+
+
+def _told(
+    rule: Wanted, schedule: Schedule, deadline: Deadline, runs: Sequence[Run], look: Look
+) -> Iterator[tuple[Wanted, Situation]]:
+    progress = _progress(deadline.occurrence, runs, look)
+    durations = look.durations(schedule.pk) or ()
+    if progress.over or not will_be_late(
+        deadline.instant, look.now, durations, progress.started_at, progress.may_start_at
+    ):
+        return
+    local = deadline.instant.astimezone(zone(schedule.zone))
+    facts = {"time": f"{local:%H:%M}", "zone": local.tzname() or schedule.zone}
+    if look.now >= deadline.instant:
+        seen = _("It was to be finished by %(time)s %(zone)s, and is not finished.") % facts
+    else:
+        end = expected_seconds(durations)
+        seen = _("It will probably not be finished by %(time)s %(zone)s.") % facts
+        seen += " " + _("Nine of ten usual runs take at most %(usual)s.") % {"usual": format_span(end)}
+    seen += " " + _state(progress, look.now)
+    yield (
+        rule,
+        Situation(
+            f"deadline {deadline.day} {rule.at}", schedule.name, seen, _("Tell those who wait for it."), schedule.pk,
+            None if progress.run is None else progress.run.pk,
+            schedule.group if progress.run is None else progress.run.group_id,
+        ),
+    )  # fmt: skip
+
+
+def _state(progress: Progress, now: datetime) -> str:
+    if progress.started_at is not None:
+        age = format_span((now - progress.started_at).total_seconds())
+        return _("It has been running for %(time)s.") % {"time": age}
+    if progress.run is None:
+        return _("It has not started.")
+    if progress.run.state == State.FAILED.value:
+        return _("It has failed.")
+    return _("It waits.")
+
+
+def _progress(occurrence: datetime, runs: Sequence[Run], look: Look) -> Progress:
+    """How far the work of an occurrence is, from the last runs of its schedule.
+
+    Any later run that has succeeded has finished the work, too.
+    """
+    since = [run for run in runs if run.scheduled_at is not None and run.scheduled_at >= occurrence]
+    if any(run.state == State.SUCCEEDED.value for run in since) or _left_out(occurrence, runs, look):
+        return Progress(True, look.now)
+    for run in since:
+        if run.state == State.RUNNING.value:
+            return Progress(False, look.now, run, run.started_at)
+    for run in since:
+        if run.state in WAITING:
+            wake_at = look.whole(run).wake_at
+            return Progress(False, max(look.now, wake_at or look.now), run)
+    failed = next((run for run in since if run.state in (State.FAILED.value, State.DISCARDED.value)), None)
+    cancelled = failed is None and any(run.state == State.CANCELLED.value for run in since)
+    return Progress(cancelled, look.now, failed)
+
+
+def _left_out(occurrence: datetime, runs: Sequence[Run], look: Look) -> bool:
+    """Whether a pause, the policy of the schedule or the handler has left the occurrence out on purpose."""
+    skips = [
+        run
+        for run in runs
+        if run.state == State.SKIPPED.value
+        and run.scheduled_at is not None
+        and run.scheduled_at <= occurrence <= max(run.scheduled_at, look.whole(run).executed_at or run.scheduled_at)
+    ]
+    reasons = look.reasons_of_skips(skips)
+    return any(is_on_purpose(reasons.get(run.pk, "")) for run in skips)

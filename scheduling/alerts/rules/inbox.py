@@ -1,0 +1,100 @@
+"""Finds failures that wait in the inbox."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import timedelta
+from functools import partial
+from typing import Any
+
+from django.db.models import Count as Counted
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.utils.translation import gettext as _
+
+from scheduling.alerts.look import Look
+from scheduling.alerts.runs import MOST_RUNS, SCHEDULES_PER_QUERY
+from scheduling.alerts.wanted import Wanted
+from scheduling.core.alerts import Situation
+from scheduling.core.chunks import chunks
+from scheduling.core.lifecycle import State
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.counts import Count, counts
+
+LEAST_CAP = 1_000
+"""Failures are counted up to this number, or up to the highest limit of a rule."""
+
+NEWEST_RUNS = 1_000
+"""If the inbox has very many failures, only those among so many newest runs of the schedule of a rule count."""
+
+EDGES_FOR = timedelta(minutes=10)
+"""So long it is remembered where these runs begin."""
+
+
+def full_inbox(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
+    """More failures wait in the inbox than the rule allows.
+
+    A rule for all groups counts the failures of each group on their own. So no user is told a number of another group.
+    """
+    schedules = look.schedules({rule.schedule for rule in rules if rule.schedule is not None})
+    waiting = _waiting(rules, look)
+    for rule in rules:
+        for group, number in waiting[rule.pk].items():
+            if number.number <= rule.number:
+                continue
+            facts = {"count": number, "limit": rule.number}
+            seen = _("Failures in the inbox: %(count)s. The limit is %(limit)d.") % facts
+            advice = _("Fix the cause, then republish.")
+            if rule.schedule is not None:
+                schedule = schedules[rule.schedule]
+                yield rule, Situation("inbox", schedule.name, seen, advice, rule.schedule, group=schedule.group)
+            else:
+                yield rule, Situation(key_of("inbox", group), _("failed inbox"), seen, advice, group=group)
+
+
+def key_of(name: str, group: int | None) -> str:
+    """The key of a situation that is looked for in each group."""
+    return name if group is None else f"{name} of group {group}"
+
+
+def _waiting(rules: Sequence[Wanted], look: Look) -> Mapping[int, Mapping[int | None, Count]]:
+    """How many failures wait within the scope of each rule, by group. For a schedule, the key is None."""
+    scopes = [(run.scheduler_id, run.group_id) for run in look.failures]
+    groups = {None, *(group for _schedule, group in scopes)}
+    if len(scopes) < MOST_RUNS:
+        found = {group: Count(sum(other == group for _schedule, other in scopes)) for group in groups}
+        of_schedules: Mapping[tuple[int | None, int | None], int] = Counter(scopes)
+    else:
+        cap = max(LEAST_CAP, *(int(rule.number) for rule in rules))
+        groups |= {rule.group for rule in rules if rule.group is not None}
+        failures = SchedulerExecution.objects.in_state(State.FAILED)
+        parts = {group: [failures.filter(Q(group=group) if group else Q(group__isnull=True))] for group in groups}
+        found = counts(parts, cap)
+        of_schedules = _of_schedules({rule.schedule for rule in rules if rule.schedule is not None}, failures, look)
+    return {
+        rule.pk: {group: number for group, number in found.items() if rule.group in (None, group)}
+        if rule.schedule is None
+        else {None: Count(sum(number for scope, number in of_schedules.items() if rule.covers(*scope)))}
+        for rule in rules
+    }
+
+
+def _of_schedules(schedules: set[int], failures: QuerySet[Any], look: Look) -> dict[tuple[int | None, int | None], int]:
+    """How many of the newest runs of each schedule wait in the inbox, by schedule and group."""
+    found: dict[tuple[int | None, int | None], int] = {}
+    for keys in chunks(sorted(schedules), SCHEDULES_PER_QUERY):
+        edges = look.memory.get(("edges", *keys), look.now, EDGES_FOR, partial(_edges, keys))
+        ranges = [Q(scheduler=pk, pk__gte=edge) for pk, edge in edges.items()]
+        if ranges:
+            rows = failures.filter(Q(*ranges, _connector=Q.OR)).order_by()
+            counted = rows.values_list("scheduler", "group").annotate(number=Counted("pk"))
+            found |= {(schedule, group): number for schedule, group, number in counted}
+    return found
+
+
+def _edges(schedules: Sequence[int]) -> dict[int, int]:
+    """The key of the oldest run of each schedule that is looked at. A schedule may have millions."""
+    newest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")
+    rows = Scheduler.objects.filter(pk__in=schedules).order_by()
+    found = rows.annotate(edge=Subquery(newest[NEWEST_RUNS - 1 : NEWEST_RUNS])).values_list("pk", "edge")
+    return {pk: edge or 0 for pk, edge in found}

@@ -1,0 +1,97 @@
+"""Finds schedules that fail again and again, and occurrences that were skipped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from django.db.models import Exists, OuterRef
+from django.utils.translation import gettext as _
+
+from scheduling.alerts.look import Look
+from scheduling.alerts.runs import Run
+from scheduling.alerts.wanted import Scopes, Wanted
+from scheduling.core.alerts import Situation
+from scheduling.core.chunks import chunks
+from scheduling.core.lifecycle import State
+from scheduling.core.skip_reasons import is_on_purpose
+from scheduling.core.text import visible_text
+from scheduling.models import SchedulerExecution
+from scheduling.models.last_runs import failures_in_a_row
+
+MOST_FAILING = 100
+"""So many schedules with the most failures in the inbox are looked at."""
+
+OVERTAKEN_FOR = timedelta(minutes=10)
+
+HAS_RUN = (
+    State.RUNNING.value, State.RETRYING.value, State.SUCCEEDED.value, State.FAILED.value, State.DISCARDED.value,
+)  # fmt: skip
+"""The states of an execution that has started."""
+
+
+def failed_in_a_row(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
+    """The last runs of a schedule have failed, so many in a row.
+
+    The schedules with many failures in the inbox are looked at, those that a rule names, and those with an alert. The
+    failures of the last ones may have been discarded.
+    """
+    scopes, least = Scopes(rules), min(rule.number for rule in rules)
+    tally = Counter(run.scheduler_id for run in look.failures if run.scheduler_id is not None)
+    keys = {pk for pk, failures in tally.most_common(MOST_FAILING) if failures >= least}
+    keys |= {rule.schedule for rule in rules if rule.schedule is not None}
+    keys |= {one.situation.schedule for one in look.alerts_of(rules) if one.situation and one.situation.schedule}
+    schedules = look.schedules(keys)
+    for pk, runs in look.runs_of(schedules.keys()).items():
+        number = failures_in_a_row(runs)
+        if number < least:
+            continue
+        last = next(run for run in reversed(runs) if run.state in (State.FAILED.value, State.DISCARDED.value))
+        for rule in scopes.of(pk, last.group_id):
+            if number >= rule.number:
+                seen = _("Its last runs have failed. In a row: %(count)d.") % {"count": number}
+                advice = _("Fix the cause, then republish.")
+                yield (
+                    rule,
+                    Situation(f"schedule {pk}", schedules[pk].name, seen, advice, pk, last.pk, last.group_id),
+                )
+
+
+def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
+    """The last occurrence of an active schedule did not run, and that was not meant."""
+    scopes, newest = Scopes(rules), dict[int, Run]()
+    named = [run for runs in look.runs_of(scopes.named).values() for run in runs if run.state == State.SKIPPED.value]
+    reasons = look.reasons_of_skips([*look.skips, *named])
+    for run in (*look.skips, *named):
+        if run.scheduler_id is not None and not is_on_purpose(reasons.get(run.pk, "")):
+            known = newest.setdefault(run.scheduler_id, run)
+            newest[run.scheduler_id] = max(known, run, key=lambda one: one.pk)
+    last = _last([run.pk for run in newest.values() if scopes.of(run.scheduler_id, run.group_id)], look)
+    found = [run for run in newest.values() if run.pk in last]
+    schedules = look.schedules({run.scheduler_id for run in found if run.scheduler_id is not None})
+    for run in found:
+        schedule = schedules.get(run.scheduler_id or 0)
+        if schedule is None or not schedule.active:
+            continue
+        for rule in scopes.of(schedule.pk, run.group_id):
+            seen = visible_text(reasons.get(run.pk) or _("No reason was recorded."), 500)
+            advice = _("Run it now if its work is still needed.")
+            key = f"schedule {schedule.pk}"
+            yield rule, Situation(key, schedule.name, seen, advice, schedule.pk, run.pk, run.group_id)
+
+
+def _last(skips: Sequence[int], look: Look) -> set[int]:
+    """Those of the skipped executions after which no execution of the schedule has started.
+
+    The others stay so, and are remembered.
+    """
+    overtaken: set[int] = look.memory.get("overtaken skips", look.now, OVERTAKEN_FOR, set)
+    asked = [pk for pk in skips if pk not in overtaken]
+    later = SchedulerExecution.objects.filter(scheduler=OuterRef("scheduler"), pk__gt=OuterRef("pk"), state__in=HAS_RUN)
+    found = set[int]()
+    for some in chunks(asked):
+        rows = SchedulerExecution.objects.filter(pk__in=some).exclude(Exists(later)).order_by()
+        found |= set(rows.values_list("pk", flat=True))
+    overtaken |= set(asked) - found
+    return found

@@ -1,0 +1,100 @@
+"""Finds occurrences that have not started in time, whatever the reason."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import datetime, timedelta
+
+from django.utils.translation import gettext as _
+
+from scheduling.alerts.look import Look
+from scheduling.alerts.runs import Run
+from scheduling.alerts.schedules import Schedule, schedules_in
+from scheduling.alerts.wanted import Scopes, Wanted
+from scheduling.core.alerts import Situation
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler
+from scheduling.models.plan import PlanState
+from scheduling.models.time_words import format_span
+
+MOST_SCHEDULES = 500
+
+PLANNED = (Trigger.CRON.value, Trigger.DATE.value)
+"""The triggers of occurrences. An operator who runs a schedule now sees by himself whether it starts."""
+
+WAITS = (State.QUEUED.value, State.CLAIMED.value)
+
+
+def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
+    """An active schedule has an occurrence that has been due for longer than the rule allows and has not started."""
+    scopes, shortest = Scopes(rules), min(rule.span for rule in rules)
+    late = _unclaimed(rules, look, shortest)
+    waiting = _waiting(rules, look, shortest)
+    schedules = look.schedules({run.scheduler_id for run in waiting if run.scheduler_id is not None})
+    reasons = look.reasons(waiting)
+    # The earliest occurrence of a schedule tells of it.
+    for schedule, since, text in late:
+        for rule in scopes.of(schedule.pk, schedule.group):
+            if since is None or look.now - since > rule.span:
+                yield rule, _situation(schedule, since, text, look.now, schedule.group)
+    for run in waiting:
+        known = schedules.get(run.scheduler_id or 0)
+        if known is None or not known.active or run.scheduled_at is None:
+            continue
+        for rule in scopes.of(known.pk, run.group_id):
+            if look.now - run.scheduled_at > rule.span:
+                said = _said(run, reasons.get(run.pk, ""))
+                yield rule, _situation(known, run.scheduled_at, said, look.now, run.group_id, run.pk)
+
+
+def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tuple[Schedule, datetime | None, str]]:
+    """The active schedules that no producer has claimed in time, and those that cannot be planned."""
+    due = Scheduler.objects.filter(status=True, next_run_at__lt=look.now - span).order_by("next_run_at", "pk")
+    aside = Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk")
+    named = look.schedules({rule.schedule for rule in rules if rule.schedule is not None})
+    found = {**schedules_in(due, MOST_SCHEDULES), **named}
+    said = _("No producer has claimed it.")
+    late: list[tuple[Schedule, datetime | None, str]] = [
+        (schedule, schedule.due_at, said)
+        for schedule in found.values()
+        if schedule.active and schedule.due_at is not None and look.now - schedule.due_at > span
+    ]
+    late += [(one, None, one.problem) for one in schedules_in(aside, MOST_SCHEDULES).values() if one.active]
+    return late
+
+
+def _waiting(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[Run]:
+    """The occurrences that were claimed and have not started, the oldest first."""
+    found = {run.pk: run for run in look.waiting}
+    for runs in look.runs_of({rule.schedule for rule in rules if rule.schedule is not None}).values():
+        found |= {run.pk: run for run in runs if run.state in WAITS}
+    return [
+        run
+        for run in sorted(found.values(), key=lambda run: run.pk)
+        if run.scheduler_id is not None
+        and run.attempt == 0
+        and run.trigger in PLANNED
+        and run.scheduled_at is not None
+        and look.now - run.scheduled_at > span
+    ]
+
+
+def _said(run: Run, reason: str) -> str:
+    if reason:
+        return visible_text(reason, 300)
+    if run.state == State.CLAIMED.value:
+        return _("It is claimed, and the broker has not confirmed its message.")
+    return _("It waits in its queue for a consumer with a free slot.")
+
+
+def _situation(
+    schedule: Schedule, since: datetime | None, text: str, now: datetime, group: int | None, run: int | None = None
+) -> Situation:
+    if since is None:
+        seen = _("It cannot be planned: %(error)s") % {"error": text}
+    else:
+        age = format_span((now - since).total_seconds())
+        seen = _("It has been due for %(time)s and has not started. %(why)s") % {"time": age, "why": text}
+    advice = _("See whether a producer and a consumer of its queue are alive, and what keeps it waiting.")
+    return Situation(f"schedule {schedule.pk}", schedule.name, seen, advice, schedule.pk, run, group)

@@ -1,0 +1,182 @@
+"""Reads the runs that the rules look at. Each query is bounded, and uses an index."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import UTC, datetime, timedelta
+from types import NoneType
+from typing import Any, NamedTuple
+
+from django.db.models import OuterRef, Q, QuerySet, Subquery
+
+from scheduling.alerts.reading import readable
+from scheduling.core.chunks import chunks
+from scheduling.core.lifecycle import State
+from scheduling.core.messages import is_in_calendar
+from scheduling.models import Attempt, Scheduler, SchedulerExecution
+
+MOST_RUNS = 500
+"""So many runs in one state are looked at."""
+
+MOST_ENDED = 200
+"""So many of the attempts that have just ended are looked at."""
+
+JUST_ENDED = timedelta(seconds=25)
+"""So long ago an attempt may have ended that no evaluation has seen running. It is less than the time for which a
+situation must be gone before its alert is over. Otherwise the alert would begin again."""
+
+SCHEDULES_PER_QUERY = 200
+
+
+class Run(NamedTuple):
+    """The columns of an execution that the rules need. Columns that were not read have the values below."""
+
+    pk: int
+    scheduler_id: int | None
+    group_id: int | None
+    state: str
+    attempt: int = 0
+    retry_base: int = 0
+    target_name: str = ""
+    trigger: str = ""
+    fingerprint: str = ""
+    scheduled_at: datetime | None = None
+    started_at: datetime | None = None
+    executed_at: datetime | None = None
+    finished_at: datetime | None = None
+    wake_at: datetime | None = None
+
+    @property
+    def retries(self) -> int:
+        """How many retries have started."""
+        return max(0, self.attempt - self.retry_base - 1)
+
+
+BASE = ("pk", "scheduler_id", "group_id", "state")
+NAMED = (*BASE, "target_name")
+RETRIED = (*NAMED, "attempt", "retry_base")
+RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at")
+FAILURES = (*NAMED, "fingerprint")
+ALL = Run._fields
+
+_ALLOWED = {
+    **dict.fromkeys(("pk", "attempt", "retry_base"), (int,)),
+    **dict.fromkeys(("scheduler_id", "group_id"), (int, NoneType)),
+    **dict.fromkeys(("state", "target_name", "trigger", "fingerprint"), (str,)),
+}
+_BLANK = (0, None, None, "", *Run._field_defaults.values())
+
+
+def run_of(columns: Sequence[str], values: Sequence[Any]) -> Run | None:
+    """The run with these values of these columns.
+
+    Returns None if plain SQL has written values that cannot be used. An instant that is outside the calendar counts as
+    unknown.
+    """
+    fixed = list(_BLANK)
+    for column, value in zip(columns, values, strict=True):
+        allowed = _ALLOWED.get(column)
+        if allowed is None:
+            value = usable_instant(value)
+        elif type(value) not in allowed:
+            return None
+        fixed[_PLACES[column]] = value
+    return Run(*fixed)
+
+
+_PLACES = {name: place for place, name in enumerate(Run._fields)}
+
+
+def usable_instant(value: object) -> datetime | None:
+    """The instant; None if there is none, or if it cannot be used."""
+    if not isinstance(value, datetime):
+        return None
+    instant = value if value.tzinfo is not None else value.replace(tzinfo=UTC)
+    return instant if is_in_calendar(instant) else None
+
+
+def runs_in(rows: QuerySet[SchedulerExecution], columns: Sequence[str] = ALL, most: int = MOST_RUNS) -> list[Run]:
+    """The first of these runs that can be read, with these columns."""
+    found = (run_of(columns, values) for values in readable(rows, most, columns))
+    return [run for run in found if run is not None]
+
+
+def oldest_in(columns: Sequence[str], *states: State) -> list[Run]:
+    """The oldest runs in each of these states, by key."""
+    rows = SchedulerExecution.objects.order_by("pk")
+    return [run for state in states for run in runs_in(rows.filter(state=state.value), columns)]
+
+
+def newest_in(columns: Sequence[str], state: State) -> list[Run]:
+    """The newest runs in this state, the newest first."""
+    return runs_in(SchedulerExecution.objects.in_state(state).order_by("-pk"), columns)
+
+
+def newest_keys(schedules: Collection[int]) -> dict[int, int]:
+    """The key of the newest run of each schedule that has one."""
+    newest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")
+    found: dict[int, int] = {}
+    for keys in chunks(sorted(schedules)):
+        rows = Scheduler.objects.filter(pk__in=keys).order_by().annotate(newest=Subquery(newest[:1]))
+        found |= {pk: key for pk, key in rows.values_list("pk", "newest") if key is not None}
+    return found
+
+
+def recent_runs(schedules: Collection[int], count: int) -> dict[int, list[Run]]:
+    """The newest runs of each schedule, the oldest first. See `models.last_runs`, whose two queries these are."""
+    found: dict[int, list[Run]] = {pk: [] for pk in schedules}
+    newest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")
+    for keys in chunks(sorted(schedules), SCHEDULES_PER_QUERY):
+        edges = Scheduler.objects.filter(pk__in=keys).order_by().annotate(edge=Subquery(newest[count - 1 : count]))
+        ranges = [Q(scheduler=pk, pk__gte=edge or 0) for pk, edge in edges.values_list("pk", "edge")]
+        if ranges:
+            rows = SchedulerExecution.objects.filter(Q(*ranges, _connector=Q.OR)).order_by()
+            for run in sorted(runs_in(rows, RECENT, (count + 5) * len(keys)), key=lambda run: run.pk):
+                if run.scheduler_id is not None:
+                    found[run.scheduler_id].append(run)
+    return {pk: runs[-count:] for pk, runs in found.items()}
+
+
+def runs_by_key(keys: Collection[int], columns: Sequence[str]) -> dict[int, Run]:
+    """The runs with these keys that exist and can be read."""
+    found: dict[int, Run] = {}
+    for some in chunks(sorted(keys)):
+        rows = SchedulerExecution.objects.filter(pk__in=some).order_by()
+        found |= {run.pk: run for run in runs_in(rows, columns, len(some))}
+    return found
+
+
+def reasons_of(runs: Collection[Run]) -> dict[int, str]:
+    """Why these runs wait or were skipped, by their keys."""
+    found: dict[int, str] = {}
+    for some in chunks(sorted(run.pk for run in runs)):
+        rows = SchedulerExecution.objects.filter(pk__in=some).order_by()
+        read = readable(rows, len(some), ("pk", "reason"))
+        found |= {pk: reason for pk, reason in read if isinstance(reason, str)}
+    return found
+
+
+class Ended(NamedTuple):
+    """An attempt that has just ended.
+
+    Args:
+        seconds: how long it took.
+    """
+
+    run: Run
+    seconds: float
+
+
+def just_ended(now: datetime) -> list[Ended]:
+    """The attempts that have ended within `JUST_ENDED`, and used up a retry or were the last ones."""
+    rows = Attempt.objects.exclude(outcome__in=Attempt.UNCOUNTED).order_by("-pk")
+    seconds: dict[int, float] = {}
+    for _pk, execution, started, finished in readable(
+        rows, MOST_ENDED, ("pk", "execution_id", "started_at", "finished_at")
+    ):
+        start, end = usable_instant(started), usable_instant(finished)
+        if start is not None and end is not None and now - JUST_ENDED < end <= now:
+            seconds[execution] = max(0.0, (end - start).total_seconds())
+    if not seconds:
+        return []
+    return [Ended(run, seconds[pk]) for pk, run in runs_by_key(seconds, NAMED).items()]

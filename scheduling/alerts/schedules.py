@@ -1,0 +1,100 @@
+"""The schedules that the rules look at, with the columns that they need."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+
+from scheduling.alerts.reading import readable, savepoint
+from scheduling.alerts.runs import usable_instant
+from scheduling.conf import get_conf
+from scheduling.core.chunks import chunks
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler
+from scheduling.models.scheduler import TARGETS, load_names
+from scheduling.processes.database import is_away
+
+COLUMNS = (
+    "pk", "description", "schedule", "date_time", "timezone", "status", "next_run_at", "plan_error", "planned_at",
+    "plan_state", "group_id", "stay_alive",
+)  # fmt: skip
+
+KEYS_PER_QUERY = 500
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """A schedule.
+
+    Args:
+        name: its name, as pages show it.
+        active: whether it is not paused.
+        zone: the name of its zone.
+        due_at: when it is due next; None if it is not planned, or if that cannot be read.
+        planned_at: since when it has its present times; None if it has had them for long.
+        problem: why it cannot be planned; empty if it can be.
+    """
+
+    pk: int
+    name: str
+    group: int | None
+    active: bool
+    is_service: bool
+    cron: str
+    date_time: datetime | None
+    zone: str
+    due_at: datetime | None
+    planned_at: datetime | None
+    problem: str
+
+
+def schedules_in(rows: QuerySet[Scheduler], most: int) -> dict[int, Schedule]:
+    """The first of these schedules that can be read, by their keys."""
+    found = [dict(zip(COLUMNS, values, strict=True)) for values in readable(rows, most, COLUMNS)]
+    names = _names([values["pk"] for values in found if not values["description"]])
+    return {values["pk"]: _schedule(values, names) for values in found}
+
+
+def schedules_by_key(keys: Collection[int]) -> dict[int, Schedule]:
+    """Those of the schedules that exist and can be read."""
+    found: dict[int, Schedule] = {}
+    for some in chunks(sorted(keys), KEYS_PER_QUERY):
+        found |= schedules_in(Scheduler.objects.filter(pk__in=some).order_by("pk"), len(some))
+    return found
+
+
+def _schedule(values: dict[str, Any], names: dict[int, str]) -> Schedule:
+    group = values["group_id"]
+    return Schedule(
+        pk=values["pk"],
+        name=visible_text(values["description"] or names.get(values["pk"], values["pk"]), 100),
+        group=group if type(group) is int else None,
+        active=values["status"] is True,
+        is_service=values["stay_alive"] is True,
+        cron=str(values["schedule"]),
+        date_time=usable_instant(values["date_time"]),
+        zone=str(values["timezone"] or get_conf().timezone),
+        due_at=usable_instant(values["next_run_at"]),
+        planned_at=usable_instant(values["planned_at"]),
+        problem=visible_text(values["plan_error"] or "", 300),
+    )
+
+
+def _names(keys: list[int]) -> dict[int, str]:
+    """The names of schedules without a description. They consist of the target and the times."""
+    if not keys:
+        return {}
+    try:
+        with savepoint():
+            columns = ("description", "schedule", "date_time", *TARGETS)
+            rows = list(Scheduler.objects.filter(pk__in=keys).only(*columns))
+            load_names(rows)
+            return {row.pk: visible_text(row, 100) for row in rows}
+    except Exception as error:
+        if is_away(error):
+            raise
+        return {}

@@ -1,0 +1,193 @@
+"""Schedule files: schedules as JSON or YAML, for a repository. Reads and writes them, and checks their outline.
+
+    {"version": 1, "schedules": [{"name": "invoices", "schedule": "0 8 * * *", "worker": "shop.invoices"}]}
+
+Each entry has a name. What its other values mean is for the caller to check.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+from scheduling.core import yaml_documents
+from scheduling.core.json_bounds import NotStorable, check
+from scheduling.core.keys import is_name
+from scheduling.core.text import visible_text
+
+Format = Literal["json", "yaml"]
+Entry = dict[str, Any]
+
+VERSION = 1
+MAX_BYTES = 1_000_000
+MAX_SCHEDULES = 10_000
+MAX_PROBLEMS = 100
+"""So many problems of one file are named. A further one says that there are more."""
+
+_SOURCE = re.compile(r"[A-Za-z0-9._:/-]{1,200}")
+_NAMELESS = re.compile(r"schedule-([1-9][0-9]{0,17})")
+
+
+class FileInvalid(ValueError):
+    """A schedule file that cannot be used.
+
+    Args:
+        problems: one sentence for each problem.
+    """
+
+    def __init__(self, *problems: str) -> None:
+        super().__init__(" ".join(problems))
+        self.problems = problems
+
+
+def read(data: bytes, format_: Format) -> list[Entry]:
+    """The entries of a file, in the order of the file. Each has a usable `name`, and no other entry has it.
+
+    Args:
+        data: UTF-8, at most MAX_BYTES. The caller need not read more than one byte beyond this limit.
+
+    Raises:
+        FileInvalid: the file cannot be used.
+        scheduling.core.yaml_documents.YamlMissing: PyYAML is not installed.
+    """
+    if len(data) > MAX_BYTES:
+        raise FileInvalid(f"The file is longer than {MAX_BYTES:,} bytes. Divide it into several files.")
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise FileInvalid(f"Line {_line(data, error.start)}: the file is not UTF-8.") from None
+    if "\x00" in text:
+        raise FileInvalid(f"Line {_line(data, data.index(0))}: the file holds a NUL character.")
+    return _entries(_json(text) if format_ == "json" else _yaml(text))
+
+
+def write(entries: Sequence[Mapping[str, Any]], format_: Format) -> str:
+    """The text of a file. Equal entries give the same text. The entries are sorted by name, and params by their keys.
+
+    Raises:
+        FileInvalid: there are too many entries, or the text is longer than `read` accepts.
+        scheduling.core.yaml_documents.YamlMissing: PyYAML is not installed.
+    """
+    if len(entries) > MAX_SCHEDULES:
+        raise FileInvalid(f"A file holds at most {MAX_SCHEDULES:,} schedules, not {len(entries):,}.")
+    ordered = [_sorted(entry) for entry in sorted(entries, key=lambda entry: str(entry["name"]))]
+    whole = {"version": VERSION, "schedules": ordered}
+    text = _text(whole, format_, False)
+    if visible_text(text) != text:  # characters that hide or reorder text are written as codes
+        text = _text(whole, format_, True)
+    if len(text.encode()) > MAX_BYTES:
+        raise FileInvalid(f"The file would be longer than {MAX_BYTES:,} bytes. Choose fewer schedules.")
+    return text
+
+
+def is_source(text: str) -> bool:
+    """Whether a schedule can store this name of a file: 1 to 200 ASCII letters, digits and the signs . _ : / -"""
+    return _SOURCE.fullmatch(text) is not None
+
+
+def nameless(key: int) -> str:
+    """The name under which a schedule without a name stands in a file."""
+    return f"schedule-{key}"
+
+
+def nameless_key(name: str) -> int | None:
+    """The primary key in a name that `nameless` has made; None for another name."""
+    found = _NAMELESS.fullmatch(name)
+    return None if found is None else int(found[1])
+
+
+def _text(whole: Any, format_: Format, ascii_only: bool) -> str:
+    if format_ == "yaml":
+        return yaml_documents.dumps(whole, ascii_only)
+    return json.dumps(whole, indent=2, ensure_ascii=ascii_only) + "\n"
+
+
+def _sorted(entry: Mapping[str, Any]) -> Entry:
+    """The entry with its keys in their order, and the keys of all values inside it sorted."""
+    return {name: json.loads(json.dumps(value, sort_keys=True)) for name, value in entry.items()}
+
+
+def _line(data: bytes, position: int) -> int:
+    return data.count(b"\n", 0, position) + 1
+
+
+def _json(text: str) -> Any:
+    try:
+        return json.loads(text, object_pairs_hook=_object)
+    except json.JSONDecodeError as error:
+        raise FileInvalid(f"Line {error.lineno}: the file is not JSON: {error.msg}.") from None
+    except FileInvalid:
+        raise
+    except RecursionError:
+        raise FileInvalid("The file has values that are nested too deep.") from None
+    except ValueError as error:  # a number with thousands of digits
+        raise FileInvalid(f"The file is not JSON: {visible_text(error, 200)}") from None
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _value in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise FileInvalid(f"The key “{visible_text(twice, 80)}” stands twice in one object.")
+    return found
+
+
+def _yaml(text: str) -> Any:
+    try:
+        return yaml_documents.loads(text)
+    except yaml_documents.YamlInvalid as error:
+        raise FileInvalid(visible_text(error, 400)) from None
+
+
+def _entries(whole: Any) -> list[Entry]:
+    entries = _list(whole)
+    problems, names = [], set[str]()
+    for number, entry in enumerate(entries, 1):
+        if said := _problem(entry, names):
+            problems.append(f"Schedule {number}: {said}")
+        else:
+            names.add(entry["name"])
+    if problems:
+        raise FileInvalid(*shortened(problems))
+    return entries
+
+
+def _list(whole: Any) -> list[Any]:
+    if not isinstance(whole, dict) or not isinstance(whole.get("schedules"), list):
+        raise FileInvalid('The file is not an object such as {"version": 1, "schedules": []}.')
+    if type(whole.get("version")) is not int or whole["version"] != VERSION:
+        raise FileInvalid(f"The file has no “version”: {VERSION}. This release reads no other version.")
+    if unknown := sorted(whole.keys() - {"version", "schedules"}):
+        raise FileInvalid(f"The file has unknown keys: {visible_text(', '.join(unknown), 200)}.")
+    entries: list[Any] = whole["schedules"]
+    if len(entries) > MAX_SCHEDULES:
+        raise FileInvalid(f"A file holds at most {MAX_SCHEDULES:,} schedules, not {len(entries):,}.")
+    return entries
+
+
+def shortened(problems: Sequence[str]) -> list[str]:
+    """The first problems, and how many more there are."""
+    more = len(problems) - MAX_PROBLEMS
+    return [*problems[:MAX_PROBLEMS], *([f"And {more:,} more problems."] if more > 0 else [])]
+
+
+def _problem(entry: Any, names: set[str]) -> str:
+    """What is wrong with an entry; empty if its outline is right."""
+    if not isinstance(entry, dict):
+        return "it is not an object."
+    name = entry.get("name")
+    if name is None:
+        return "it has no “name”."
+    if not isinstance(name, str) or not is_name(name):
+        shown = visible_text(name, 60)
+        return f"“{shown}” is no name. A name has 1 to 100 lower-case letters, digits and the signs . _ : / -"
+    if name in names:
+        return f"the name “{name}” stands there twice."
+    try:
+        check(entry)
+    except NotStorable as error:
+        return f"“{name}” {error}"
+    return ""

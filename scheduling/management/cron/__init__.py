@@ -1,0 +1,1 @@
+"""The verbs of `manage.py cron`, one file for each."""

@@ -1,0 +1,43 @@
+"""`cron edit`: other values for a schedule."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Mapping
+from typing import Any
+
+from django.utils.translation import gettext as _
+
+from scheduling.handlers.secret_params import masked
+from scheduling.handlers.targets import handler_of
+from scheduling.management.cron.console import Console
+from scheduling.management.cron.exit_codes import Exit
+from scheduling.management.cron.schedule_name import CHANGING, named_schedule
+from scheduling.management.cron.schedule_sight import note_unknown_code, tell
+from scheduling.management.cron.value_options import add_values, read_values
+from scheduling.operations.refused import Refused
+from scheduling.operations.schedules import change, version
+from scheduling.operations.shaping import schedule_shape
+
+HELP = "Changes values of a schedule. What is not given stays as it is; --param changes single parameters."
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    """The schedule, --expect, and the values."""
+    parser.add_argument("target_schedule", metavar="SCHEDULE", help=CHANGING)
+    expect = "change it only if it still has this version, as `show --json` tells"
+    parser.add_argument("--expect", metavar="VERSION", help=expect)
+    add_values(parser)
+
+
+def run(console: Console, options: Mapping[str, Any]) -> int:
+    """Change the schedule. A change by another person between reading and writing is not overwritten."""
+    actor = console.actor(changes=True)
+    row = named_schedule(console, actor, options["target_schedule"], options)
+    values = read_values(options, masked(handler_of(row), row.params))
+    if not values:
+        raise Refused.value("", _("Give at least one value, such as --schedule or --set."), "required")
+    row = change(actor, row.pk, values, options["expect"] or version(row))
+    tell(console, schedule_shape(actor, row.pk), _("Changed schedule %(id)s: %(name)s."))
+    note_unknown_code(console, row)
+    return Exit.DONE

@@ -1,0 +1,16 @@
+"""Instants as the command writes them."""
+
+from __future__ import annotations
+
+from datetime import datetime, tzinfo
+
+from scheduling.operations.times import EMPTY, format_minute
+
+
+def moment(instant: datetime | None, zone: tzinfo | None = None) -> str:
+    """The instant to the minute, with the zone's abbreviation; `-` if there is none.
+
+    Args:
+        zone: that of a schedule; None: the site's.
+    """
+    return EMPTY if instant is None else format_minute(instant, zone)

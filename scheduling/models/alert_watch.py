@@ -1,0 +1,35 @@
+"""AlertWatch: the one row that says which process evaluates the alerts."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from django.db import models
+from django.utils.translation import gettext_lazy as _
+
+ONLY = 1
+"""The primary key of the row."""
+
+
+class AlertWatch(models.Model):
+    """One row. The process that holds it evaluates the rules and sends the messages. No other process does.
+
+    The instants are whole numbers, because the driver of each database can read each number that plain SQL can write.
+    """
+
+    id = models.PositiveSmallIntegerField(primary_key=True, default=ONLY, editable=False)
+    holder = models.CharField(_("process"), max_length=128, blank=True, default="")
+    until = models.PositiveBigIntegerField(_("held until"), default=0)
+    """By the database's clock, in seconds since 1970."""
+    evaluated_at = models.PositiveBigIntegerField(_("last evaluation"), default=0)
+    """When the last evaluation ended, by the database's clock, in seconds since 1970."""
+
+    objects: ClassVar[models.Manager[AlertWatch]] = models.Manager()
+
+    class Meta:
+        verbose_name = _("alert watch")
+        verbose_name_plural = _("alert watch")
+        default_permissions = ()
+
+    def __str__(self) -> str:
+        return self.holder

@@ -1,0 +1,70 @@
+"""Sends one message to each of several e-mail addresses."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection, Sequence
+from hashlib import sha256
+
+from scheduling.core.text import visible_text
+from scheduling.notify.delivery import Letter, NotSent, Refused, Undelivered, Unsure
+from scheduling.notify.email import Mailer, message_id
+
+MOST_SECONDS = 60.0
+"""After this time no further e-mail is begun. The next try sends the rest."""
+
+NAMED = 3
+"""A sentence names at most so many addresses."""
+
+
+def send(
+    addresses: Sequence[str], letter: Letter, delivery_id: str, done: Collection[str] = (),
+    most_seconds: float = MOST_SECONDS,
+) -> None:  # fmt: skip
+    """Send the letter to each address that does not have it yet.
+
+    An address that is refused holds back no other one. The Message-ID belongs to the delivery id and the address, so it
+    is the same in each try.
+
+    Args:
+        done: the addresses that have the message: the attribute `done` of the errors of the earlier tries.
+
+    Raises:
+        NotSent: some addresses did not get the message, and a later try can work.
+        Unsure: the mail server did not answer while it had one of the messages. A later try sends it again.
+        Refused: some addresses were refused for good, and all others have the message.
+    """
+    until, had = time.monotonic() + most_seconds, set(done)
+    failed: dict[str, Undelivered] = {}
+    with Mailer() as mailer:
+        for address in addresses:
+            if address in had:
+                continue
+            try:
+                if not mailer.is_usable or time.monotonic() > until:
+                    raise NotSent("The next try sends it")
+                mailer.send(address, letter, message_id(f"{delivery_id}-{_short(address)}"))
+                had.add(address)
+            except Undelivered as error:
+                failed[address] = error
+    if failed:
+        raise _end(failed, addresses, frozenset(had))
+
+
+def _end(failed: dict[str, Undelivered], addresses: Sequence[str], done: frozenset[str]) -> Undelivered:
+    """One error for all that failed. A message that may have arrived is the worst that can be said of a try."""
+    kind: type[Undelivered] = next(
+        kind for kind in (Unsure, NotSent, Refused) if any(isinstance(error, kind) for error in failed.values())
+    )
+    # The addresses that no try can reach are named first: a person must act on them.
+    errors = sorted(failed.items(), key=lambda item: not isinstance(item[1], Refused))
+    named = "; ".join(f"{visible_text(address, 80)}: {error}" for address, error in errors[:NAMED])
+    more = f"; and {len(errors) - NAMED} more" if len(errors) > NAMED else ""
+    what = "cannot get the message" if kind is Refused else "did not get the message"
+    error = kind(f"{len(failed)} of {len(addresses)} addresses {what}. {named}{more}")
+    error.done = done
+    return error
+
+
+def _short(address: str) -> str:
+    return sha256(address.casefold().encode(errors="replace")).hexdigest()[:24]

@@ -1,0 +1,107 @@
+"""Looks up what is known of a schedule about one instant. Each query is bounded, in a table of any size."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from scheduling.core.cron import CronError, ZoneError, parse
+from scheduling.core.lifecycle import State
+from scheduling.core.occurrences import cron_key, date_key
+from scheduling.core.why_at import Facts, is_due, neighbours
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.first_keys import first_keys
+from scheduling.models.visibility import Visibility
+
+ROWS_LOOKED_AT = 500
+"""An outage or a pause is recorded when it ends. Its row is among the first rows of the schedule that were claimed
+after the instant. Only rows of "Run now" can stand before it, so at most this many rows are looked at."""
+
+KEYS_BACK = 100
+"""`first_keys` may be wrong by a few rows."""
+
+
+@dataclass(frozen=True)
+class Found:
+    """The facts about an instant, and the rows behind them.
+
+    Args:
+        row: the execution of this occurrence.
+        counting: the skipped execution that counts this occurrence among others.
+        before, after: the occurrences before and after the instant, by the present times.
+        executions: the executions of `before` and `after`, by their keys.
+        problem: why the present times cannot be read; empty if they can.
+    """
+
+    facts: Facts
+    row: SchedulerExecution | None
+    counting: SchedulerExecution | None
+    before: datetime | None = None
+    after: datetime | None = None
+    executions: dict[str, SchedulerExecution] | None = None
+    problem: str = ""
+
+
+def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime) -> Found:
+    """Look up what the user sees about an instant. The instant is a whole minute."""
+    keys = [cron_key(at), date_key(at)]
+    date = schedule.date_time
+    if date is not None and _minute(date) == at:
+        keys.append(date_key(date))
+    rows = visible.executions().filter(scheduler=schedule.pk).defer("params", "error_message")
+    row = rows.filter(execution_key__in=keys).order_by("pk").first()
+    counting = _counting(schedule, visible, at) if row is None and at <= now else None
+    due, before, after, problem = _times(schedule, at)
+    near = [cron_key(instant) for instant in (before, after) if instant is not None]
+    return Found(
+        Facts(
+            at=at,
+            now=now,
+            due=due,
+            recorded=row is not None,
+            counted=counting is not None,
+            active=schedule.status,
+            created_at=schedule.created_at,
+            planned_at=schedule.planned_at,
+            paused_at=schedule.paused_at,
+            next_run_at=schedule.next_run_at,
+        ),
+        row,
+        counting,
+        before,
+        after,
+        {one.execution_key: one for one in rows.filter(execution_key__in=near)} if near else {},
+        problem,
+    )
+
+
+def _times(schedule: Scheduler, at: datetime) -> tuple[bool, datetime | None, datetime | None, str]:
+    """Whether the schedule is due at the instant, the occurrences before and after it, and what is wrong."""
+    date = schedule.date_time
+    if date is not None:
+        due, earlier = _minute(date) == at, date < at
+        return due, date if earlier and not due else None, None if earlier or due else date, ""
+    try:
+        cron, tz = parse(schedule.schedule), schedule.zone_name
+        return is_due(cron, tz, at), *neighbours(cron, tz, at), ""
+    except (CronError, ZoneError) as error:
+        return False, None, None, str(error)
+
+
+def _counting(schedule: Scheduler, visible: Visibility, at: datetime) -> SchedulerExecution | None:
+    """The skipped execution that spans the instant, and counts more than one occurrence."""
+    first = first_keys([at])[0] - KEYS_BACK
+    rows = visible.executions().filter(scheduler=schedule.pk)
+    columns = ("pk", "state", "missed", "scheduled_at", "executed_at")
+    after = rows.filter(pk__gte=first).order_by("pk").values_list(*columns)[:ROWS_LOOKED_AT]
+    # The row of an overlap is recorded at its first occurrence, and counts on until the open execution is over.
+    before = rows.filter(pk__lt=first).order_by("-pk").values_list(*columns)[:ROWS_LOOKED_AT]
+    for near in (after, before):
+        for pk, state, missed, scheduled_at, executed_at in near:
+            if state == State.SKIPPED.value and missed > 1 and scheduled_at <= at <= executed_at:
+                return rows.defer("params", "error_message").filter(pk=pk).first()
+    return None
+
+
+def _minute(instant: datetime) -> datetime:
+    return instant.replace(second=0, microsecond=0)

@@ -1,0 +1,62 @@
+"""Stores the alerts of the invented shop: open, acknowledged, muted and over, with their messages."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+
+from scheduling.models import Alert, AlertRule, Channel, Scheduler, SchedulerExecution
+from tests.admin.rows import Rows
+from tests.factories import AlertFactory, AlertMessageFactory, AlertNoticeFactory, AlertWatchFactory
+
+
+def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution, now: datetime) -> Rows:
+    """Store the rows. Return those of the two models that have pages."""
+    AlertWatchFactory()
+    team, on_call = Channel.objects.get(name="Shop team"), Channel.objects.get(name="On call")
+    Channel.objects.filter(pk=team.pk).update(tells_by_default=True)
+    Channel.objects.filter(pk=on_call.pk).update(least_severity="critical")
+    rules = {rule.kind: rule for rule in AlertRule.objects.all()}
+    orders = AlertRule.objects.create(
+        name="Orders are in by half past six", kind="not_finished", severity="critical", at="06:30",
+        schedule=schedules["Import orders DE"],
+    )  # fmt: skip
+    orders.channels.add(team, on_call)
+    AlertRule.objects.filter(kind="slow").update(
+        muted_until=now + timedelta(hours=3), muted_by="anna", mute_reason="The index is rebuilt today"
+    )
+    AlertRule.objects.filter(kind="clock").update(enabled=False)
+    AlertRule.objects.filter(kind="disk").update(number=500, error="RuleProblem: The threshold must be from 1 to 90.")
+
+    def alert(kind: str, subject: str, seen: str, minutes: int, **columns: object) -> Alert:
+        rule = columns.pop("rule", rules.get(kind))
+        made: Alert = AlertFactory(
+            rule=rule, kind=kind, severity=rule.severity if rule else "warning", subject=subject, seen=seen,
+            started_at=now - timedelta(minutes=minutes), told_at=now - timedelta(minutes=minutes), **columns,
+        )  # fmt: skip
+        return made
+
+    late = alert(
+        "not_finished", "Import orders DE", "It has to be finished by 06:30. It runs since 06:02. 9 of 10 runs take "
+        "34 min or less.", 12, rule=orders, schedule=schedules["Import orders DE"], execution=failed.pk,
+        advice="Look at the run. If it hangs, cancel it and run it again.",
+    )  # fmt: skip
+    inbox = alert("inbox", "failed inbox", "Failures in the inbox: 41. The limit is 10.", 95,
+                  acknowledged_at=now - timedelta(minutes=80), acknowledged_by="anna")  # fmt: skip
+    row = schedules["Send invoices"]
+    often = alert("failed_in_a_row", "Send invoices", "The last 4 runs have failed: KeyError 'currency'.", 200,
+                  schedule=row, advice="Fix the cause, then republish.", muted_until=now + timedelta(hours=5),
+                  muted_by="ben", mute_reason="SHOP-4720: the new tax table comes at noon")  # fmt: skip
+    over = alert("no_consumer", "consumers", "No consumer serves the queue reports, in which 3 runs wait.", 600,
+                 ended_at=now - timedelta(minutes=540), open_key=None)  # fmt: skip
+    for one, channel, message in (
+        (late, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=12))),
+        (late, on_call, AlertMessageFactory(channel=on_call, waiting=True, error="The server answered 503.")),
+        (inbox, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=95))),
+        (often, team, AlertMessageFactory(channel=team, given_up=True, ended_at=now - timedelta(minutes=20))),
+        (over, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=600))),
+    ):
+        AlertNoticeFactory(alert=one, channel=channel, message=message)
+    end = AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=540))
+    AlertNoticeFactory(alert=over, channel=team, message=end, event="end")
+    return {"alert": [late], "alertrule": [orders]}

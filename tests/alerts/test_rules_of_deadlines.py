@@ -1,0 +1,97 @@
+"""A deadline that will be missed is told before it; one that is kept is not told."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from scheduling.core.alert_rules import RuleKind
+from scheduling.models import Scheduler, SchedulerExecution
+from tests.alerts.scripted import Script, run_of
+from tests.factories import SchedulerFactory
+
+pytestmark = pytest.mark.django_db
+
+DUE = datetime(2026, 11, 25, 2, tzinfo=UTC)
+DEADLINE = DUE + timedelta(hours=2)
+
+
+@pytest.fixture
+def nightly() -> Scheduler:
+    """Return a schedule that is due each night at 02:00, and whose runs took an hour in the last ten nights."""
+    row: Scheduler = SchedulerFactory(schedule="0 2 * * *", timezone="UTC")
+    Scheduler.objects.filter(pk=row.pk).update(planned_at=DUE - timedelta(days=90))
+    for night in range(10, 0, -1):
+        at = DUE - timedelta(days=night)
+        run_of(row, "succeeded", at, finished_at=at + timedelta(seconds=3_600 + 10 * night))
+    return row
+
+
+def script_of(schedule: Scheduler, now: datetime) -> Script:
+    return Script(RuleKind.NOT_FINISHED, now=now, schedule=schedule, at="04:00")
+
+
+def test_a_slow_night_is_told_before_the_deadline_and_ends_when_the_run_is_finished(nightly: Scheduler) -> None:
+    script = script_of(nightly, DUE)
+    run = run_of(nightly, "running", DUE)
+    script.stays_silent()
+    script.now = DUE + timedelta(minutes=100)
+    script.stays_silent()
+    script.now = DEADLINE - timedelta(minutes=6)
+    alert = script.begins()
+    assert alert.started_at < DEADLINE
+    assert "will probably not be finished by 04:00 UTC" in alert.seen
+    script.now = DEADLINE
+    script.stays_silent()
+    script.look(seconds=10)
+    alert.refresh_from_db()
+    assert "is not finished" in alert.seen
+    SchedulerExecution.objects.filter(pk=run.pk).update(state="succeeded", finished_at=script.now)
+    script.ends()
+    script.now = DUE + timedelta(days=1)
+    script.stays_silent()
+
+
+def test_a_run_that_starts_too_late_is_told_at_once(nightly: Scheduler) -> None:
+    script = script_of(nightly, DUE + timedelta(minutes=55))
+    script.stays_silent()
+    script.now = DUE + timedelta(minutes=60)
+    assert "It has not started." in script.begins().seen
+    run_of(nightly, "succeeded", DUE, finished_at=script.now)
+    script.ends()
+
+
+def test_a_missed_deadline_of_the_day_before_is_told_until_a_later_run_is_finished(nightly: Scheduler) -> None:
+    script = script_of(nightly, DUE - timedelta(minutes=10))
+    SchedulerExecution.objects.filter(scheduler=nightly, scheduled_at=DUE - timedelta(days=1)).update(state="failed")
+    assert "It has failed." in script.begins().seen
+    run_of(nightly, "succeeded", DUE, finished_at=script.now)
+    script.ends()
+
+
+@pytest.mark.parametrize(
+    "reason", ["Paused by ann from 01:00 to 03:00.", "Left out, because execution 3 was not over."]
+)
+def test_what_was_left_out_on_purpose_is_silent(nightly: Scheduler, reason: str) -> None:
+    script = script_of(nightly, DEADLINE - timedelta(minutes=1))
+    run_of(nightly, "skipped", DUE, reason=reason)
+    script.stays_silent()
+
+
+def test_cancelled_runs_and_paused_schedules_are_silent_and_missed_ones_are_not(nightly: Scheduler) -> None:
+    script = script_of(nightly, DEADLINE)
+    run = run_of(nightly, "cancelled", DUE)
+    script.stays_silent()
+    SchedulerExecution.objects.filter(pk=run.pk).update(state="skipped", reason="Missed 1 occurrence.")
+    script.begins()
+    Scheduler.objects.filter(pk=nightly.pk).update(status=False)
+    script.ends()
+
+
+def test_the_rule_needs_a_schedule_and_a_time(nightly: Scheduler) -> None:
+    for columns in ({"at": "04:00"}, {"schedule": nightly, "at": "4:00"}, {"schedule": nightly}):
+        script = Script(RuleKind.NOT_FINISHED, now=DEADLINE, **columns)
+        script.look(1)
+        assert script.rule.error
+        assert not script.told
