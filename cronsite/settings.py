@@ -6,6 +6,7 @@ which value is wrong and how to fix it.
 
 from __future__ import annotations
 
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -72,7 +73,6 @@ INSTALLED_APPS = [
     "django.contrib.staticfiles",
     "scheduling",
     "reports",
-    "ninja",  # the static files of the page that describes the HTTP API
     *(["cronsite.demo"] if env.bool("CRON_DEMO", False) else []),
     *env.list("EXTRA_APPS", default=[]),
 ]
@@ -169,6 +169,12 @@ USE_TZ = True
 TIME_ZONE = env.str("TIME_ZONE", "UTC")
 
 STATIC_URL = "static/"
+# The page that describes the HTTP API uses static files of django-ninja. As an installed app, the package would be
+# loaded by each producer and consumer, which costs each of them 5 MB.
+STATICFILES_DIRS = [
+    ("ninja", Path(folder) / "static" / "ninja")
+    for folder in getattr(find_spec("ninja"), "submodule_search_locations", None) or ()
+]
 # The container image sets STATIC_ROOT and runs `collectstatic`. Without STATIC_ROOT (on a laptop), static files are
 # served from the folders of the apps.
 STATIC_ROOT = env.str("STATIC_ROOT", "") or None

@@ -147,9 +147,11 @@ def test_a_trace_from_another_process_follows_the_line() -> None:
             assert lines[2:] == ["    Traceback:", "      line\\x1b[31m"]
 
 
-def test_debug_leaves_the_lines_of_libraries_out() -> None:
+def test_debug_leaves_the_lines_of_libraries_out(monkeypatch: pytest.MonkeyPatch) -> None:
     stream = io.StringIO()
     for name in logs.QUIET:
+        # `setLevel` clears a cache, and afterwards the former level is set again, for the tests that follow.
+        monkeypatch.setattr(logging.getLogger(name), "level", logging.getLogger(name).level)
         logging.getLogger(name).setLevel(logging.NOTSET)
     logs.configure(level="DEBUG", stream=stream)
     logging.getLogger("django.db.backends").debug("(0.000) SELECT 1")

@@ -17,11 +17,15 @@ from scheduling.execution.tallying import add_to_hours, locked_mark
 from scheduling.logs import get_logger
 from scheduling.models import TallyMark, UncountedSkip
 from scheduling.models.tally_mark import ONLY
+from scheduling.processes.prepared import Prepared
 from scheduling.processes.unusable_values import read_each
 
 log = get_logger(__name__)
 
 SKIPS_PER_PASS = 500
+
+_ANY = Prepared(lambda _now: UncountedSkip.objects.values_list("pk")[:1])
+"""Whether any skipped occurrence waits. Each sweep asks for it."""
 
 _COLUMNS = ["pk", "at", "number", "reason", "type", "target", "queue", "schedule", "group"]
 
@@ -35,7 +39,7 @@ def tally_skips(now: datetime, limit: int = SKIPS_PER_PASS) -> int:
         now: the time of the database.
         limit: how many rows are counted.
     """
-    if not UncountedSkip.objects.exists():
+    if not _ANY.rows(now):
         return 0
     TallyMark.objects.get_or_create(pk=ONLY)
     with transaction.atomic():

@@ -34,6 +34,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Attempt, Tally, TallyMark, TallyTotal
 from scheduling.models.tally import AMOUNTS, TALLY_AMOUNTS
 from scheduling.models.tally_mark import ONLY
+from scheduling.processes.prepared import Prepared
 
 log = get_logger(__name__)
 
@@ -41,6 +42,13 @@ ATTEMPTS_PER_PASS = 500
 """SQLite has one writer, so a transaction must be short."""
 PASSES = 5
 """So many passes follow each other while attempts wait, each in a transaction of its own."""
+
+_MARK_AND_NEWEST = Prepared(
+    lambda _now: TallyMark.objects.filter(pk=ONLY).values_list(
+        "attempt", "seen", "seen_at", Subquery(Attempt.objects.order_by("-pk").values("pk")[:1])
+    )
+)
+"""The columns of the mark, and the primary key of the newest attempt. Each sweep asks for them."""
 
 KEYS_PER_QUERY = 500
 """Older versions of SQLite accept at most 999 parameters."""
@@ -92,13 +100,15 @@ def tallied_up_to() -> QuerySet[TallyMark, int]:
 
 def _is_due(now: datetime) -> bool:
     """Whether a pass would do anything. It locks nothing, because most sweeps find nothing to do."""
-    mark = TallyMark.objects.filter(pk=ONLY).first()
-    if mark is None:
+    found = _MARK_AND_NEWEST.rows(now)
+    if not found:
         TallyMark.objects.get_or_create(pk=ONLY)
         return True
-    if _usable(mark, now) and mark.seen > mark.attempt:
-        return _is_settled(mark, now)
-    return not _usable(mark, now) or Attempt.objects.filter(pk__gt=mark.attempt).exists() or _newest() < mark.attempt
+    attempt, seen, seen_at, newest = found[0]
+    mark = TallyMark(attempt=attempt, seen=seen, seen_at=seen_at)
+    if not _usable(mark, now):
+        return True
+    return _is_settled(mark, now) if mark.seen > mark.attempt else (newest or 0) != mark.attempt
 
 
 def locked_mark(*, skip_locked: bool) -> TallyMark | None:

@@ -19,7 +19,9 @@ from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox.replay import stop
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Replay, SchedulerExecution
+from scheduling.models.replay import OPEN
 from scheduling.processes.database import is_away
+from scheduling.processes.prepared import Prepared
 from scheduling.signals import executions_replayed
 
 log = get_logger(__name__)
@@ -31,6 +33,10 @@ ABANDONED = timedelta(minutes=10)
 executions. After this time, a sweep stops the replay: the request must have died before it sent an execution."""
 
 ERROR_LIMIT = 500
+
+
+_ANY_OPEN = Prepared(lambda _now: Replay.objects.filter(state__in=OPEN).values_list("pk")[:1])
+"""Whether any replay is under way. Each sweep asks for it."""
 
 
 class SelectionUnreadable(Exception):
@@ -51,6 +57,8 @@ class SweepLimits:
 
 def sweep(broker: Broker, now: datetime) -> int:
     """Make one round over the open replays, within `SweepLimits`. Returns how many executions were sent."""
+    if not _ANY_OPEN.rows(now):
+        return 0
     released = _released(now)
     count, until = 0, time.monotonic() + SweepLimits.seconds
     # The replays take turns, so that a long replay does not delay the other replays.

@@ -37,6 +37,7 @@ from scheduling.pings.sender import sender
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
+from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.ended_pauses import wake_after_pauses
 from scheduling.producer.freed_places import give_freed_places
@@ -48,6 +49,7 @@ log = get_logger(__name__)
 
 ROWS_PER_SWEEP = 200
 ROWS_PER_PUBLISH = 1_000
+_ANY_STALE = Prepared(lambda _now: Scheduler.objects.filter(plan_state=PlanState.STALE).values_list("pk")[:1])
 PUBLISH_SECONDS = 2.0
 """The longest time for which one sweep publishes a backlog, for example after the broker was unreachable."""
 
@@ -113,6 +115,8 @@ def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker
 
 def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """Plan the schedules that plain SQL has changed. Returns how many were planned."""
+    if not _ANY_STALE.rows(now):  # without a lock: most sweeps find none
+        return 0
     with transaction.atomic():
         rows = left_out.schedules.without(Scheduler.objects.filter(plan_state=PlanState.STALE))
         stale = rows.order_by("id").select_for_update(skip_locked=True)
