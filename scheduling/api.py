@@ -30,6 +30,7 @@ from scheduling.execution.own_broker import own_broker
 from scheduling.execution.run_status import Status, UnknownRun, status, wait
 from scheduling.execution.submit import Asked, submit
 from scheduling.models import Scheduler
+from scheduling.models.author import Author, AuthorKind, authored
 
 __all__ = [
     "Asked",
@@ -121,7 +122,7 @@ def schedule(
 
     Args:
         name: 1 to 100 lower-case letters, digits and the signs . _ : / -
-        cron: a cron expression of five fields, or an alias such as `@daily`.
+        cron: a cron expression of five fields, an alias such as `@daily`, or an interval such as `@every 90m`.
         handler: the name under which the worker is registered.
         params: as in `run`.
         options: columns of the schedule, see `ScheduleOptions`.
@@ -138,7 +139,8 @@ def schedule(
 def unschedule(name: str) -> bool:
     """Delete the schedule with this name; its runs stay. Returns whether there was one."""
     row = Scheduler.objects.filter(name=name).first() if is_name(name) else None
-    return row is not None and bool(row.delete()[0])
+    with authored(Author(AuthorKind.CODE, "scheduling.api.unschedule")):
+        return row is not None and bool(row.delete()[0])
 
 
 def schedule_at(

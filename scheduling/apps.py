@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django.apps import AppConfig, apps
 from django.db.backends.signals import connection_created
-from django.db.models.signals import post_migrate, pre_delete, pre_save
+from django.db.models.signals import post_migrate, post_save, pre_delete, pre_save
 from django.utils.module_loading import autodiscover_modules
 from django.utils.translation import gettext_lazy as _
 
@@ -23,6 +23,7 @@ class SchedulingConfig(AppConfig):
         )
         from scheduling.execution.cancel import end_with_schedule
         from scheduling.execution.planning import record_former
+        from scheduling.execution.revisions import after_save, before_delete, before_save
         from scheduling.handlers.registered import WayIn
         from scheduling.handlers.targets import sync_after_migrate
         from scheduling.handlers.validation import check_before_save
@@ -46,6 +47,9 @@ class SchedulingConfig(AppConfig):
         discover_tasks()
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
         post_migrate.connect(make_after_migrate, sender=self, dispatch_uid="scheduling.deployment")
+        pre_save.connect(before_save, sender=Scheduler, dispatch_uid="scheduling.revisions")
         pre_save.connect(check_before_save, sender=Scheduler, dispatch_uid="scheduling.validation")
         pre_save.connect(record_former, sender=Scheduler, dispatch_uid="scheduling.planning")
+        post_save.connect(after_save, sender=Scheduler, dispatch_uid="scheduling.revisions")
+        pre_delete.connect(before_delete, sender=Scheduler, dispatch_uid="scheduling.revisions")
         pre_delete.connect(end_with_schedule, sender=Scheduler, dispatch_uid="scheduling.services")

@@ -16,6 +16,7 @@ from django.conf import settings
 from django.core.signals import setting_changed
 
 from scheduling.core import setting_values as read
+from scheduling.core.backfill import MOST as BACKFILL_MOST
 from scheduling.core.chat_services import SCHEMES
 from scheduling.core.retention import DAYS, KEEP, RetentionPolicy
 from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy, RetryPolicyInvalid
@@ -32,8 +33,12 @@ class Conf:
     queue_type: str = "classic"
     """The type of the work queues in RabbitMQ: `classic` or `quorum`."""
     timezone: str = "UTC"
+    seconds: bool = False
+    """Whether intervals may count seconds (`@every 10s`)."""
     retry: RetryPolicy = field(default_factory=RetryPolicy)
     catch_up_seconds: int = 86_400
+    backfill_most: int = 1_000
+    """The largest number of occurrences of one schedule that one backfill covers."""
     lease_seconds: int = 15
     clock_warn_seconds: int = 2
     clock_limit_seconds: int = 5
@@ -60,6 +65,8 @@ class Conf:
     """After how many days a spent one-time schedule is removed; None means never."""
     tally_days: int = 400
     """After how many days an hour of the tallies is removed."""
+    revision_days: int = 365
+    """After how many days a revision of a schedule is removed that no execution names."""
     metrics_token: str = field(default="", repr=False)
     """The bearer token with which Prometheus reads the metrics; empty for none."""
     metrics_addresses: tuple[IPv4Network | IPv6Network, ...] = ()
@@ -109,7 +116,9 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "BROKER_URL": ("broker_url", read.broker_url),
     "CRON_QUEUE_TYPE": ("queue_type", read.queue_type),
     "CRON_TIMEZONE": ("timezone", read.time_zone),
+    "CRON_SECONDS": ("seconds", read.flag),
     "CRON_CATCH_UP_SECONDS": ("catch_up_seconds", read.integer(60, 366 * 86_400)),
+    "CRON_BACKFILL_MOST": ("backfill_most", read.integer(*BACKFILL_MOST)),
     "CRON_LEASE_SECONDS": ("lease_seconds", read.integer(3, 3_600)),
     "CRON_CLOCK_WARN_SECONDS": ("clock_warn_seconds", read.integer(1, 86_400)),
     "CRON_CLOCK_LIMIT_SECONDS": ("clock_limit_seconds", read.integer(1, 86_400)),
@@ -125,6 +134,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_RETENTION_KEEP": ("retention_keep", read.optional(read.integer(*KEEP))),
     "CRON_RETENTION_ONE_TIME_DAYS": ("retention_one_time_days", read.optional(read.integer(*DAYS))),
     "CRON_TALLY_DAYS": ("tally_days", read.integer(*DAYS)),
+    "CRON_REVISION_DAYS": ("revision_days", read.integer(365, DAYS[1])),
     "CRON_METRICS_TOKEN": ("metrics_token", read.token),
     "CRON_METRICS_ADDRESSES": ("metrics_addresses", read.networks),
     "CRON_INTERNAL_HOSTS": ("internal_hosts", read.hosts),

@@ -28,7 +28,9 @@ from scheduling.models import (
     AnsweredRequest,
     ApiToken,
     Attempt,
+    Backfill,
     Breaker,
+    Calendar,
     Channel,
     DeathRecord,
     Event,
@@ -39,6 +41,7 @@ from scheduling.models import (
     LimitKey,
     LimitPlace,
     LoweredLimit,
+    MovedRun,
     Notification,
     Output,
     Pause,
@@ -49,11 +52,13 @@ from scheduling.models import (
     RunStep,
     Scheduler,
     SchedulerExecution,
+    StartDeadline,
     Tally,
     TallyMark,
     TallyTotal,
     UncountedSkip,
     Worker,
+    ZoneData,
 )
 
 PASSWORD = "correct horse battery staple"
@@ -133,6 +138,17 @@ class ChannelFactory(DjangoModelFactory):
             kind="webhook", address="https://127.0.0.1:9/channel-token", secret="cronhook_of_the_tests"
         )
         email = factory.Trait(kind="email", address="", recipients="team@example.com\nben@example.com")
+
+
+class CalendarFactory(DjangoModelFactory):
+    """A calendar in UTC that excludes Christmas."""
+
+    class Meta:
+        model = Calendar
+
+    name = factory.Sequence(lambda n: f"Calendar {n}")
+    timezone = "UTC"
+    entries = "every 12-25 Christmas"
 
 
 class AlertRuleFactory(DjangoModelFactory):
@@ -278,6 +294,65 @@ class SchedulerFactory(DjangoModelFactory):
     worker = factory.SubFactory(WorkerFactory, name=factory.SelfAttribute("..handler"))
 
 
+class ZoneDataFactory(DjangoModelFactory):
+    """Zone data that no process has."""
+
+    class Meta:
+        model = ZoneData
+
+    digest = factory.Sequence(lambda n: f"{n:064d}")
+    version = "2001a"
+    offsets = factory.LazyFunction(lambda: {"Europe/Madrid": [[0, 3600]]})
+    first_used_at = factory.LazyFunction(clock.now)
+    done_at = factory.LazyFunction(clock.now)
+    passes = 1
+
+
+class MovedRunFactory(DjangoModelFactory):
+    """The next run of a schedule, an hour later than before."""
+
+    class Meta:
+        model = MovedRun
+
+    zone_data = factory.SubFactory(ZoneDataFactory)
+    scheduler = factory.SubFactory(SchedulerFactory)
+    timezone = "Europe/Madrid"
+    old_at = factory.LazyFunction(lambda: clock.now() + timedelta(hours=1))
+    new_at = factory.LazyFunction(lambda: clock.now() + timedelta(hours=2))
+    moved_at = factory.LazyFunction(clock.now)
+
+
+class BackfillFactory(DjangoModelFactory):
+    """A backfill of the last two days of a daily schedule. One of its three instants is done with.
+
+    Traits: `paused`, `over`.
+    """
+
+    class Meta:
+        model = Backfill
+
+    class Params:
+        paused = factory.Trait(state="paused")
+        over = factory.Trait(state="done", position=3, finished_at=factory.LazyFunction(clock.now), next_at=None)
+
+    request = factory.LazyFunction(uuid.uuid4)
+    scheduler = factory.SubFactory(SchedulerFactory)
+    group = factory.LazyAttribute(lambda row: row.scheduler and row.scheduler.group)
+    requested_by = "another user"
+    created_at = factory.LazyFunction(clock.now)
+    reason = "The depot was closed"
+    since = factory.LazyFunction(lambda: clock.now() - timedelta(days=3))
+    until = factory.LazyFunction(clock.now)
+    timezone = "Europe/Madrid"
+    instants = factory.LazyAttribute(
+        lambda row: [int(row.until.timestamp()) // 60 * 60 - day * 86_400 for day in (3, 2, 1)]
+    )
+    total = 3
+    position = 1
+    created = 1
+    next_at = factory.LazyFunction(lambda: clock.now() + timedelta(hours=1))
+
+
 def due(row: Scheduler, instant: datetime) -> Scheduler:
     """Set `next_run_at` of a schedule to an instant, and return the schedule. The instant may be in the past."""
     Scheduler.objects.filter(pk=row.pk).update(next_run_at=instant)
@@ -300,7 +375,15 @@ class SchedulerExecutionFactory(DjangoModelFactory):
         model = SchedulerExecution
 
     class Params:
+        blocked = factory.Trait(
+            state=State.BLOCKED.value, published_at=None, reason="Waits for another schedule.",
+            wake_at=factory.LazyFunction(lambda: clock.now() + timedelta(minutes=5)),
+            waits_for=factory.LazyAttribute(lambda row: row.scheduler.after_id if row.scheduler else None),
+        )  # fmt: skip
         claimed = factory.Trait(state=State.CLAIMED.value, published_at=None)
+        blocked = factory.Trait(
+            state=State.BLOCKED.value, published_at=None, reason="It waits until execution 7 is over."
+        )
         running = factory.Trait(
             state=State.RUNNING.value,
             attempt=1,
@@ -613,6 +696,16 @@ class UncountedSkipFactory(DjangoModelFactory):
     reason = "no_producer"
     schedule = 7
     type, target, queue = "worker", "tests.noop", "main"
+
+
+class StartDeadlineFactory(DjangoModelFactory):
+    """The start deadline of an execution, in five minutes."""
+
+    class Meta:
+        model = StartDeadline
+
+    execution = factory.Sequence(lambda n: n + 1)
+    start_by = factory.LazyFunction(lambda: clock.now() + timedelta(minutes=5))
 
 
 class TallyTotalFactory(DjangoModelFactory):

@@ -45,6 +45,7 @@ def test_original_names_of_settings_are_valid() -> None:
         ("CRON_OUTPUT_MAX_BYTES", "1"),
         ("BROKER_URL", "ftp://nowhere"),
         ("CRON_QUEUE_TYPE", "stream"),
+        ("CRON_SECONDS", "maybe"),
         ("CRON_RELEASE", "r" * 65),
         ("CRON_RELEASE", "r\n42"),
     ],

@@ -2,7 +2,9 @@
 
 import scheduling.admin.alert_rules.admin
 import scheduling.admin.alerts.admin
+import scheduling.admin.backfills.admin
 import scheduling.admin.breakers.admin
+import scheduling.admin.calendars.admin
 import scheduling.admin.channels.admin
 import scheduling.admin.dashboard.view
 import scheduling.admin.deployment.admin
@@ -13,6 +15,7 @@ import scheduling.admin.inbox.admin
 import scheduling.admin.limits.admin
 import scheduling.admin.pauses.admin
 import scheduling.admin.processes.admin
+import scheduling.admin.processes.moved_runs
 import scheduling.admin.replays.admin
 import scheduling.admin.review.view
 import scheduling.admin.schedulers.admin

@@ -153,7 +153,7 @@ class Look:
     @cached_property
     def waiting(self) -> list[Run]:
         """The oldest executions that wait, without those that wait for a retry."""
-        return oldest_in(RECENT, State.QUEUED, State.CLAIMED)
+        return oldest_in(RECENT, State.QUEUED, State.CLAIMED, State.BLOCKED)
 
     @cached_property
     def running(self) -> list[Run]:

@@ -45,6 +45,12 @@ class Run(NamedTuple):
     executed_at: datetime | None = None
     finished_at: datetime | None = None
     wake_at: datetime | None = None
+    assigned_at: datetime | None = None
+
+    @property
+    def should_start_at(self) -> datetime | None:
+        """When it was to start."""
+        return self.assigned_at or self.scheduled_at
 
     @property
     def retries(self) -> int:
@@ -55,7 +61,7 @@ class Run(NamedTuple):
 BASE = ("pk", "scheduler_id", "group_id", "state")
 NAMED = (*BASE, "target_name")
 RETRIED = (*NAMED, "attempt", "retry_base")
-RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at")
+RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at", "assigned_at")
 FAILURES = (*NAMED, "fingerprint")
 ALL = Run._fields
 

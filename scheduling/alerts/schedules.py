@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
+from types import SimpleNamespace
 from typing import Any
 
 from django.db.models import QuerySet
@@ -12,15 +13,19 @@ from django.db.models import QuerySet
 from scheduling.alerts.reading import readable, savepoint
 from scheduling.alerts.runs import usable_instant
 from scheduling.conf import get_conf
+from scheduling.core.assigned import Assigned
 from scheduling.core.chunks import chunks
+from scheduling.core.cron import CronError
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
+from scheduling.models.exclusions import exclusions_of
+from scheduling.models.own_timing import TIMING_COLUMNS, assigned_of, has_own_timing, timing_problem
 from scheduling.models.scheduler import TARGETS, load_names
 from scheduling.processes.database import is_away
 
 COLUMNS = (
     "pk", "description", "schedule", "date_time", "timezone", "status", "next_run_at", "plan_error", "planned_at",
-    "plan_state", "group_id", "stay_alive",
+    "plan_state", "group_id", "stay_alive", "overlap", "next_nominal_at", "calendar_id", *TIMING_COLUMNS,
 )  # fmt: skip
 
 KEYS_PER_QUERY = 500
@@ -50,6 +55,20 @@ class Schedule:
     due_at: datetime | None
     planned_at: datetime | None
     problem: str
+    rules: SimpleNamespace | None
+    """The columns of a schedule with rules of its own (`models.own_timing`)."""
+
+    def assigned(self) -> Assigned | None:
+        """The assigned times; None if the schedule has no rules of its own.
+
+        Raises:
+            CronError: the expression, or a rule that plain SQL has written, cannot be used.
+        """
+        if self.rules is None:
+            return None
+        if problem := timing_problem(self.rules):
+            raise CronError(problem)
+        return assigned_of(self.rules, exclusions_of([self.rules]).get(self.pk))
 
 
 def schedules_in(rows: QuerySet[Scheduler], most: int) -> dict[int, Schedule]:
@@ -81,6 +100,7 @@ def _schedule(values: dict[str, Any], names: dict[int, str]) -> Schedule:
         due_at=usable_instant(values["next_run_at"]),
         planned_at=usable_instant(values["planned_at"]),
         problem=visible_text(values["plan_error"] or "", 300),
+        rules=rules if has_own_timing(rules := SimpleNamespace(id=values["pk"], **values)) else None,
     )
 
 

@@ -72,6 +72,7 @@ class WaitingRow(NamedTuple):
     state: str
     deferred_at: datetime | None
     queue: str
+    start_by: datetime | None
     place__limit: int | None
     place__state: str | None
     place__attempt: int | None
@@ -82,6 +83,10 @@ class WaitingRow(NamedTuple):
         if self.place__limit is None or self.place__state is None:
             return None
         return Place(self.place__limit, self.place__state, self.place__attempt)
+
+    def may_start(self, now: datetime) -> bool:
+        """Whether its start deadline has not passed. Otherwise the start refuses it, and it must use no place."""
+        return self.attempt > 0 or self.start_by is None or self.start_by > now
 
     def is_meant_by(self, message: TaskMessage) -> bool:
         """Whether the message asks for the next attempt of this row."""
@@ -125,6 +130,7 @@ class Deferral:
         rows = self._rows_of(asked)
         # A copy, or a message with other values than its row, is not put off: the start decides.
         found = [(one, row) for one in asked if (row := rows.get(one.pk)) is not None and row.is_meant_by(one.message)]
+        found = [(one, row) for one, row in found if row.may_start(now)]
         waits: dict[int, tuple[str, datetime]] = {}
         stopped: list[Wish] = []
         free: list[Wish] = []

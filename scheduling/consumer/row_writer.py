@@ -7,7 +7,7 @@ refuses a run again, the row of this run becomes failed.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from datetime import datetime, timedelta
 from functools import partial
@@ -25,9 +25,13 @@ from scheduling.consumer.output_store import store_output
 from scheduling.consumer.place_gate import PlaceGate
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival, begin
+from scheduling.consumer.successors import Successors
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.messages import TaskMessage
 from scheduling.core.queues import work_queues
+from scheduling.execution.blocked_runs import release_after
 from scheduling.execution.foreign import is_foreign
+from scheduling.execution.rule_pauses import pause_failing_after
 from scheduling.execution.settle import Settled, settle_attempt
 from scheduling.execution.transitions import AttemptValues, record_attempts
 from scheduling.handlers import handlers
@@ -62,11 +66,13 @@ class RowWriter:
         configs: RunConfigs,
         answers: Answers,
         rescue: Rescue,
+        successors: Successors | None = None,
     ) -> None:
         self._broker, self._queues, self._lease = broker, work_queues(queues), timedelta(seconds=lease_seconds)
         self._configs, self._answers, self._rescue = configs, answers, rescue
         self.places = PlaceGate(broker, self._queues)
         self._deferral = Deferral(configs, self.places, embedded=broker.embedded)
+        self._successors = successors or Successors(broker)
         # The place of a limited run is taken in the transaction of its start.
         self._has_limits = any(handler.limit for handler in handlers())
         self._pings = 0
@@ -88,7 +94,22 @@ class RowWriter:
             sender.ring()
         self._deferral.breakers.record(written[0], now)
         self.places.give_on(written[0], now)
+        self._after_ends(written[0], now)
+        self._successors.let_go(now)
         return written
+
+    def _after_ends(self, settled: Sequence[tuple[Running, Settled]], now: datetime) -> None:
+        """Do what follows the ends of runs: let in those that waited for them, and pause schedules that fail.
+
+        The ends are committed. If the database fails now, a producer does it.
+        """
+        own = [(run, result.state) for run, result in settled if result.state is not None]
+        ended = _schedules(run for run, state in own if run.config.waited_for and state not in OPEN_STATES)
+        failed = _schedules(run for run, state in own if run.config.pauses_schedule and state is State.FAILED)
+        if ended:
+            release_after(ended, self._broker, now)
+        if failed:
+            pause_failing_after(failed, now)
 
     def _write(self, over: Sequence[Running], limit: int, now: datetime, only: Narrow | None) -> Written:
         deliveries: list[Delivery] = []
@@ -107,6 +128,7 @@ class RowWriter:
         except BaseException as error:
             self._broker.release(deliveries)
             self.places.undone()
+            self._successors.undone()
             if not isinstance(error, Exception) or is_away(error):
                 raise
             log.warning("A turn is written one by one, for something in it is refused: %s", error)
@@ -212,6 +234,7 @@ class RowWriter:
             if run.config.pings and result.state is not None
         ]
         self._pings += note_ends(told, now)
+        self._successors.note(settled, now)
         return settled
 
     def _settle_run(self, run: Running, now: datetime, attempts: list[AttemptValues]) -> Settled:
@@ -228,3 +251,7 @@ class RowWriter:
             embedded=self._broker.embedded, delay=delay, attempts=attempts,
             service=service,
         )  # fmt: skip
+
+
+def _schedules(runs: Iterable[Running]) -> set[int]:
+    return {pk for run in runs if (pk := run.delivery.message.scheduler_id) is not None}

@@ -13,6 +13,7 @@ from scheduling.execution import transitions
 from scheduling.execution.bulk_transitions import start_many
 from scheduling.execution.direct_start import is_supported, start_directly
 from scheduling.execution.message_rows import MessageRow, message_rows
+from scheduling.execution.start_deadlines import expire
 from scheduling.models.execution import message_of
 from scheduling.processes.database import is_away
 
@@ -65,6 +66,11 @@ def begin(
     direct = starter.start_directly(ordered)
     others = [delivery for delivery in ordered if id(delivery) not in direct]
     arrivals = direct | starter.start_checked(others)
+    # Copies are rare, so this costs nothing as a rule. A run that has expired would be offered again and again.
+    if refused := [
+        one.delivery.message for one in arrivals.values() if not (one.started or one.foreign or one.deferred)
+    ]:
+        expire([message.execution_id for message in refused if message.execution_id is not None], now, wait=False)
     return [arrivals[id(delivery)] for delivery in deliveries]
 
 

@@ -31,6 +31,7 @@ class RuleKind(StrEnum):
     FAILED_IN_A_ROW = "failed_in_a_row"
     SLOW = "slow"
     SKIPPED = "skipped"
+    PAUSED_BY_FAILURES = "paused_by_failures"
     GROUP_BACK = "group_back"
     BREAKER = "breaker"
     NO_PRODUCER = "no_producer"
@@ -91,6 +92,7 @@ KINDS: Mapping[RuleKind, KindFacts] = {
     RuleKind.FAILED_IN_A_ROW: KindFacts(Severity.WARNING, {_NUMBER: Bounds(3, 1, 10)}, has_scope=True),
     RuleKind.SLOW: KindFacts(Severity.WARNING, {_NUMBER: Bounds(2, 1, 100)}, has_scope=True),
     RuleKind.SKIPPED: KindFacts(Severity.WARNING, has_scope=True),
+    RuleKind.PAUSED_BY_FAILURES: KindFacts(Severity.WARNING, has_scope=True),
     RuleKind.GROUP_BACK: KindFacts(Severity.WARNING, has_scope=True),
     RuleKind.BREAKER: KindFacts(Severity.WARNING),
     RuleKind.NO_PRODUCER: KindFacts(Severity.CRITICAL, calm_seconds=0),

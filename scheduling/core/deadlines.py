@@ -7,8 +7,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 
-from scheduling.core.cron import Cron, last_between
+from scheduling.core.assigned import Assigned
+from scheduling.core.cron import Timetable, last_between
 from scheduling.core.durations import percentile
+from scheduling.core.expected import last_to_run
 from scheduling.core.zones import require_aware, resolve, zone
 
 RUNS_FOR_FORECAST = 5
@@ -88,15 +90,24 @@ def time_of_day(text: object) -> time:
     return time(int(found[1]), int(found[2]))
 
 
-def deadlines(cron: Cron | None, date_time: datetime | None, tz: str, at: time, now: datetime) -> Deadlines:
+def deadlines(
+    timetable: Timetable | None,
+    date_time: datetime | None,
+    tz: str,
+    at: time,
+    now: datetime,
+    own: Assigned | None = None,
+) -> Deadlines:
     """The last deadline that has passed with an occurrence within `LOOK_BACK` before it, and the next deadline.
 
     A time of the day that the clocks skip is the first instant after the gap. One that they repeat is the first of both
     instants.
 
     Args:
-        cron: the cron expression of the schedule; None if it runs once, at `date_time`.
+        timetable: the cron expression or the interval of the schedule; None if it runs once, at `date_time`.
         tz: the zone of the schedule.
+        own: the assigned times of a schedule with rules of its own. An occurrence that a calendar excludes has no
+            deadline. One that is spread or held has the deadline of its nominal instant.
 
     Raises:
         CronError, ZoneError: the schedule has no usable times.
@@ -113,16 +124,21 @@ def deadlines(cron: Cron | None, date_time: datetime | None, tz: str, at: time, 
     found = []
     for after, until in ((passed - LOOK_BACK, passed), (passed, following)):
         # An occurrence at a deadline belongs to the next one.
-        occurrence = _last(cron, date_time, tz, after - _TICK, until - _TICK)
+        if own is not None:
+            occurrence = last_to_run(own, after - _TICK, until - _TICK)
+        else:
+            occurrence = _last(timetable, date_time, tz, after - _TICK, until - _TICK)
         if occurrence is not None:
             deadline = min(instant for instant in instants if instant > occurrence)
             found.append(Deadline(by_instant[deadline], deadline, occurrence))
     return Deadlines(passed, following, found)
 
 
-def _last(cron: Cron | None, date_time: datetime | None, tz: str, after: datetime, until: datetime) -> datetime | None:
-    if cron is not None:
-        return last_between(cron, tz, after, until)
+def _last(
+    timetable: Timetable | None, date_time: datetime | None, tz: str, after: datetime, until: datetime
+) -> datetime | None:
+    if timetable is not None:
+        return last_between(timetable, tz, after, until)
     instant = None if date_time is None else date_time.astimezone(UTC)
     return instant if instant is not None and after < instant <= until else None
 

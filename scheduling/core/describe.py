@@ -1,4 +1,4 @@
-"""Describes a cron expression in plain English, for readers who do not know cron.
+"""Describes a timetable in plain English, for readers who do not know cron. Intervals: ``interval_words``.
 
 The library cron-descriptor describes the time of day and the day of month. This module itself describes months and
 weekdays, because the library takes their names from the locale of the process. The library also cannot describe a list
@@ -14,12 +14,12 @@ from functools import lru_cache
 from cron_descriptor import ExpressionDescriptor, Options
 
 from scheduling.core.cron import Cron, parse
+from scheduling.core.interval_words import WEEKDAYS, describe_interval, joined
 
 # fmt: off
 _MONTHS = ("January", "February", "March", "April", "May", "June",
            "July", "August", "September", "October", "November", "December")
 # fmt: on
-_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 _MOST_LISTED = 6
 
@@ -32,6 +32,8 @@ def describe(expression: str) -> str:
     expression, the function returns the expression itself, so that the page can still be shown.
     """
     cron = parse(expression)
+    if not isinstance(cron, Cron):
+        return describe_interval(cron)
     try:
         return _times(cron) + _weekdays(cron) + _months(cron)
     except Exception:
@@ -77,12 +79,12 @@ def _days(cron: Cron, text: str) -> str:
 
 def _weekdays(cron: Cron) -> str:
     if cron.nth:
-        which = _joined([f"the {_ORDINALS[k]} {_WEEKDAYS[(d - 1) % 7]}" for d, k in cron.nth])
+        which = joined([f"the {_ORDINALS[k]} {WEEKDAYS[(d - 1) % 7]}" for d, k in cron.nth])
         return f", on {which} of the month"
     if len(cron.weekdays) == 7 or (cron.either and len(cron.days) == 31):
         return ""
     # Here the week begins on Monday, so that 5-7 becomes "Friday through Sunday".
-    words = _runs([(d - 1) % 7 for d in cron.weekdays], _WEEKDAYS)
+    words = _runs([(d - 1) % 7 for d in cron.weekdays], WEEKDAYS)
     if _every_day(cron):
         return f", {words}" if " through " in words and " and " not in words else f", only on {words}"
     return f", or on {words}" if cron.either else f", but only on {words}"
@@ -105,7 +107,7 @@ def _months(cron: Cron) -> str:
 def _runs(places: list[int], names: Sequence[str]) -> str:
     """The names at these indexes, as text. Three or more consecutive names become "first through last"."""
     stretches = _stretches(tuple(sorted(places)))
-    return _joined([names[a] if a == b else f"{names[a]} through {names[b]}" for a, b in stretches])
+    return joined([names[a] if a == b else f"{names[a]} through {names[b]}" for a, b in stretches])
 
 
 def _stretches(values: tuple[int, ...]) -> list[tuple[int, int]]:
@@ -119,7 +121,3 @@ def _stretches(values: tuple[int, ...]) -> list[tuple[int, int]]:
         else:
             found.append((value, value))
     return [part for a, b in found for part in ([(a, b)] if b - a > 1 else [(v, v) for v in range(a, b + 1)])]
-
-
-def _joined(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"

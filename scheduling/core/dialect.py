@@ -5,7 +5,7 @@ comma-separated list of numbers, names (``jan``, ``mon``), ranges ``a-b``, and s
 end of the field). Instead of a list, a field may be ``*`` or ``*/n``. Weekdays are 0-7, and both 0 and 7 are Sunday.
 Day of month also allows ``L``, the last day of the month. Weekday also allows ``d#k``, the k-th weekday d of the month.
 Every other expression is refused, because a misread schedule would do more harm than a refused one. The error says what
-to write instead.
+to write instead. The module ``interval_dialect`` has the dialect of intervals (``@every``).
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 from datetime import date
-from functools import lru_cache
 
-from scheduling.core.days import first_day, format_days
+from scheduling.core.days import count_days, first_day, format_days
 
 MAX_LENGTH = 255
 ALIASES = {
@@ -37,8 +36,8 @@ _CHOSEN_FORMS = re.compile(r"[HR](\(.*\))?(/.*)?", re.IGNORECASE)
 class CronError(ValueError):
     """A cron expression is invalid or never fires again. The message is a sentence for the author of the expression.
 
-    ``field`` is the name of the invalid field ("minute", "hour", "day of month", "month", "weekday"). It is None if the
-    error does not concern a single field.
+    ``field`` is the name of the invalid field ("minute", "hour", "day of month", "month", "weekday", or the part of an
+    interval: "interval", "on", "at", "from"). It is None if the error does not concern a single field.
     """
 
     def __init__(self, message: str, field: str | None = None) -> None:
@@ -77,6 +76,14 @@ class Cron:
     calendar: str = field(compare=False, repr=False)
     """Day of month, month and weekday, as ``days.format_days`` spells them for croniter."""
 
+    def first_day(self, day: date) -> date | None:
+        """The first matching date on or after ``day``; None if there is none within 50 years or before year 10000."""
+        return first_day(self.calendar, day)
+
+    def count_days(self, start: date, end: date) -> int:
+        """How many dates match in [start, end)."""
+        return count_days(self.calendar, start, end)
+
 
 @dataclass(frozen=True, slots=True)
 class _Field:
@@ -98,10 +105,10 @@ class _Field:
             if text.lower() in self.names:
                 return self.names[text.lower()]
             name = f" or a name such as '{next(iter(self.names))}'" if self.names else ""
-            raise self.error(f"{_quote(text)} is not understood; write a number {self.low}-{self.high}{name}.")
+            raise self.error(f"{quote(text)} is not understood; write a number {self.low}-{self.high}{name}.")
         number = int(text)
         if not self.low <= number <= self.high:
-            raise self.error(f"{_quote(text)} is outside {self.low}-{self.high}.")
+            raise self.error(f"{quote(text)} is outside {self.low}-{self.high}.")
         return number
 
 
@@ -112,10 +119,9 @@ _MONTH = _Field("month", 1, 12, 12, {name: number for number, name in enumerate(
 _WEEKDAY = _Field("weekday", 0, 7, 6, {name: number for number, name in enumerate(_WEEKDAYS)})
 
 
-@lru_cache(maxsize=4096)
-def parse(expression: str) -> Cron:
-    """Parse an expression. Raises CronError if the dialect refuses the expression, or if no date ever matches."""
-    minute, hour, day, month, weekday = texts = _split(expression)
+def parse_cron(words: list[str]) -> Cron:
+    """Parse the words of an expression. Raises CronError if the dialect refuses it, or if no date ever matches."""
+    minute, hour, day, month, weekday = texts = _fields(words)
     minutes, hours, months = _values(_MINUTE, minute), _values(_HOUR, hour), _values(_MONTH, month)
     days, last_day = _values(_DAY, day), "L" in day.upper().split(",")
     nth = _nth(weekday, day) if "#" in weekday else ()
@@ -130,17 +136,22 @@ def parse(expression: str) -> Cron:
     return Cron(" ".join(texts), interval, minutes, hours, days, last_day, months, weekdays, nth, either, calendar)
 
 
-def _split(expression: str) -> list[str]:
+def words_of(expression: str) -> list[str]:
+    """The words of an expression. Raises CronError if the text is too long or not ASCII."""
     # The length is checked first, because a huge text would take long to parse.
     if len(expression) > MAX_LENGTH:
         raise CronError(f"The expression has {len(expression)} characters; shorten it to at most {MAX_LENGTH}.")
     if not all(" " <= character <= "~" or character == "\t" for character in expression):
         raise CronError("The expression holds characters that are not plain ASCII; type it again.")
-    texts = expression.split()
+    return expression.split()
+
+
+def _fields(texts: list[str]) -> list[str]:
     if texts and texts[0].startswith("@"):
         alias = ALIASES.get(" ".join(texts).lower())
         if alias is None:
-            raise CronError(f"{_quote(' '.join(texts))} is not an alias; use one of {', '.join(ALIASES)}.")
+            others = f"{', '.join(ALIASES)}, or an interval such as '@every 90m'"
+            raise CronError(f"{quote(' '.join(texts))} is not an alias; use one of {others}.")
         texts = alias.split()
     if len(texts) != 5:
         raise CronError(
@@ -168,7 +179,7 @@ def _range(kind: _Field, item: str) -> range:
     _refuse_foreign(kind, item)
     match = _ITEM.fullmatch(item)
     if match is None:
-        raise kind.error(f"{_quote(item)} is not understood; write a number, 'a-b', 'a-b/n', 'a/n', '*' or '*/n'.")
+        raise kind.error(f"{quote(item)} is not understood; write a number, 'a-b', 'a-b/n', 'a/n', '*' or '*/n'.")
     start, end, step_text = match.groups()
     step = _step(kind, step_text) if step_text else 1
     if start == "*" and end is None:
@@ -176,11 +187,11 @@ def _range(kind: _Field, item: str) -> range:
     low = kind.number(start)
     if end is None:
         if low > kind.last and step_text:
-            raise kind.error(f"{_quote(item)} begins at the end of the week; count from 0 or name the days.")
+            raise kind.error(f"{quote(item)} begins at the end of the week; count from 0 or name the days.")
         return range(low, (kind.last if step_text else low) + 1, step)
     high = kind.number(end)
     if low > high:
-        raise kind.error(f"{_quote(item)} runs backwards; use {_forwards(kind, low, high, step)}.")
+        raise kind.error(f"{quote(item)} runs backwards; use {_forwards(kind, low, high, step)}.")
     return range(low, high + 1, step)
 
 
@@ -189,7 +200,7 @@ def _step(kind: _Field, text: str) -> int:
     # of the expression probably expects something else.
     step = int(text) if text.isdigit() else 0
     if not 1 <= step <= kind.size:
-        raise kind.error(f"the step {_quote(text)} must be a number 1-{kind.size}.")
+        raise kind.error(f"the step {quote(text)} must be a number 1-{kind.size}.")
     return step
 
 
@@ -211,28 +222,29 @@ def _refuse_foreign(kind: _Field, item: str) -> None:
     if "?" in item:
         raise kind.error("'?' is not supported; write '*'.")
     if "#" in item:
-        raise kind.error(f"{_quote(item)} is not understood; only a weekday may have '#', as in '1#2'.")
+        raise kind.error(f"{quote(item)} is not understood; only a weekday may have '#', as in '1#2'.")
     if _CHOSEN_FORMS.fullmatch(item):
-        raise kind.error(f"{_quote(item)} (a value chosen by the program) is not supported; write the number you want.")
+        raise kind.error(f"{quote(item)} (a value chosen by the program) is not supported; write the number you want.")
     if _LAST_DAY_FORMS.fullmatch(item):
-        raise kind.error(f"{_quote(item)} is not supported; only a day of month may be 'L', the last of the month.")
+        raise kind.error(f"{quote(item)} is not supported; only a day of month may be 'L', the last of the month.")
 
 
 def _nth(text: str, day: str) -> tuple[tuple[int, int], ...]:
     if day != "*":
         # Cron programs disagree: some require both fields to match, others require one match. croniter ignores one
         # field.
-        raise _DAY.error(f"with '#' in the weekday it must be '*', not {_quote(day)}.")
+        raise _DAY.error(f"with '#' in the weekday it must be '*', not {quote(day)}.")
     found: set[tuple[int, int]] = set()
     for item in text.split(","):
         weekday, mark, number = item.partition("#")
         if not mark:
             raise _WEEKDAY.error("days with and without '#' cannot be mixed; write two schedules.")
         if not (number.isdigit() and 1 <= int(number) <= 5):
-            raise _WEEKDAY.error(f"the number after '#' in {_quote(item)} must be 1-5.")
+            raise _WEEKDAY.error(f"the number after '#' in {quote(item)} must be 1-5.")
         found.add((_WEEKDAY.number(weekday) % 7, int(number)))
     return tuple(sorted(found))
 
 
-def _quote(text: str) -> str:
+def quote(text: str) -> str:
+    """The text in quotation marks, cut to 40 characters."""
     return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}...'"

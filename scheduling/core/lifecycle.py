@@ -10,6 +10,9 @@ from enum import StrEnum
 class State(StrEnum):
     """The states of an execution."""
 
+    BLOCKED = "blocked"
+    """It may not start before another execution has ended, or before the predecessor of its schedule has succeeded. No
+    message and no statement can start it."""
     CLAIMED = "claimed"
     QUEUED = "queued"
     RUNNING = "running"
@@ -29,12 +32,17 @@ class Trigger(StrEnum):
     MANUAL = "manual"
     MESSAGE = "message"
     CODE = "code"
+    BACKFILL = "backfill"
 
 
 MOVES: dict[State, frozenset[State]] = {
+    # A blocked execution may not start yet. It is released, replaced by a newer one, or expires; what it waits for may
+    # not come in time; or its row cannot be used.
+    State.BLOCKED: frozenset({State.CLAIMED, State.QUEUED, State.SKIPPED, State.CANCELLED, State.FAILED}),
     # A waiting execution moves to FAILED if the broker gives up delivering its message at the delivery limit.
-    State.CLAIMED: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.FAILED}),
-    State.QUEUED: frozenset({State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED}),
+    # It moves to SKIPPED if it has not started by its start deadline.
+    State.CLAIMED: frozenset({State.QUEUED, State.RUNNING, State.CANCELLED, State.FAILED, State.SKIPPED}),
+    State.QUEUED: frozenset({State.RUNNING, State.CANCELLED, State.CLAIMED, State.FAILED, State.SKIPPED}),
     State.RUNNING: frozenset(
         {State.SUCCEEDED, State.FAILED, State.RETRYING, State.CANCELLED, State.QUEUED, State.CLAIMED}
         | {State.SKIPPED}  # the handler has been asked and has nothing to do (`when`)
@@ -52,8 +60,14 @@ WAITING = frozenset({State.CLAIMED, State.QUEUED, State.RETRYING})
 """The states in which the next attempt may start. CLAIMED is one of these states, because a message may reach a
 consumer before the broker's confirm reaches the producer."""
 
-OPEN_STATES = WAITING | {State.RUNNING}
+LET_IN = WAITING | {State.RUNNING}
+"""The states of an execution that may start, or has started, and is not over."""
+
+OPEN_STATES = LET_IN | {State.BLOCKED}
 """The states of an open execution: it waits, runs, or waits for a retry. An operator can cancel it."""
+
+CANCELLED_AT_ONCE = WAITING | {State.BLOCKED}
+"""The states in which a cancel ends an execution at once, because no process works on it."""
 
 ENDED = frozenset({State.SUCCEEDED, State.CANCELLED, State.DISCARDED, State.SKIPPED})
 """The final states. Retention may remove executions in these states. FAILED is not final, because a failed execution

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
-from scheduling.core.dialect import CronError, parse
+from scheduling.core.cron import CronError, count_between, parse
+from scheduling.core.intervals import RealInterval
 
 AHEAD = timedelta(minutes=5)
 """The runs that are due within this time count, and all of them should end within this time."""
@@ -30,14 +31,18 @@ def needed_slots(running: int, waiting: int, seconds: float) -> int:
 def due_ahead(expression: str, now: datetime) -> int:
     """How many occurrences fall into the time ahead, for a schedule whose next occurrence does: at least 1.
 
-    Only the minutes of the expression are compared. The next occurrence says that the hour and the day match.
+    Of a cron expression, only the minutes are compared. The next occurrence says that the hour and the day match.
 
     Args:
         expression: empty for a one-time schedule.
     """
     try:
-        minutes = parse(expression).minutes if expression else ()
+        timetable = parse(expression) if expression else None
     except CronError:
         return 1
+    if timetable is None:
+        return 1
+    if isinstance(timetable, RealInterval):
+        return max(1, count_between(timetable, "UTC", now, now + AHEAD))
     ahead = {(now + timedelta(minutes=number)).minute for number in range(1, 1 + int(AHEAD.total_seconds()) // 60)}
-    return max(1, len(ahead.intersection(minutes)))
+    return max(1, len(ahead.intersection(timetable.minutes)))

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta, tzinfo
 from uuid import UUID
 
 from scheduling.core import skip_reasons
-from scheduling.core.cron import Cron, CronError, count_between, last_between, next_after, parse
+from scheduling.core.cron import CronError, Timetable, count_between, last_between, next_after, parse
 from scheduling.core.zones import require_aware, zone
 
 _TICK = timedelta(microseconds=1)
@@ -21,10 +21,15 @@ _TICK = timedelta(microseconds=1)
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """An occurrence to run now, with its instant in UTC and its execution key."""
+    """An occurrence to run now, with its nominal instant in UTC and its execution key.
+
+    `assigned` is the instant at which it was to start, if this is a later one: its schedule is spread, or a calendar
+    held it.
+    """
 
     instant: datetime
     key: str
+    assigned: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +49,40 @@ class Missed:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a producer does with one schedule now. ``next_run_at`` (UTC) is None if no further occurrence follows."""
+    """What a producer does with one schedule now. ``next_run_at`` (UTC) is None if no further occurrence follows.
+
+    The last three values are those of a schedule with rules of its own (``core.planned``):
+
+    Args:
+        earlier: further occurrences that run, all before ``run``.
+        skips: further occurrences that do not run.
+        next_nominal_at: the first nominal instant (UTC) that is not on record yet; None if it is ``next_run_at``.
+    """
 
     run: Due | None
     missed: Missed | None
     next_run_at: datetime | None
+    earlier: tuple[Due, ...] = ()
+    skips: tuple[Missed, ...] = ()
+    next_nominal_at: datetime | None = None
+
+    @property
+    def runs(self) -> tuple[Due, ...]:
+        """All occurrences that run, in their order."""
+        return self.earlier if self.run is None else (*self.earlier, self.run)
+
+    @property
+    def all_missed(self) -> tuple[Missed, ...]:
+        """All occurrences that do not run."""
+        return self.skips if self.missed is None else (self.missed, *self.skips)
 
 
 def cron_key(instant: datetime) -> str:
-    """The execution key of a cron occurrence, without padding: ``cron-2025-12-12-8-0``.
+    """The execution key of an occurrence of a cron expression or an interval, without padding: ``cron-2025-12-12-8-0``.
 
-    The key contains the time in UTC, because a local time occurs twice when the clocks go back. A local time would also
-    change if the zone of the schedule changed. Raises ValueError for a naive instant.
+    Seconds are appended if they are not 0. The key contains the time in UTC, because a local time occurs twice when the
+    clocks go back. A local time would also change if the zone of the schedule changed. Raises ValueError for a naive
+    instant.
     """
     return f"cron-{_stamp(instant)}"
 
@@ -67,6 +94,16 @@ def date_key(instant: datetime) -> str:
     run again. Raises ValueError for a naive instant.
     """
     return f"date-{_stamp(instant)}"
+
+
+def backfill_key(instant: datetime) -> str:
+    """The execution key of a run that a backfill makes for this instant, in UTC: ``backfill-2025-12-12-8-0``.
+
+    It is not the key of the occurrence itself. A missed or paused occurrence has a skipped row with that key, and a
+    backfill is mostly asked for such occurrences. So each instant has at most one run of its own and one of a backfill.
+    Raises ValueError for a naive instant.
+    """
+    return f"backfill-{_stamp(instant)}"
 
 
 _RERUN = re.compile(r"manual-[0-9a-f-]{36}-of-([0-9]{1,16})")
@@ -103,7 +140,7 @@ def first_run(schedule: str, date_time: datetime | None, tz: str, now: datetime)
     return date_time
 
 
-def plan_cron(cron: Cron, tz: str, due_from: datetime, now: datetime, catch_up: timedelta) -> Plan:
+def plan_cron(cron: Timetable, tz: str, due_from: datetime, now: datetime, catch_up: timedelta) -> Plan:
     """Plan a cron schedule whose stored ``next_run_at`` is ``due_from``.
 
     The due occurrences are ``due_from`` and all later occurrences up to and including ``now``. The latest occurrence
@@ -148,7 +185,7 @@ def plan_date(date_time: datetime, now: datetime, catch_up: timedelta) -> Plan:
     return Plan(run=None, missed=Missed(date_time, date_time, 1, key, reason), next_run_at=None)
 
 
-def left_out(cron: Cron, tz: str, after: datetime, until: datetime) -> tuple[datetime, int] | None:
+def left_out(cron: Timetable, tz: str, after: datetime, until: datetime) -> tuple[datetime, int] | None:
     """The first occurrence in (after, until], in UTC, and how many there are; None if there is none.
 
     A call lasts only milliseconds, even after years. Raises ValueError for naive arguments, and ZoneError for an

@@ -1,7 +1,9 @@
 """What Sentry's cron monitors are told about a schedule: its slug, and a configuration for those that are new.
 
 Sentry reads expressions of five fields with the package cronsim, which follows Debian's cron in the same points as our
-dialect does, also when the clocks change (tests compare the two). It knows no one-time schedules.
+dialect does, also when the clocks change (tests compare the two). It knows no one-time schedules. Its intervals have no
+fixed beginning: it expects the next check-in one interval after the last one. Ours is never later than that, so Sentry
+raises no false alarm. It knows no intervals of seconds, and none of several weekdays.
 """
 
 from __future__ import annotations
@@ -13,7 +15,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from scheduling.core.cron import Cron, CronError, parse
+from scheduling.core.cron import Cron, CronError, Timetable, parse
+from scheduling.core.intervals import FIRST_DAY, DayInterval, RealInterval
 
 SLUG_LENGTH = 50
 
@@ -53,20 +56,22 @@ def monitor_config(
 ) -> dict[str, Any] | None:
     """The configuration of a monitor; None if Sentry cannot have one: the schedule has one date, or cannot be read.
 
+    Sentry knows nothing like some intervals, which have none either.
+
     Args:
-        expression: the cron expression; empty for a one-time schedule.
+        expression: the cron expression or the interval; empty for a one-time schedule.
         late_after: how long after its due time a run counts as late.
         time_limit: the time limit of an attempt in seconds; 0 means none.
         delays: the delays of the retries in milliseconds.
     """
     try:
-        cron = parse(expression) if expression else None
+        schedule = _schedule(parse(expression)) if expression else None
     except CronError:
-        cron = None
-    if cron is None:
+        schedule = None
+    if schedule is None:
         return None
     return {
-        "schedule": {"type": "crontab", "value": _for_sentry(cron)},
+        "schedule": schedule,
         "timezone": zone,
         "checkin_margin": _minutes(late_after + ARRIVAL),
         "max_runtime": longest_minutes(time_limit, delays),
@@ -76,7 +81,29 @@ def monitor_config(
     }
 
 
-def _for_sentry(cron: Cron) -> str:
+def _schedule(timetable: Timetable) -> dict[str, Any] | None:
+    if isinstance(timetable, Cron):
+        return {"type": "crontab", "value": _crontab(timetable)}
+    if isinstance(timetable, RealInterval):
+        return None if timetable.has_seconds else _interval(timetable.step // timedelta(minutes=1), "minute")
+    if timetable.number == 1 and timetable.start == FIRST_DAY:
+        return {"type": "crontab", "value": _crontab_of_days(timetable)}
+    if len(timetable.weekdays) > 1:
+        return None
+    return _interval(timetable.number, "week" if timetable.weekdays else "day")
+
+
+def _interval(number: int, unit: str) -> dict[str, Any]:
+    return {"type": "interval", "value": number, "unit": unit}
+
+
+def _crontab_of_days(interval: DayInterval) -> str:
+    """The cron expression of an interval of one day or one week, which has the same occurrences."""
+    weekdays = ",".join(str((day + 1) % 7) for day in interval.weekdays) or "*"
+    return f"{interval.minutes[0]} {interval.hours[0]} * * {weekdays}"
+
+
+def _crontab(cron: Cron) -> str:
     """The expression, with numbers in place of steps that do not begin with a star: cronsim reads 0-0/5 as 0/5."""
     values = (cron.minutes, cron.hours, cron.days, cron.months, cron.weekdays)
     fields = []

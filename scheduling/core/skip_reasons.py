@@ -5,6 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
+from scheduling.core.text import clean
+
+WHY_MAX_CHARS = 300
+"""What a calendar says is cut to this length."""
+
 SWITCHED_OFF = "The schedule was paused after the run fell due and before a producer claimed it."
 
 NO_PRODUCER = "no producer was running"
@@ -18,6 +23,21 @@ CONFIRMED = "the database was confirmed, and what had fallen due by then was lef
 """The argument `why` of `missed` for occurrences that an operator left out when a copy was confirmed."""
 
 
+NOT_CAUGHT_UP = "the schedule does not catch up what it has missed"
+"""The argument `why` of `missed` for occurrences of a schedule that never runs what it has missed."""
+
+OVER_CAP = "more were missed than the schedule catches up"
+"""The argument `why` of `missed` for occurrences beyond the cap of a schedule that catches up all."""
+
+PERHAPS_EXCLUDED = "no producer was running, or a calendar excluded them"
+"""The argument `why` of `missed` for so many occurrences that they are not looked at one by one."""
+
+EDITED = "the schedule was edited before they were to start"
+"""The argument `why` of `missed` for occurrences that were due, and waited for their time to start."""
+
+HELD_EDITED = "the schedule was edited, or paused, before it was over"
+"""The end of `held` for occurrences whose hold was not over when an edit ended it."""
+
 PAUSED = "Paused"
 """The first word of `paused`. Occurrences that a pause has left out were meant to be left out."""
 
@@ -27,13 +47,25 @@ LEFT_OUT = "Left out"
 BY_HANDLER = f"{LEFT_OUT} by its handler"
 """The first words of `not_needed`."""
 
+EXCLUDED = "Excluded"
+"""The first word of `excluded`. The calendar of the schedule wants such an occurrence to be left out."""
+
+HELD = "Held"
+"""The first word of `held`. Of the occurrences that a calendar holds together, only the latest is to run."""
+
 MISSED = "Missed"
 """The first word of `missed` and `missed_date`."""
+
+EXPIRED = "Expired"
+"""The first word of `expired`."""
 
 TOO_LATE = "no producer ran within the catch-up window"
 """The first words of `too_late`."""
 
-ON_PURPOSE = (PAUSED, LEFT_OUT)
+PREDECESSOR = "Not started in time"
+"""The first words of `predecessor_late`."""
+
+ON_PURPOSE = (PAUSED, LEFT_OUT, EXCLUDED, HELD)
 """The beginnings of the sentences about occurrences that were meant to be left out. `models.health` has the same as a
 condition of the database."""
 
@@ -47,24 +79,39 @@ class SkipReason(StrEnum):
     NO_PRODUCER = "no_producer"
     TOO_LATE = "too_late"
     OVERLAP = "overlap"
+    EXPIRED = "expired"
     NOT_NEEDED = "not_needed"
+    NOT_CAUGHT_UP = "not_caught_up"
+    OVER_CAP = "over_cap"
+    EXCLUDED = "excluded"
+    HELD = "held"
     RESTORED = "restored"
     CONFIRMED = "confirmed"
+    PREDECESSOR = "predecessor"
     OTHER = "other"
+
+
+_BEGINNINGS: tuple[tuple[str | tuple[str, ...], SkipReason], ...] = (
+    ((PAUSED, SWITCHED_OFF, PAUSED_SERVICE), SkipReason.PAUSED),
+    (BY_HANDLER, SkipReason.NOT_NEEDED),  # it begins as the next one does
+    (LEFT_OUT, SkipReason.OVERLAP),
+    (EXCLUDED, SkipReason.EXCLUDED),
+    (HELD, SkipReason.HELD),
+    (EXPIRED, SkipReason.EXPIRED),
+    (PREDECESSOR, SkipReason.PREDECESSOR),
+)
 
 
 def kind_of(reason: str) -> SkipReason:
     """The kind of a sentence that this module has made; OTHER for any other text."""
-    if reason.startswith((PAUSED, SWITCHED_OFF, PAUSED_SERVICE)):
-        return SkipReason.PAUSED
-    if reason.startswith(BY_HANDLER):
-        return SkipReason.NOT_NEEDED
-    if reason.startswith(LEFT_OUT):
-        return SkipReason.OVERLAP
+    if (begun := next((kind for words, kind in _BEGINNINGS if reason.startswith(words)), None)) is not None:
+        return begun
     if not reason.startswith(MISSED):
         return SkipReason.OTHER
     ends = {
         NO_PRODUCER: SkipReason.NO_PRODUCER, RAN_BEFORE_RESTORE: SkipReason.RESTORED, CONFIRMED: SkipReason.CONFIRMED,
+        NOT_CAUGHT_UP: SkipReason.NOT_CAUGHT_UP, OVER_CAP: SkipReason.OVER_CAP,
+        PERHAPS_EXCLUDED: SkipReason.NO_PRODUCER,
     }  # fmt: skip
     found = next((kind for why, kind in ends.items() if reason.endswith(f": {why}.")), SkipReason.OTHER)
     return SkipReason.TOO_LATE if found is SkipReason.OTHER and f": {TOO_LATE}" in reason else found
@@ -92,6 +139,34 @@ def left_out(execution: int, service: bool) -> str:
     return f"{LEFT_OUT}, because execution {execution} was not over."
 
 
+def newer(execution: int) -> str:
+    """The sentence for an execution that waited for its turn when a newer one fell due."""
+    return f"{LEFT_OUT}, because it was still waiting when the newer execution {execution} fell due."
+
+
+def expired(within: timedelta, waited: timedelta, where: str) -> str:
+    """The sentence for an occurrence that had not started by its start deadline.
+
+    Args:
+        within: how long after its due instant it had to start.
+        waited: how long it had waited when that was found.
+        where: what it waited for, such as "in the queue main"; it may end with a sentence of its own.
+    """
+    started = f"it had not started {_duration(_whole(within))} after it was due"
+    return f"{EXPIRED}: {started}. It waited {_duration(_whole(waited))} {where.rstrip(' .')}."
+
+
+def predecessor_late(latest: datetime, why: str, info: tzinfo) -> str:
+    """The sentence for an occurrence whose predecessor had not succeeded at the latest time.
+
+    Args:
+        why: for what it waited, and what has become of that.
+        info: the zone of the schedule, in which the sentence gives the time.
+    """
+    at = latest.astimezone(info)
+    return f"{PREDECESSOR}: until {_reading(at)} {at.tzname()} it waited for {why}."
+
+
 def too_late(catch_up: timedelta) -> str:
     """The argument `why` of `missed` if even the latest occurrence is too old to run."""
     return f"{TOO_LATE} of {_duration(catch_up)}"
@@ -102,10 +177,28 @@ def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) 
 
     The sentence gives the times in the zone `info` of the schedule.
     """
-    start, end = first.astimezone(info), last.astimezone(info)
-    if count == 1:
-        return f"{MISSED} 1 occurrence at {_reading(start)} {start.tzname()}: {why}."
-    return f"{MISSED} {count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}: {why}."
+    return f"{MISSED} {_span(first, last, count, info)}: {why}."
+
+
+def excluded(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
+    """The sentence for occurrences that a calendar has excluded. `why` is what the calendar says."""
+    return f"{EXCLUDED} {_span(first, last, count, info)}: {_ended(why)}."
+
+
+def held(first: datetime, last: datetime, count: int, why: str, info: tzinfo, instead: str) -> str:
+    """The sentence for occurrences that a calendar has held, and that do not run.
+
+    Args:
+        why: what the calendar says.
+        instead: what became of them: `later_ran` or `HELD_EDITED`.
+    """
+    return f"{HELD} {_span(first, last, count, info)}: {_ended(why)}; {instead}."
+
+
+def later_ran(instant: datetime, info: tzinfo) -> str:
+    """The end of `held` if a later occurrence runs when the hold ends: the one at this nominal instant."""
+    local = instant.astimezone(info)
+    return f"only the one at {_reading(local)} {local.tzname()} runs when it is over"
 
 
 def missed_date(date_time: datetime, catch_up: timedelta) -> str:
@@ -131,6 +224,17 @@ def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str =
     return f"{who} from {start:%Y-%m-%d %H:%M} to {to} {end.tzname()}{because}. {left} did not run."
 
 
+def _span(first: datetime, last: datetime, count: int, info: tzinfo) -> str:
+    start, end = first.astimezone(info), last.astimezone(info)
+    if count == 1:
+        return f"1 occurrence at {_reading(start)} {start.tzname()}"
+    return f"{count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}"
+
+
+def _ended(why: str) -> str:
+    return clean(why, WHY_MAX_CHARS).rstrip(" .;:") or "a calendar excludes it"
+
+
 def _reading(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}" if instant.second else f"{instant:%Y-%m-%d %H:%M}"
 
@@ -142,3 +246,8 @@ def _duration(length: timedelta) -> str:
     whole = ((unit, seconds // size) for unit, size in units if seconds >= size and not seconds % size)
     unit, number = next(whole, ("second", seconds))
     return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
+
+
+def _whole(length: timedelta) -> timedelta:
+    """A length of time in whole seconds, at least 0."""
+    return max(timedelta(0), timedelta(seconds=int(length.total_seconds())))

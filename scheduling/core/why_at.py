@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum, auto
 
-from scheduling.core.cron import Cron, CronError, last_between, next_after
+from scheduling.core.cron import CronError, Timetable, last_between, next_after
+from scheduling.core.expected import Fate
+from scheduling.core.interval_dialect import LONGEST_DAYS
 
-_LOOK_BACK = timedelta(days=366 * 8 + 2)
-"""The longest time between two occurrences of a cron schedule is eight years: 29 February around the year 1900."""
+LOOK_BACK = timedelta(days=LONGEST_DAYS + 2)
+"""The longest time between two occurrences of a schedule: that of an interval. With a cron expression it is eight
+years: 29 February around the year 1900."""
 
 
 class Answer(StrEnum):
@@ -21,6 +24,14 @@ class Answer(StrEnum):
     """A skipped execution counts this occurrence among others: an outage or a pause left it out."""
     WILL_RUN = auto()
     """The instant is in the future, and the schedule is due then."""
+    WILL_BE_EXCLUDED = auto()
+    """The instant is in the future, and the schedule is due then, but a calendar excludes it."""
+    EXCLUDED = auto()
+    """A calendar excludes it. It is put on record with the next run."""
+    HELD = auto()
+    """It fell due, and a calendar holds it."""
+    SPREAD = auto()
+    """It fell due, and starts later, because its schedule is spread."""
     WILL_BE_LEFT_OUT = auto()
     """The instant is in the future, and the schedule is due then, but it is paused."""
     NOT_CREATED = auto()
@@ -41,14 +52,16 @@ class Facts:
     """What is known of a schedule about an instant. All instants are aware.
 
     Args:
-        at: the instant, a whole minute.
+        at: the instant, a whole minute, or a whole second for an interval that counts seconds.
         due: whether the present times of the schedule have an occurrence at `at`.
         recorded: whether an execution of this occurrence exists.
         counted: whether a skipped execution spans `at`, and counts more than one occurrence.
         active: whether the schedule is active.
         planned_at: since when it has its present times; None if that is unknown.
         paused_at: since when it is paused; None if it is active, or if that is unknown.
-        next_run_at: the next occurrence that a producer will claim; None if there is none.
+        next_run_at: the nominal instant of the next occurrence that a producer will claim; None if there is none.
+        fate: what becomes of the occurrence at `at`, if the schedule has rules of its own and is due then.
+        starts_at: when this occurrence starts; None if it does not, or if the schedule has no rules of its own.
     """
 
     at: datetime
@@ -61,6 +74,8 @@ class Facts:
     planned_at: datetime | None = None
     paused_at: datetime | None = None
     next_run_at: datetime | None = None
+    fate: Fate | None = None
+    starts_at: datetime | None = None
 
 
 def answer(facts: Facts) -> Answer:
@@ -80,7 +95,9 @@ def answer(facts: Facts) -> Answer:
 def _future(facts: Facts) -> Answer:
     if not facts.due:
         return Answer.NOT_DUE
-    return Answer.WILL_RUN if facts.active else Answer.WILL_BE_LEFT_OUT
+    if not facts.active:
+        return Answer.WILL_BE_LEFT_OUT
+    return Answer.WILL_BE_EXCLUDED if facts.fate is Fate.EXCLUDED else Answer.WILL_RUN
 
 
 def _present_times(facts: Facts) -> Answer:
@@ -88,24 +105,34 @@ def _present_times(facts: Facts) -> Answer:
     if not facts.due:
         return Answer.NOT_DUE
     if facts.next_run_at is not None and facts.next_run_at <= facts.at:
-        return Answer.WAITS
+        return _pending(facts)
     if not facts.active and (facts.paused_at is None or facts.paused_at <= facts.at):
         return Answer.PAUSED
     return Answer.NO_RECORD
 
 
-def is_due(cron: Cron, tz: str, at: datetime) -> bool:
-    """Whether the expression fires at this instant. Raises the errors of `next_after`, but no CronError."""
+def _pending(facts: Facts) -> Answer:
+    """The answer if it fell due, and is not on record."""
+    if facts.fate is Fate.EXCLUDED:
+        return Answer.EXCLUDED
+    if facts.fate is Fate.HELD and (facts.starts_at is None or facts.starts_at > facts.now):
+        return Answer.HELD
+    spread = facts.fate is Fate.RUNS and facts.starts_at is not None and facts.starts_at > facts.now
+    return Answer.SPREAD if spread else Answer.WAITS
+
+
+def is_due(timetable: Timetable, tz: str, at: datetime) -> bool:
+    """Whether the timetable fires at this instant. Raises the errors of `next_after`, but no CronError."""
     try:
-        return next_after(cron, tz, at - timedelta(microseconds=1)) == at
+        return next_after(timetable, tz, at - timedelta(microseconds=1)) == at
     except CronError:
         return False
 
 
-def neighbours(cron: Cron, tz: str, at: datetime) -> tuple[datetime | None, datetime | None]:
-    """The last occurrence before `at` and the first one after it, in UTC; None if there is none within eight years."""
-    before = last_between(cron, tz, at - _LOOK_BACK, at - timedelta(microseconds=1))
+def neighbours(timetable: Timetable, tz: str, at: datetime) -> tuple[datetime | None, datetime | None]:
+    """The last occurrence before `at` and the first one after it, in UTC; None if there is none within ten years."""
+    before = last_between(timetable, tz, at - LOOK_BACK, at - timedelta(microseconds=1))
     try:
-        return before, next_after(cron, tz, at)
+        return before, next_after(timetable, tz, at)
     except CronError:
         return before, None

@@ -17,6 +17,7 @@ _NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 _LONGEST_NAME = 64
 _SECOND = timedelta(seconds=1)
 _DAY = timedelta(days=1)
+_TICK = timedelta(microseconds=1)
 
 
 class ZoneError(ValueError):
@@ -99,6 +100,20 @@ def resolve(wall: datetime, info: ZoneInfo) -> datetime:
     """
     first, second = instants(wall, info)
     return first if first <= second else _change(info, second, first)
+
+
+def reached(instant: datetime, info: ZoneInfo) -> datetime:
+    """The latest naive wall-clock time for which a fixed job has run by this instant: the inverse of ``resolve``.
+
+    It is what a clock shows. But while the clock repeats an hour, it is the last microsecond of this hour, because all
+    jobs of the hour have run already.
+    """
+    local = instant.astimezone(info)
+    wall = local.replace(tzinfo=None, fold=0)
+    if not local.fold:
+        return wall
+    change = _change(info, instants(wall, info)[0], instant)
+    return (change - _TICK).astimezone(info).replace(tzinfo=None, fold=0)
 
 
 def resolve_wall(local: datetime, tz: str) -> datetime:

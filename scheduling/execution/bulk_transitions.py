@@ -14,15 +14,17 @@ from typing import Any
 from django.db import connection
 
 from scheduling.core.chunks import chunks
-from scheduling.core.lifecycle import WAITING, State, check_move
+from scheduling.core.lifecycle import State, check_move
 from scheduling.core.messages import TaskMessage
 from scheduling.execution.ownership import owned
 from scheduling.execution.transitions import (
     AttemptValues,
     Ended,
     Entry,
+    adapted,
     adapting,
     attempt_values,
+    may_start,
     start_clause,
     start_values,
     waits,
@@ -42,21 +44,22 @@ def start_many(messages: Sequence[TaskMessage], consumer: str, now: datetime, le
     for keys in chunks(sorted(asked)):
         rows = locking(SchedulerExecution.objects.filter(pk__in=keys).order_by("pk"))
         found = defaultdict[int, list[int]](list)
-        for pk, attempt, key, state in rows.values_list("pk", "attempt", "execution_key", "state"):
-            if state in WAITING and (attempt + 1, key) == (asked[pk].attempt, asked[pk].execution_key):
+        for pk, attempt, key, state, by in rows.values_list("pk", "attempt", "execution_key", "state", "start_by"):
+            meant = (attempt + 1, key) == (asked[pk].attempt, asked[pk].execution_key)
+            if meant and may_start(state, by, attempt, now):
                 found[attempt].append(pk)
         for attempt, own in found.items():
-            _start(attempt, own, start_values(attempt + 1, consumer, now, lease_until))
+            _start(attempt, own, start_values(attempt + 1, consumer, now, lease_until), now)
             started.update(own)
     return started
 
 
-def _start(attempt: int, keys: Sequence[int], values: list[Any]) -> None:
+def _start(attempt: int, keys: Sequence[int], values: list[Any], now: datetime) -> None:
     quote = connection.ops.quote_name
     column = {field.name: quote(str(field.column)) for field in SchedulerExecution._meta.concrete_fields}
     where = f"{column['id']} IN ({', '.join(['%s'] * len(keys))}) AND {column['attempt']} = %s AND {waits()}"
     with connection.cursor() as cursor:
-        cursor.execute(f"{start_clause()} WHERE {where}", [*values, *keys, attempt])
+        cursor.execute(f"{start_clause()} WHERE {where}", [*values, *keys, attempt, adapted(now)])
         _check_count(cursor.rowcount, keys)
 
 

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.utils import timezone as clock
 
-from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
+from scheduling.core.lifecycle import CANCELLED_AT_ONCE, OPEN_STATES, State
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.policies import overlap
 
 DELETED = "the software: its schedule is deleted"
 
@@ -25,7 +26,9 @@ def cancel(pk: int, by: str, now: datetime | None = None) -> str:
     # The first update changes only a waiting execution, and the second update changes only a running execution. Between
     # the updates, the execution may start or may wait again. So both updates are tried twice.
     for _ in range(2):
-        if rows.move(WAITING, State.CANCELLED, wake_at=None, finished_at=now, reason=f"Cancelled by {by}."):
+        columns = {"wake_at": None, "start_by": None, "finished_at": now, "reason": f"Cancelled by {by}."}
+        if rows.move(CANCELLED_AT_ONCE, State.CANCELLED, **columns):
+            overlap.look_soon([pk], now)
             return "cancelled"
         if rows.filter(state=State.RUNNING.value).update(cancel_requested_by=by[:150]):
             return "asked"

@@ -11,7 +11,7 @@ from django.db.models import Count
 from scheduling.core import skip_reasons
 from scheduling.core.deployment import Cause, Hold, Identity, Standing
 from scheduling.core.fingerprint import fingerprint
-from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
+from scheduling.core.lifecycle import CANCELLED_AT_ONCE, OPEN_STATES, State
 from scheduling.execution.skip_due import skip_due
 from scheduling.logs import get_logger
 from scheduling.models import Process, Scheduler, SchedulerExecution
@@ -121,7 +121,7 @@ def confirm(now: datetime, by: str, *, run_waiting: bool) -> Confirmed | None:
     if not run_waiting:
         skipped += skip_due(now, skip_reasons.CONFIRMED, now)
         # Only the row of the deployment was deleted: the consumers still have the runs.
-        states = WAITING if hold.cause is Cause.MISSING else OPEN_STATES
+        states = CANCELLED_AT_ONCE if hold.cause is Cause.MISSING else OPEN_STATES
         set_aside = _set_aside(states, now)
     confirm_row(own_identity(), by, now)
     guard.forget()

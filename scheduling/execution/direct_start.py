@@ -44,7 +44,7 @@ def start_directly(message: TaskMessage, consumer: str, now: datetime, lease_unt
     values = [message.execution_id, message.attempt - 1, message.execution_key, message.type, message.id]
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
-            cursor.execute(_statement("postgresql"), [*set_values, *values])
+            cursor.execute(_statement("postgresql"), [*set_values, *values, adapted(now)])
             found = cursor.fetchone()
         if found is None:
             return None
@@ -55,6 +55,7 @@ def start_directly(message: TaskMessage, consumer: str, now: datetime, lease_unt
     values += [adapted(message.scheduled_at), params.get_db_prep_save(message.params, connection)]
     headers: Any = SchedulerExecution._meta.get_field("headers")
     values.append(headers.get_db_prep_save(message.headers, connection) if message.headers else None)
+    values.append(adapted(now))
     with connection.cursor() as cursor:
         cursor.execute(_statement("mariadb"), [*set_values, *values])
         return message if cursor.rowcount == 1 else None

@@ -23,9 +23,11 @@ from scheduling.core.keys import stored_key
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
 from scheduling.core.occurrences import manual_key
+from scheduling.core.overlap import Turn
+from scheduling.execution.blocked_runs import STARTS, entered, entry_columns
 from scheduling.execution.death_records import record_deaths
-from scheduling.execution.insert import note_skipped, skipped
-from scheduling.execution.publish import context_of, initial_columns, publish
+from scheduling.execution.insert import note_skipped
+from scheduling.execution.publish import context_of, publish
 from scheduling.execution.run_now import overlap_problem, requeue_failed
 from scheduling.handlers.targets import target_model, target_names
 from scheduling.logs import get_logger
@@ -58,7 +60,8 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
     """Make or find the row of a foreign message, publish the row, and acknowledge the message.
 
     Returns:
-        The row that was published; None if the message is a copy and was ignored.
+        The row that was published; None if the message is a copy and was ignored, or if its execution is left out or
+        waits for its turn.
 
     Raises:
         django.db.DatabaseError: the database failed, and the message is not acknowledged.
@@ -75,14 +78,15 @@ def adopt(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sche
         overlap.locked(message.scheduler_id)
         row = _known(message, delivery.message_id)
         if row is None:
-            row = _insert(delivery, queue, broker, now)
-        elif not _taken_back(row, message, broker, now):
+            let_in = _insert(delivery, queue, broker, now)
+        elif _taken_back(row, message, broker, now):
+            let_in = [row]
+        else:
             log.info("Message ignored: its execution has had its turn", extra=context_of(row))
-            row = None
-    if row is not None:
-        publish([row], broker)
+            let_in = []
+    publish(let_in, broker)
     broker.acknowledge(delivery)
-    return row
+    return let_in[0] if let_in else None
 
 
 def _known(message: TaskMessage, message_id: str) -> SchedulerExecution | None:
@@ -148,12 +152,14 @@ def columns_of(message: TaskMessage) -> dict[str, Any]:
     }
 
 
-def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> SchedulerExecution | None:
+def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> list[SchedulerExecution]:
+    """Make the row of a message. Returns the executions that were let in, which the caller publishes."""
     message = delivery.message
     columns = columns_of(message)
     # A message that names a schedule which runs alone is one more way to start this schedule.
     scheduler = overlap.locked(columns["scheduler_id"])
-    problem = overlap.refusal(scheduler) if scheduler is not None else ""
+    entry = overlap.enter(scheduler) if scheduler is not None else STARTS
+    policy = scheduler.overlap if scheduler is not None else ""
     if scheduler is not None and scheduler.stay_alive:
         queue = SchedulerExecution.Queue.STANDALONE.value
     row = SchedulerExecution(
@@ -161,7 +167,7 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
         scheduled_at=message.scheduled_at or now, executed_at=now, container_id=container_id(), queue=queue,
         # The retries that the message had before this project received it count as attempts.
         attempt=delivery.earlier, **columns,
-        **(skipped(now, problem) if problem else initial_columns(now, broker.embedded)),
+        **entry_columns(entry, policy, now, broker.embedded),
     )  # fmt: skip
     try:
         with transaction.atomic():
@@ -173,12 +179,10 @@ def _insert(delivery: Delivery, queue: str, broker: Broker, now: datetime) -> Sc
         if not SchedulerExecution.objects.filter(execution_key=row.execution_key, scheduler=row.scheduler_id).exists():
             raise
         log.info("Message ignored: it is on record already", extra=context_of(row))
-        return None
-    if problem:
-        log.info("A message from outside started nothing: %s", problem, extra=context_of(row))
+        return []
+    if entry.turn is Turn.LEFT_OUT:
+        log.info("A message from outside started nothing: %s", entry.said, extra=context_of(row))
         note_skipped([row])
-        return None
-    if scheduler is not None:
-        overlap.let_in({scheduler.pk: row.pk})
+        return []
     log.info("A message from outside became an execution", extra=context_of(row))
-    return row
+    return entered(scheduler, row, entry, now, embedded=broker.embedded)

@@ -30,7 +30,7 @@ def execution_of(row: Any, now: datetime, names: Names | None = None, **columns:
 
     Args:
         row: a Scheduler, or an object that has `id`, `target_type`, `target_id`, `stay_alive`, `queue`, `priority`,
-            `params` and `group_id`.
+            `params` and `group_id`; and `revision`, if it is a schedule.
         names: the names of the targets, if the caller has already read them.
         columns: values of further columns. A value for `params`, `executed_at`, `container_id`, `queue` or `group_id`
             replaces the value that the function would set.
@@ -43,6 +43,7 @@ def execution_of(row: Any, now: datetime, names: Names | None = None, **columns:
     queue = work_queue_of(row.target_type, name, row.queue, row.priority, service=row.stay_alive)
     own = {"params": row.params, "executed_at": now, "container_id": container_id(), "queue": queue}
     own["group_id"] = row.group_id
+    own["revision"] = getattr(row, "revision", None)  # a run without a schedule has none
     return SchedulerExecution(
         **{**own, **columns}, scheduler_id=row.id, type=row.target_type, target_id=row.target_id, target_name=name
     )

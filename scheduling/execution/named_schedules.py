@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, Literal, TypedDict
 
 from django.contrib.auth.models import AbstractBaseUser, Group
@@ -15,7 +16,8 @@ from scheduling.core.submitted import Scheduled
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.execution.params_from_code import Target, checked_params, targets_of
 from scheduling.logs import get_logger
-from scheduling.models import Scheduler
+from scheduling.models import Calendar, Scheduler
+from scheduling.models.author import Author, AuthorKind, authored
 from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.processes.database import locking
 
@@ -29,12 +31,29 @@ class ScheduleOptions(TypedDict, total=False):
     """What code may say about a schedule besides its times and its target. What it leaves out is the operators'."""
 
     timezone: str
+    calendar: str | None
     description: str
-    overlap: Literal["allow", "skip"]
+    overlap: Literal["allow", "skip", "wait", "replace"]
+    spread_seconds: int | None
+    spread_each: bool
+    missed_runs: Literal["latest", "none", "all"]
+    missed_cap: int | None
+    missed_within_seconds: int | None
+    active_from: datetime | None
+    active_until: datetime | None
+    on_excluded: Literal["skip", "hold"]
+    after: str | None
+    """The name of the schedule that must have succeeded before a run starts."""
+    after_span: Literal["day", "previous"]
+    after_within_seconds: int
+    after_late: Literal["skip", "run", "fail"]
     queue: str
     priority: Literal["", "high", "normal", "low"]
     time_limit: int | None
     max_retries: int | None
+    start_within_seconds: int | None
+    max_runs: int | None
+    pause_after_failures: int | None
     language: str
     user: AbstractBaseUser | None
     group: Group | None
@@ -59,7 +78,8 @@ def upsert(
         raise TypeError(f"schedule() has no argument {', '.join(unknown)}.")
     target = targets_of({handler})[handler]
     values = _values(cron, target, checked_params(handler, params, target), options)
-    return again_after_conflicts(lambda: _upsert(name, values))
+    with authored(Author(AuthorKind.CODE, "scheduling.api.schedule")):
+        return again_after_conflicts(lambda: _upsert(name, values))
 
 
 def _values(cron: str, target: Target, params: dict[str, Any], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -70,8 +90,32 @@ def _values(cron: str, target: Target, params: dict[str, Any], options: Mapping[
         if owner is not None and not isinstance(owner, kind):
             raise ValueError(f"{name}= is a row of this model or None, not {owner!r:.120}.")
         columns[f"{name}_id"] = None if owner is None else owner.pk
+    if "calendar" in columns:
+        columns["calendar_id"] = _calendar(columns.pop("calendar"))
+    if "after" in columns:
+        columns["after_id"] = _key_of(columns.pop("after"))
     others = {f"{kind}_id": None for kind in TARGET_KINDS}
     return {**columns, **others, "worker_id": target.pk, "params": params, "schedule": cron, "date_time": None}
+
+
+def _calendar(name: Any) -> int | None:
+    """The id of the calendar with this name; None for None."""
+    if name is None:
+        return None
+    found = Calendar.objects.filter(name=name).values_list("pk", "name") if isinstance(name, str) else ()
+    for pk, stored in found:
+        if stored == name:  # MariaDB ignores case
+            return int(pk)
+    raise ValueError(f"There is no calendar {name!r:.120}.")
+
+
+def _key_of(name: str | None) -> int | None:
+    if name is None:
+        return None
+    rows = Scheduler.objects.filter(name=name) if is_name(name) else Scheduler.objects.none()
+    if (found := rows.values_list("pk", flat=True).first()) is None:
+        raise ValueError(f"after= is the name of a schedule or None. No schedule has the name {name!r:.120}.")
+    return found
 
 
 def _upsert(name: str, values: Mapping[str, Any]) -> Scheduled:

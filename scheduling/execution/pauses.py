@@ -38,9 +38,10 @@ def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
     since = row.left_out_since
     if since is None or row.paused_at is None:
         return False
-    unclaimed = after.status and row.next_run_at is not None and row.next_run_at <= now
-    if unclaimed and row.next_run_at is not None:
-        since = min(since, row.next_run_at - _TICK)
+    first = row.next_nominal_at or row.next_run_at
+    unclaimed = after.status and first is not None and first <= now
+    if unclaimed and first is not None:
+        since = min(since, first - _TICK)
     found = _found(row, after, max(since, FIRST_INSTANT), now)
     if found is None:
         return False
@@ -49,6 +50,15 @@ def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
     columns = skipped(now, reason, count)
     insert([execution_of(row, now, execution_key=key, scheduled_at=first, trigger=trigger.value, **columns)])
     return unclaimed
+
+
+def left_out_of(row: Scheduler, now: datetime) -> tuple[datetime, int] | None:
+    """The first occurrence that the present pause has left out up to now, and how many there are; None if none."""
+    since = row.left_out_since
+    if row.status or since is None:
+        return None
+    found = _found(row, row, max(since, FIRST_INSTANT), now)
+    return None if found is None else found[:2]
 
 
 def _found(
@@ -61,7 +71,11 @@ def _found(
             return None
         return date, 1, date_key(date), Trigger.DATE
     try:
-        found = left_out(parse(row.planned_schedule or ""), row.planned_timezone or get_conf().timezone, since, now)
+        tz = row.planned_timezone or get_conf().timezone
+        # What lies outside the bounds of the schedule is no occurrence.
+        since = max(since, row.planned_active_from - _TICK) if row.planned_active_from is not None else since
+        until = min(now, row.planned_active_until) if row.planned_active_until is not None else now
+        found = left_out(parse(row.planned_schedule or ""), tz, since, until) if since < until else None
     except (CronError, ZoneError):
         return None  # plain SQL wrote the former times, and no producer could plan them
     return None if found is None else (*found, cron_key(found[0]), Trigger.CRON)

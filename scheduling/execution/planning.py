@@ -16,15 +16,20 @@ from django.db.models import F
 from django.utils import timezone as clock
 
 from scheduling.conf import get_conf
-from scheduling.core.cron import CronError, ZoneError, last_between, next_after, parse
+from scheduling.core.cron import CronError, ZoneError, last_between, parse
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import plan_cron
 from scheduling.core.text import clean
+from scheduling.core.why_at import is_due
+from scheduling.execution.former_timing import first_of, settle_former
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.pauses import record_left_out
+from scheduling.execution.revisions import note_found
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
-from scheduling.models.plan import FIRST_INSTANT, PLAN, PLANNED, PlanState
+from scheduling.models.own_timing import timing_problem
+from scheduling.models.plan import FIRST_INSTANT, INSTANTS, PLAN, PLANNED, PlanState
+from scheduling.policies.after import PredecessorUnusable, check_predecessor
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import at_column
@@ -56,23 +61,30 @@ def _record_pause(instance: Scheduler, now: datetime) -> None:
         if row is None:
             return
         if record_left_out(row, instance, now):
-            instance.next_run_at = None
+            instance.next_run_at = instance.next_nominal_at = None
             instance.plan(now)
     if not instance.status:
         instance.pause_recorded_to = now
 
 
 def _record_missed(instance: Scheduler, now: datetime) -> None:
-    if instance.next_run_at is None or instance.next_run_at > now:
+    if (first := first_of(instance)) is None or first > now:
         return
     with transaction.atomic():
         row = Scheduler.objects.select_for_update().get(pk=instance.pk)
-        if row.next_run_at != instance.next_run_at or not (row.planned_status and row.planned_schedule):
-            return  # a producer has claimed the occurrence, or the old plan was not an active cron schedule
+        if first_of(row) != first or not row.planned_status:
+            return  # a producer has claimed the occurrence, or the old plan was not active
+        if settle_former(row, now):
+            instance.next_run_at, instance.next_nominal_at = row.next_run_at, row.next_nominal_at
+            if instance.next_run_at is None:
+                instance.plan(now)
+            return
+        if not row.planned_schedule:
+            return
         tz = row.planned_timezone or get_conf().timezone
         try:
-            missed = plan_cron(parse(row.planned_schedule), tz, row.next_run_at, now, NO_LIMIT).missed
-            latest = last_between(parse(row.planned_schedule), tz, row.next_run_at, now)
+            missed = plan_cron(parse(row.planned_schedule), tz, first, now, NO_LIMIT).missed
+            latest = last_between(parse(row.planned_schedule), tz, first, now)
         except (CronError, ZoneError):
             return
         if missed is None or latest is None:
@@ -94,13 +106,15 @@ def set_aside(scheduler_id: int, error: Exception, now: datetime) -> None:
     values. When one of these columns changes again, the sweep plans the schedule again. If the database refuses the
     update, the schedule is left out for a minute.
     """
-    expected = isinstance(error, CronError | ZoneError)  # its text says what is wrong with the plan
+    # The text of these errors says what is wrong with the plan.
+    expected = isinstance(error, CronError | ZoneError | PredecessorUnusable)
     text = clean(str(error) if expected else at_column(Scheduler, scheduler_id, error), 500)
     rows = Scheduler.objects.filter(pk=scheduler_id)
     known = rows.filter(plan_error=text).exists()
     try:
         with transaction.atomic():
-            rows.update(next_run_at=None, plan_error=text, **{f"planned_{name}": F(name) for name in PLAN})
+            copies = {f"planned_{name}": F(name) for name in PLAN}
+            rows.update(next_run_at=None, next_nominal_at=None, plan_error=text, **copies)
     except Exception as refused:
         if is_away(refused):
             raise
@@ -121,6 +135,7 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
     """
     count = 0
     for pk in ids:
+        note_found(pk, now)
         try:
             with transaction.atomic():
                 plan_row(Scheduler.objects.get(pk=pk), now)
@@ -140,33 +155,46 @@ def plan_row(row: Scheduler, now: datetime) -> None:
     Raises:
         ValueError: plain SQL has removed the times of the schedule, has set its date before FIRST_YEAR, or has stored a
             value that Python reads differently.
-        CronError, ZoneError: see `first_run`.
+        PredecessorUnusable: plain SQL has made a circle of schedules, or has removed the one that it waits for.
+        CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
-    if row.status and not row.schedule and row.date_time is None:
-        raise ValueError("It has neither a cron expression nor a date and time.")
-    if row.next_run_at is not None and (row.next_run_at < FIRST_INSTANT or not _fires_at(row, row.next_run_at)):
+    _check(row)
+    settle_former(row, now)
+    due = first_of(row)
+    if due is not None and (due < FIRST_INSTANT or due > now or not _fires_at(row, due)):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
-        # made before or after this instant.
-        row.next_run_at = None
+        # made before or after this instant. An instant in the future is planned anew.
+        row.next_run_at = row.next_nominal_at = None
     _plan_after_pause(row, now)
     if row.next_run_at is not None and row.next_run_at < FIRST_INSTANT:
         raise ValueError(f"Its date and time lie before {FIRST_INSTANT.year}.")
     rows = Scheduler.objects.filter(pk=row.pk)
-    if row.date_time is None:
-        rows.filter(date_time__lt=FIRST_INSTANT).update(date_time=None)  # MariaDB and MySQL read 0000-00-00 as NULL
+    for name in INSTANTS:
+        if getattr(row, name) is None:
+            # MariaDB and MySQL read 0000-00-00 as NULL.
+            rows.filter(**{f"{name}__lt": FIRST_INSTANT}).update(**{name: None})
     # SQLite compares the text of instants, and plain SQL may have written another form of it (`T` instead of a space).
-    # So `date_time` is written, too; otherwise it would differ from its copy for ever.
-    names = (*PLANNED, "date_time") if connection.vendor == "sqlite" else PLANNED
+    # So the instants are written, too; otherwise they would differ from their copies for ever.
+    names = (*PLANNED, *INSTANTS) if connection.vendor == "sqlite" else PLANNED
     rows.update(**{name: getattr(row, name) for name in names})
     if rows.filter(plan_state=PlanState.STALE).exists():
         raise ValueError("A value of its plan is not stored as it is read.")
+
+
+def _check(row: Scheduler) -> None:
+    if row.status:
+        check_predecessor(row)
+        if not row.schedule and row.date_time is None:
+            raise ValueError("It has neither a cron expression nor a date and time.")
+    if problem := timing_problem(row):
+        raise CronError(problem)
 
 
 def _plan_after_pause(row: Scheduler, now: datetime) -> None:
     """Plan the row, and note a pause that plain SQL has begun, or record one that plain SQL has ended."""
     paused = row.paused_at is not None
     if paused and record_left_out(row, row, now):
-        row.next_run_at = None
+        row.next_run_at = row.next_nominal_at = None
     due = row.next_run_at
     row.plan(now)
     if row.status:
@@ -182,4 +210,4 @@ def _plan_after_pause(row: Scheduler, now: datetime) -> None:
 def _fires_at(row: Scheduler, instant: datetime) -> bool:
     if row.date_time is not None:
         return row.date_time == instant
-    return next_after(parse(row.schedule), row.zone_name, instant - timedelta(minutes=1)) == instant
+    return is_due(parse(row.schedule), row.zone_name, instant)

@@ -15,7 +15,8 @@ from scheduling.broker import Broker
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import manual_key
 from scheduling.core.targets import A_TARGET
-from scheduling.execution.insert import execution_of, insert, skipped
+from scheduling.execution.blocked_runs import STARTS, entered, entry_columns
+from scheduling.execution.insert import execution_of, insert
 from scheduling.execution.publish import initial_columns, publish
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.policies import overlap
@@ -70,16 +71,22 @@ def requeue_failed(
 
 def overlap_problem(pk: int) -> str:
     """Say why a failed execution cannot be requeued now: another execution of its schedule is open. Empty if it can."""
-    return overlap_now(SchedulerExecution.objects.values_list("scheduler", flat=True).filter(pk=pk).first())
+    row = _unlocked(SchedulerExecution.objects.values_list("scheduler", flat=True).filter(pk=pk).first())
+    return overlap.refusal(row) if row is not None else ""
 
 
 def overlap_now(schedule: int | None) -> str:
-    """Say why a schedule may not start an execution now; empty if it may. This locks nothing, so it only informs."""
-    if schedule is None:
-        return ""
+    """Say why a schedule would not start an execution now; empty if it would. This locks nothing, so it only informs.
+
+    With the policies `wait` and `replace`, the execution would wait.
+    """
+    row = _unlocked(schedule)
+    return overlap.enter(row).said if row is not None else ""
+
+
+def _unlocked(schedule: int | None) -> Scheduler | None:
     columns = (*overlap.COLUMNS, "status", "date_time")
-    row = Scheduler.objects.only(*columns).filter(pk=schedule).first()
-    return overlap.refusal(row) if row is not None else ""
+    return Scheduler.objects.only(*columns).filter(pk=schedule).first() if schedule is not None else None
 
 
 def run_now(
@@ -90,16 +97,21 @@ def run_now(
     key: uuid.UUID | None = None,
     instead: Mapping[str, Any] | None = None,
     again: SchedulerExecution | None = None,
+    *,
+    beside: bool = False,
 ) -> SchedulerExecution:
     """Run a schedule once, now, even if it is paused. The execution is published when the transaction commits.
 
-    If the schedule runs alone and another execution of it is open, the new execution is skipped, with this reason.
+    If the schedule runs alone and another execution of it is open, the new execution waits for its turn or is skipped,
+    as the policy says, with this reason.
 
     Args:
         by: the name of the user who asked; it is recorded.
         params: params that override params of the same name, for this run only; the other params stay.
         key: the caller's idempotency key. A second call with the same key returns the row of the first call.
         instead: params that replace all params of the Scheduler, for this run only.
+        beside: start the run whatever the overlap of the schedule says. The schedule still names the other execution
+            as the open one. A service never runs twice.
         again: for a rerun, the execution that is run again; the execution key records its id. The new execution has its
             group, if it has one, because it also has its params.
 
@@ -115,18 +127,17 @@ def run_now(
     source, group_id = (None, None) if again is None else (again.pk, again.group_id)
     with transaction.atomic():
         alone = overlap.locked(scheduler.pk)
-        problem = overlap.refusal(alone) if alone is not None else ""
+        entry = overlap.enter(alone) if alone is not None else STARTS
+        if beside and alone is not None and not alone.stay_alive and entry.behind is not None:
+            alone, entry = None, STARTS
         execution = execution_of(
             scheduler, now, execution_key=manual_key(key or uuid.uuid4(), source), scheduled_at=now,
             trigger=Trigger.MANUAL.value, requested_by=by[:150], params={**own, **(params or {})},
             group_id=group_id or scheduler.group_id,
-            **(skipped(now, problem) if problem else initial_columns(now, broker.embedded)),
+            **entry_columns(entry, scheduler.overlap if alone is None else alone.overlap, now, broker.embedded),
         )  # fmt: skip
         if not insert([execution]):
             return SchedulerExecution.objects.get(scheduler=scheduler, execution_key=execution.execution_key)
-        if problem:
-            return execution
-        if alone is not None:
-            overlap.let_in({scheduler.pk: execution.pk})
-        transaction.on_commit(lambda: publish([execution], broker))
-    return execution
+        let_in = entered(alone, execution, entry, now, embedded=broker.embedded)
+        transaction.on_commit(lambda: publish(let_in, broker))
+    return next((row for row in let_in if row.pk == execution.pk), execution)

@@ -27,7 +27,8 @@ class Status:
     """What became of a run.
 
     Args:
-        state: `claimed`, `queued`, `running`, `retrying`, `succeeded`, `failed`, `cancelled`, `discarded` or `skipped`.
+        state: `blocked`, `claimed`, `queued`, `running`, `retrying`, `succeeded`, `failed`, `cancelled`, `discarded` or
+            `skipped`.
         is_over: whether the state is final. A failed run may be republished; then it is not over any more.
         result: what the handler returned, if the run succeeded and returned JSON of at most 64 kB; otherwise None.
         error: class and message of the error of a failed run; otherwise empty.

@@ -8,16 +8,21 @@ from django.db import transaction
 
 from scheduling.conf import get_conf
 from scheduling.core import skip_reasons
-from scheduling.core.cron import CronError, ZoneError, parse, zone
+from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import Missed, Plan, cron_key, date_key, plan_cron
+from scheduling.core.planned import skip_all
+from scheduling.core.timing import Exclusions
 from scheduling.execution.claim import move_on
 from scheduling.execution.due_row import COLUMNS, DueRow, due_row
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
+from scheduling.models.exclusions import exclusions_of
+from scheduling.models.own_timing import assigned_of, has_own_timing
 from scheduling.models.plan import FIRST_INSTANT
+from scheduling.models.timetable import timetable_of
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -66,9 +71,11 @@ def _skip_alone(pk: int, until: datetime, why: str, now: datetime) -> int:
 def _skip(keys: list[int], until: datetime, why: str, now: datetime) -> int:
     found = Scheduler.objects.filter(pk__in=keys, next_run_at__lte=until, status=True).select_for_update()
     planned: list[tuple[DueRow, Plan]] = []
-    for row in map(due_row, found.values_list(*COLUMNS)):
+    rows = [due_row(values) for values in found.values_list(*COLUMNS)]
+    calendars = exclusions_of(rows)
+    for row in rows:
         try:
-            planned.append((row, _plan(row, until, why)))
+            planned.append((row, _plan(row, until, why, calendars.get(row.id))))
         except (CronError, ZoneError):
             continue
     names = target_names({(row.target_type, row.target_id) for row, _plan in planned})
@@ -85,15 +92,17 @@ def _skip(keys: list[int], until: datetime, why: str, now: datetime) -> int:
     return len(planned)
 
 
-def _plan(row: DueRow, until: datetime, why: str) -> Plan:
+def _plan(row: DueRow, until: datetime, why: str, excluded: Exclusions | None) -> Plan:
     """The plan without a run. Its next occurrence is after `until`."""
-    name, due = row.timezone or get_conf().timezone, row.next_run_at
+    name, due = row.timezone or get_conf().timezone, row.first
+    if has_own_timing(row) and row.date_time in (None, due):
+        return skip_all(assigned_of(row, excluded), due, until, why)
     if row.date_time is not None:
         edited = row.date_time != due  # a cron expression was replaced by a date after the occurrence fell due
         key = cron_key(due) if edited else date_key(due)
         missed = Missed(due, due, 1, key, skip_reasons.missed(due, due, 1, why, zone(name)))
         return Plan(run=None, missed=missed, next_run_at=row.date_time if edited else None)
-    plan = plan_cron(parse(row.schedule), name, due, until, TOO_OLD)
+    plan = plan_cron(timetable_of(row.schedule), name, due, until, TOO_OLD)
     if (found := plan.missed) is None:
         return plan
     reason = skip_reasons.missed(found.first, found.last, found.count, why, zone(name))

@@ -15,6 +15,7 @@ from django.db import connections, transaction
 from django.db.models import Manager, Max, QuerySet, Subquery
 from django.utils import timezone as clock
 
+from scheduling.core.outcome import FAILING
 from scheduling.core.tallies import (
     MOST_REASONS,
     REASON_CHARS,
@@ -30,6 +31,7 @@ from scheduling.core.tallies import (
     total_of,
 )
 from scheduling.execution.ended_attempts import ended_attempts
+from scheduling.execution.rule_pauses import pause_failing_after
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Tally, TallyMark, TallyTotal
 from scheduling.models.tally import AMOUNTS, TALLY_AMOUNTS
@@ -145,7 +147,8 @@ def _pass(mark: TallyMark, now: datetime, limit: int) -> int:
             return 0
         rows = Attempt.objects.filter(pk__gt=mark.attempt, pk__lte=mark.seen).order_by("pk")
         keys = list(rows.values_list("pk", flat=True)[:limit])
-        _count(keys, now)
+        # The process that has settled them has done this already, unless it has died.
+        pause_failing_after(_count(keys, now), now)
         mark.attempt = keys[-1] if len(keys) == limit else mark.seen
     if mark.attempt == mark.seen:
         # Without this, a mark that plain SQL has set too high would count nothing for ever. No attempt lies between.
@@ -155,15 +158,22 @@ def _pass(mark: TallyMark, now: datetime, limit: int) -> int:
     return len(keys)
 
 
-def _count(keys: Sequence[int], now: datetime) -> None:
-    """Add attempts to the tallies of their hours and to the totals. The caller holds the lock of the mark."""
+def _count(keys: Sequence[int], now: datetime) -> set[int]:
+    """Add attempts to the tallies of their hours and to the totals. The caller holds the lock of the mark.
+
+    Returns:
+        The ids of the schedules of those that have failed for good.
+    """
     if not keys:
-        return
+        return set()
     hours: dict[Series, Amount] = defaultdict(Amount)
     totals: dict[Total, Amount] = defaultdict(Amount)
     reasons: dict[datetime, set[str]] = {}
     known = set(TallyTotal.objects.order_by().values_list("target_key", flat=True).distinct())
+    failing: set[int] = set()
     for attempt in ended_attempts(keys):
+        if attempt.is_last and attempt.outcome in FAILING and type(attempt.schedule) is int:
+            failing.add(attempt.schedule)
         series, amount = counted(attempt, Attempt.Outcome.values, now)
         totals[total_of(series, known)] += amount
         if series.reason and series.hour not in reasons:
@@ -172,6 +182,7 @@ def _count(keys: Sequence[int], now: datetime) -> None:
     add_to_hours(hours)
     extra = {total.key: ({**columns_of(total), "target_key": total.target_key}, each) for total, each in totals.items()}
     _add(TallyTotal, AMOUNTS, extra)
+    return failing
 
 
 def add_to_hours(hours: Mapping[Series, Amount]) -> None:

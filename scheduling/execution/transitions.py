@@ -136,10 +136,20 @@ def start_values(attempt: int, consumer: str, now: datetime, lease_until: dateti
 
 
 def waits() -> str:
-    """The condition that an execution waits for its next attempt."""
+    """The condition that an execution waits for its next attempt, and that its start deadline has not passed.
+
+    Its one value is the time.
+    """
     check_move(WAITING, State.RUNNING)
     states = ", ".join(f"'{state.value}'" for state in sorted(WAITING))
-    return f"{connection.ops.quote_name(str(SchedulerExecution._meta.get_field('state').column))} IN ({states})"
+    quote = connection.ops.quote_name
+    state, start_by, attempt = (quote(name) for name in ("state", "start_by", "attempt"))
+    return f"{state} IN ({states}) AND ({start_by} IS NULL OR {start_by} > %s OR {attempt} > 0)"
+
+
+def may_start(state: str, start_by: datetime | None, attempt: int, now: datetime) -> bool:
+    """The same as `waits`, for a row that was read."""
+    return state in WAITING and (start_by is None or attempt > 0 or start_by > now)
 
 
 def adapted(instant: datetime | None) -> Any:
@@ -168,7 +178,7 @@ def start(execution_id: int, attempt: int, key: str, consumer: str, now: datetim
     Returns:
         Whether the attempt was started. If not, the message is a copy, or the execution no longer waits.
     """
-    values = [*start_values(attempt, consumer, now, lease_until), execution_id, attempt - 1, key]
+    values = [*start_values(attempt, consumer, now, lease_until), execution_id, attempt - 1, key, adapted(now)]
     with connection.cursor() as cursor:
         cursor.execute(_statements(connection.vendor)[0], values)
         return bool(cursor.rowcount == 1)

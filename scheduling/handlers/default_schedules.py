@@ -7,6 +7,7 @@ from django.db import DEFAULT_DB_ALIAS, transaction
 from scheduling.handlers.registry import Handler, handlers
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, Worker
+from scheduling.models.author import Author, AuthorKind, authored
 from scheduling.models.scheduler import DEFAULT_MARK
 from scheduling.processes.database import is_away
 
@@ -39,7 +40,8 @@ def _made(worker: int, handler: Handler, using: str) -> bool:
             if not rows.update(made_schedule=handler.schedule):
                 return False
             name = DEFAULT_MARK + handler.name
-            Scheduler(name=name, worker_id=worker, schedule=handler.schedule).save(using=using)
+            with authored(Author(AuthorKind.CODE, "@worker(schedule=)")):
+                Scheduler(name=name, worker_id=worker, schedule=handler.schedule).save(using=using)
     except Exception as error:
         if is_away(error):
             raise

@@ -14,7 +14,7 @@ from scheduling.core.pauses import Scope
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.handlers.registry import Handler, handlers
 from scheduling.handlers.targets import handler_behind, handler_named, handler_of, handler_of_execution
-from scheduling.models import Breaker, LoweredLimit, Pause, Scheduler, SchedulerExecution
+from scheduling.models import Backfill, Breaker, LoweredLimit, Pause, Scheduler, SchedulerExecution
 
 SHAPE = re.compile(r"[A-Za-z_]\w*\.\w+")
 """`app_label.codename`"""
@@ -48,8 +48,8 @@ def lacks(user: Any, handler: Handler | None) -> bool:
 
 
 def lacked(user: Any, row: Any) -> Handler | None:
-    """The handler of a schedule, execution, target, pause or breaker whose permission the user lacks; None if there is
-    no such handler.
+    """The handler of a schedule, execution, target, backfill, pause or breaker whose permission the user lacks; None if
+    there is no such handler.
 
     A rerun of an execution runs the present target of its schedule, which may be another one. So both handlers count.
     """
@@ -57,6 +57,8 @@ def lacked(user: Any, row: Any) -> Handler | None:
         found = [handler_of(row)]
     elif isinstance(row, SchedulerExecution):
         found = [handler_of_execution(row), *([handler_of(row.scheduler)] if row.scheduler is not None else [])]
+    elif isinstance(row, Backfill):
+        found = [handler_of(row.scheduler)] if row.scheduler is not None else []
     elif isinstance(row, Pause):
         found = [handler_named(row.type, row.name)] if row.scope == Scope.HANDLER else []
     elif isinstance(row, Breaker | LoweredLimit):

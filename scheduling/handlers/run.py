@@ -32,8 +32,8 @@ class Run(RunSteps):
         retry_count: the number of this retry, from 1; 0 for a first attempt or after a republish. The environment
             variable `RETRY_COUNT` has the same value.
         is_last_attempt: whether the execution goes to the failed inbox if this attempt fails.
-        scheduled_at: the due instant in UTC.
-        trigger: `cron`, `date`, `manual` or `message`.
+        scheduled_at: the due instant in UTC. In a run of a backfill, it is the past instant that the run is for.
+        trigger: `cron`, `date`, `manual`, `message`, `code` or `backfill`.
         user_id: the Scheduler's user, if any.
         group_id: the group of the execution, if any. It is the Scheduler's group at the time of the claim.
         group: the name of this group; None if there is none.

@@ -22,6 +22,7 @@ from scheduling.core.breaker import CircuitBreaker
 from scheduling.core.chosen import EVERYTHING, Chosen
 from scheduling.core.messages import TaskMessage
 from scheduling.core.origin import Origin
+from scheduling.core.overlap import waits_its_turn
 from scheduling.core.pings import Kind
 from scheduling.core.queues import STANDALONE
 from scheduling.core.retry import RetryPolicy
@@ -81,6 +82,10 @@ class RunConfig:
     """Whether the run is started again however it ends."""
     pings: tuple[Kind, ...] = ()
     """The monitors that are told about the run."""
+    waited_for: bool = False
+    """Whether another execution of the schedule may wait until this one is over."""
+    pauses_schedule: bool = False
+    """Whether failures in a row pause the schedule."""
 
 
 class RunConfigs:
@@ -155,6 +160,8 @@ class RunConfigs:
             retry_of=handler.retry_of if handler is not None else None,
             service=service,
             pings=_pings(scheduler) if not stays else (),
+            waited_for=scheduler is not None and waits_its_turn(scheduler.overlap, scheduler.stay_alive),
+            pauses_schedule=scheduler is not None and not stays and scheduler.pause_after_failures is not None,
         )
 
     def prepare(self, messages: Sequence[TaskMessage]) -> None:

@@ -15,6 +15,8 @@ def schedule_problem(expression: str, params: type[BaseModel]) -> str:
     if not isinstance(expression, str):
         return "It is no text."
     try:
+        # Modules are imported before the settings are checked. So whether the site allows seconds is checked later,
+        # when the schedule is made.
         next_after(parse(expression), "UTC", datetime.now(UTC))
         instance(params, {})
     except CronError as error:

@@ -10,7 +10,7 @@ from ninja import NinjaAPI
 from ninja.errors import AuthenticationError, HttpError, Throttled, ValidationError
 
 from scheduling.core.text import visible_text
-from scheduling.http import executions, failed, installation, schedulers, targets
+from scheduling.http import backfills, calendars, executions, failed, installation, revisions, schedulers, targets
 from scheduling.http.auth import StaffSession, TokenAuth
 from scheduling.http.bodies import BoundedParser
 from scheduling.http.guarded import problem_of
@@ -33,7 +33,11 @@ api = NinjaAPI(
     throttle=[CallerThrottle()],
 )
 api.add_router("/schedulers", schedulers.router)
+api.add_router("/calendars", calendars.router)
+api.add_router("/schedulers", revisions.router)
+api.add_router("/schedulers", backfills.of_schedule)
 api.add_router("/executions", executions.router)
+api.add_router("/backfills", backfills.router)
 api.add_router("/failed", failed.router)
 api.add_router("", targets.router)
 api.add_router("", installation.router)

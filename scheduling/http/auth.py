@@ -17,6 +17,7 @@ from ninja.utils import check_csrf
 
 from scheduling.core.text import visible_text
 from scheduling.http.problems import refusal
+from scheduling.models.author import AuthorKind
 from scheduling.operations.actor import Actor
 from scheduling.operations.refused import Refused
 from scheduling.operations.tokens import find_token, may
@@ -35,6 +36,10 @@ class Caller(Actor):
     def __init__(self, user: Any, owner: str, via: str, limit: Any = None) -> None:
         super().__init__(user, via, limit)
         self.owner = owner
+
+    @property
+    def author_kind(self) -> AuthorKind:
+        return AuthorKind.TOKEN if self.via else AuthorKind.USER
 
 
 class TokenAuth(HttpBearer):

@@ -13,19 +13,22 @@ from ninja import Body, Query, Router
 
 from scheduling.http.answers import answer, etag, listing, started
 from scheduling.http.auth import Caller, caller_of
-from scheduling.http.once import Asked, in_one
+from scheduling.http.once import Asked, in_one, without_storing
 from scheduling.http.parameters import PROBLEMS, Id, IfMatch, Page, expected_version
-from scheduling.http.schemas import Listing, PauseBody, RunBody, StartedShape, WhyAnswers
+from scheduling.http.schemas import Listing, PauseBody, ScheduleRunBody, StartedShape, WhyAnswers
 from scheduling.operations import schedule_state, schedules
 from scheduling.operations.next_runs import next_runs_shape
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.schedule_filter import ScheduleFilter, filtered_schedules
 from scheduling.operations.schedule_values import ScheduleValues
-from scheduling.operations.shapes import NextRunsShape, ScheduleShape
+from scheduling.operations.shapes import NextRunsShape, PreviewShape, ScheduleShape
 from scheduling.operations.shaping import page_keys, schedule_shape, schedules_in_bulk
+from scheduling.operations.time_machine import preview
 from scheduling.operations.why import why
 
 router = Router(tags=["schedulers"])
+
+Reason = Annotated[str, Query(max_length=500, description="Why it is changed. The revision keeps it.")]
 
 
 @router.get("", response={200: Listing[ScheduleShape], **PROBLEMS}, summary="List schedules")
@@ -51,6 +54,13 @@ def make_scheduler(request: HttpRequest, values: ScheduleValues) -> HttpResponse
     return in_one(request, (schedules.ADD,), work)
 
 
+@router.post("/preview", response={200: PreviewShape, **PROBLEMS}, summary="What a new schedule would do")
+def preview_new_scheduler(request: HttpRequest, values: ScheduleValues) -> HttpResponse:
+    """The next 20 runs, and the load of the next 24 hours with and without it. Nothing is stored."""
+    caller = caller_of(request)
+    return without_storing(request, lambda _asked: answer(preview(caller, None, values.given(), clock.now())))
+
+
 @router.get("/{scheduler_id}", response={200: ScheduleShape, **PROBLEMS}, url_name="scheduler", summary="One schedule")
 def read_scheduler(request: HttpRequest, scheduler_id: Id) -> HttpResponse:
     """The header ETag has its version."""
@@ -61,21 +71,23 @@ def read_scheduler(request: HttpRequest, scheduler_id: Id) -> HttpResponse:
 
 @router.patch("/{scheduler_id}", response={200: ScheduleShape, **PROBLEMS}, summary="Change a schedule")
 def change_scheduler(
-    request: HttpRequest, scheduler_id: Id, values: ScheduleValues, if_match: IfMatch = None
+    request: HttpRequest, scheduler_id: Id, values: ScheduleValues, if_match: IfMatch = None, reason: Reason = ""
 ) -> HttpResponse:
     """What the body leaves out stays as it is. With If-Match, a schedule that has changed since is left alone."""
     caller, expected = caller_of(request), expected_version(if_match)
     with _both_versions(caller):
-        schedules.change(caller, scheduler_id, values.given(), expected)
+        schedules.change(caller, scheduler_id, values.given(), expected, reason=reason)
     return _shaped(request, scheduler_id)
 
 
 @router.delete("/{scheduler_id}", response={204: None, **PROBLEMS}, summary="Delete a schedule")
-def delete_scheduler(request: HttpRequest, scheduler_id: Id, if_match: IfMatch = None) -> HttpResponse:
+def delete_scheduler(
+    request: HttpRequest, scheduler_id: Id, if_match: IfMatch = None, reason: Reason = ""
+) -> HttpResponse:
     """Its runs stay."""
     caller, expected = caller_of(request), expected_version(if_match)
     with _both_versions(caller):
-        schedules.delete(caller, scheduler_id, expected)
+        schedules.delete(caller, scheduler_id, expected, reason=reason)
     return HttpResponse(status=204)
 
 
@@ -105,13 +117,17 @@ def resume_scheduler(request: HttpRequest, scheduler_id: Id) -> HttpResponse:
 
 @router.post("/{scheduler_id}/run", response={202: StartedShape, **PROBLEMS}, summary="Run a schedule now")
 def run_scheduler(
-    request: HttpRequest, scheduler_id: Id, body: Annotated[RunBody, Body(default_factory=RunBody)]
+    request: HttpRequest, scheduler_id: Id, body: Annotated[ScheduleRunBody, Body(default_factory=ScheduleRunBody)]
 ) -> HttpResponse:
-    """Once, also if it is paused. The header Location has the address of the execution."""
+    """Once, also if it is paused. The header Location has the address of the execution.
+
+    If a run of the schedule is not over, the policy `overlap` decides: the new run starts, waits (state `blocked`), or
+    is refused with 409.
+    """
     caller = caller_of(request)
 
     def work(asked: Asked) -> HttpResponse:
-        return started(schedule_state.run(caller, scheduler_id, body.params, asked.key))
+        return started(schedule_state.run(caller, scheduler_id, body.params, asked.key, beside=body.beside))
 
     return in_one(request, (schedule_state.RUN,), work)
 
@@ -123,6 +139,16 @@ def next_of_scheduler(
     """By its present times, also if it is paused."""
     row = schedules.by_id(caller_of(request), scheduler_id)
     return answer(next_runs_shape(row, count, clock.now()))
+
+
+@router.post("/{scheduler_id}/preview", response={200: PreviewShape, **PROBLEMS}, summary="What a change would do")
+def preview_scheduler(request: HttpRequest, scheduler_id: Id, values: ScheduleValues) -> HttpResponse:
+    """The next 20 runs before and after, and the load of the next 24 hours with and without it. Nothing is stored.
+
+    The body is the same as that of PATCH.
+    """
+    caller = caller_of(request)
+    return without_storing(request, lambda _asked: answer(preview(caller, scheduler_id, values.given(), clock.now())))
 
 
 @router.get("/{scheduler_id}/why", response={200: WhyAnswers, **PROBLEMS}, summary="Did it run at an instant?")

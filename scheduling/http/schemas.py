@@ -7,6 +7,7 @@ from typing import Annotated, Any, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, StrictStr
 
+from scheduling.core.backfill import PER_MINUTE, REASON_LENGTH, USUAL_PER_MINUTE, Options
 from scheduling.operations.failure_selection import Selection
 from scheduling.operations.json_types import WHOLE, Instant
 from scheduling.operations.shapes import Shape, UnusableShape, WhyShape
@@ -35,16 +36,57 @@ class PauseBody(Body):
     reason: Annotated[StrictStr, Field(max_length=500)] = ""
 
 
+class ReasonBody(Body):
+    """Why a schedule is changed."""
+
+    reason: Annotated[StrictStr, Field(max_length=500)] = ""
+
+
 class RunBody(Body):
     """The params of one run. Null: those of the schedule, or of the execution that is run again."""
 
     params: dict[str, Any] | None = None
 
 
+class ScheduleRunBody(RunBody):
+    """The params of one run. Null: those of the schedule."""
+
+    beside: StrictBool = Field(
+        False, description="Start it beside a run that is not over, whatever the overlap of the schedule says."
+    )
+
+
 class TargetRunBody(Body):
     """The params of one run. They override those of the target."""
 
     params: dict[str, Any] = Field(default_factory=dict)
+
+
+class BackfillBody(Body):
+    """A range, and how the runs of its instants are made.
+
+    A time without an offset is one of the schedule's zone. A date alone is the whole day.
+    """
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    since: Annotated[StrictStr, Field(alias="from", max_length=40)]
+    until: Annotated[StrictStr, Field(max_length=40, description="It belongs to the range.")]
+    dry_run: StrictBool = Field(False, description="Only list the instants.")
+    newest_first: StrictBool = False
+    per_minute: Annotated[StrictInt, Field(ge=PER_MINUTE[0], le=PER_MINUTE[1]), WHOLE] = Field(
+        USUAL_PER_MINUTE, description="How many runs are made in a minute."
+    )
+    obey_overlap: StrictBool = Field(True, description="Whether a schedule that runs alone stays alone.")
+    also_ran: StrictBool = Field(False, description="Whether instants run again that the schedule has run by itself.")
+    reason: Annotated[StrictStr, Field(max_length=REASON_LENGTH)] = ""
+
+    @property
+    def options(self) -> Options:
+        """How the runs are made."""
+        return Options(
+            self.newest_first, self.per_minute, self.obey_overlap, self.also_ran, " ".join(self.reason.split())
+        )
 
 
 class RepublishBody(Selection):

@@ -8,7 +8,9 @@ from scheduling.models.answered_request import AnsweredRequest
 from scheduling.models.api_token import ApiToken
 from scheduling.models.artefact import Artefact
 from scheduling.models.attempt import Attempt
+from scheduling.models.backfill import Backfill
 from scheduling.models.breaker import Breaker
+from scheduling.models.calendar import Calendar
 from scheduling.models.channel import Channel
 from scheduling.models.dashboard import Dashboard
 from scheduling.models.death_record import DeathRecord
@@ -28,12 +30,15 @@ from scheduling.models.reminder import Reminder
 from scheduling.models.replay import Replay, ReplayChunk, ReplayGroup
 from scheduling.models.review import Review
 from scheduling.models.run_step import RunStep
+from scheduling.models.schedule_revision import ScheduleRevision
 from scheduling.models.scheduler import Scheduler
+from scheduling.models.start_deadline import StartDeadline
 from scheduling.models.tally import Tally
 from scheduling.models.tally_mark import TallyMark
 from scheduling.models.tally_total import TallyTotal
 from scheduling.models.uncounted_skip import UncountedSkip
 from scheduling.models.worker import Worker
+from scheduling.models.zone_data import MovedRun, ZoneData
 
 __all__ = [
     "Alert",
@@ -45,7 +50,9 @@ __all__ = [
     "ApiToken",
     "Artefact",
     "Attempt",
+    "Backfill",
     "Breaker",
+    "Calendar",
     "Channel",
     "Dashboard",
     "DeathRecord",
@@ -58,6 +65,7 @@ __all__ = [
     "LimitKey",
     "LimitPlace",
     "LoweredLimit",
+    "MovedRun",
     "Notification",
     "Output",
     "Pause",
@@ -70,11 +78,14 @@ __all__ = [
     "ReplayGroup",
     "Review",
     "RunStep",
+    "ScheduleRevision",
     "Scheduler",
     "SchedulerExecution",
+    "StartDeadline",
     "Tally",
     "TallyMark",
     "TallyTotal",
     "UncountedSkip",
     "Worker",
+    "ZoneData",
 ]

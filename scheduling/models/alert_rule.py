@@ -30,6 +30,7 @@ class AlertRule(models.Model):
         FAILED_IN_A_ROW = RuleKind.FAILED_IN_A_ROW.value, _("a schedule fails repeatedly")
         SLOW = RuleKind.SLOW.value, _("a run is slower than usual")
         SKIPPED = RuleKind.SKIPPED.value, _("an occurrence was skipped")
+        PAUSED_BY_FAILURES = RuleKind.PAUSED_BY_FAILURES.value, _("failures have paused a schedule")
         GROUP_BACK = RuleKind.GROUP_BACK.value, _("a resolved error is back")
         BREAKER = RuleKind.BREAKER.value, _("a circuit breaker has opened")
         NO_PRODUCER = RuleKind.NO_PRODUCER.value, _("no producer is alive")

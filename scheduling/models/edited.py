@@ -8,7 +8,7 @@ STANDARD = ("view", "add", "change", "delete")
 """The code name of each of Django's default permissions begins with one of these words. Every other permission allows
 one action of operators, such as republish."""
 
-EDITED = ("scheduler", *TARGETS, "channel", "alertrule")
+EDITED = ("scheduler", *TARGETS, "channel", "alertrule", "calendar")
 """The models whose rows users edit in the admin. The rows of all other models are read-only there."""
 
 

@@ -12,7 +12,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.headers import usable
 from scheduling.core.keys import KEY_LENGTH
-from scheduling.core.lifecycle import State, check_move
+from scheduling.core.lifecycle import State, Trigger, check_move
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import PROGRESS_LENGTH
 from scheduling.core.queues import IMMEDIATE, MAIN, STANDALONE, WORK_QUEUE_LENGTH
@@ -70,7 +70,13 @@ class SchedulerExecution(models.Model):
     """The schedule's group at the time of the claim. It never changes: see `models.visibility`."""
     execution_key = models.CharField(_("execution key"), max_length=64)
     scheduled_at = models.DateTimeField(_("scheduled"))
+    """The due instant. Of a schedule it is the nominal one, which the times of the schedule name and the key holds."""
+    assigned_at = models.DateTimeField(_("assigned"), null=True, editable=False)
+    """When it was to start, if this is later than `scheduled_at`: its schedule is spread, or a calendar held it."""
     trigger = models.CharField(_("trigger"), max_length=8, choices=TRIGGERS)
+    revision = models.PositiveIntegerField(_("revision"), null=True, blank=True, editable=False)
+    """The number of the schedule's revision (`ScheduleRevision`) that planned it. NULL: it has no schedule, or the
+    schedule had no revision yet."""
     key = models.CharField(max_length=KEY_LENGTH, null=True, blank=True, editable=False, unique=True)
     """The key that code gave to a run of its own (`scheduling.api`). The constraint with the schedule does not hold for
     these runs, because they have no schedule. NULL: no key, or the key is free again."""
@@ -95,7 +101,10 @@ class SchedulerExecution(models.Model):
     state = models.CharField(_("state"), max_length=10, choices=STATES)
     wake_at = models.DateTimeField(null=True, blank=True)
     """The time at which the next step is due. The step depends on the state: a queued row may start, a retry may start,
-    the lease of a running row is over, or a claimed row must be published again. NULL if the row waits for nothing."""
+    the lease of a running row is over, a claimed row must be published again, or a sweep looks at a blocked row. NULL
+    if the row waits for nothing."""
+    start_by = models.DateTimeField(_("start deadline"), null=True, blank=True)
+    """The start deadline: the first attempt may not start after it. Later attempts may. NULL if there is none."""
     attempt = models.PositiveIntegerField(_("attempt"), default=0)
     retry_base = models.PositiveIntegerField(default=0)
     """How many attempts the retry policy does not count: attempts before the last republish, interrupted
@@ -117,6 +126,8 @@ class SchedulerExecution(models.Model):
     """When the next attempt was first put off, because a consumer does not have the code for it; otherwise NULL."""
     snoozes = models.PositiveIntegerField(_("times snoozed"), default=0, db_default=0)
     """How often the handler was not ready since the last republish (`core.snooze`)."""
+    waits_for = models.PositiveBigIntegerField(null=True, blank=True, editable=False)
+    """The id of the schedule for which a blocked execution waits (`core.after`); NULL if it waits for none."""
     cancel_requested_by = models.CharField(_("cancel requested by"), max_length=150, blank=True, default="")
 
     objects: ClassVar[models.Manager[SchedulerExecution]] = ExecutionQuerySet.as_manager()
@@ -143,6 +154,11 @@ class SchedulerExecution(models.Model):
 
     def __str__(self) -> str:
         return visible_text(f"{self.target_name or self.type} {self.execution_key}")
+
+    @property
+    def should_start_at(self) -> datetime:
+        """When it was to start: the assigned instant, or else the due one. A run of a backfill: when it was made."""
+        return self.executed_at if self.trigger == Trigger.BACKFILL.value else self.assigned_at or self.scheduled_at
 
     @property
     def queue_label(self) -> str:

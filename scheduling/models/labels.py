@@ -14,7 +14,9 @@ from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 
 STATES = {
+    State.BLOCKED.value: _("blocked"),
     State.CLAIMED.value: _("claimed"),
+    State.BLOCKED.value: _("blocked"),
     State.QUEUED.value: _("queued"),
     State.RUNNING.value: _("running"),
     State.RETRYING.value: _("retrying"),
@@ -34,6 +36,7 @@ TRIGGERS = {
     Trigger.MANUAL.value: _("by hand"),
     Trigger.MESSAGE.value: _("message"),
     Trigger.CODE.value: _("code"),
+    Trigger.BACKFILL.value: _("backfill"),
 }
 
 HEALTH = {
@@ -61,9 +64,15 @@ SKIP_REASONS = {
     SkipReason.NO_PRODUCER.value: _("no producer was running"),
     SkipReason.TOO_LATE.value: _("older than the catch-up window"),
     SkipReason.OVERLAP.value: _("the run before was not over"),
+    SkipReason.EXPIRED.value: _("had not started by its start deadline"),
     SkipReason.NOT_NEEDED.value: _("the handler had nothing to do"),
+    SkipReason.NOT_CAUGHT_UP.value: _("missed, and not caught up"),
+    SkipReason.OVER_CAP.value: _("more were missed than are caught up"),
+    SkipReason.EXCLUDED.value: _("excluded by a calendar"),
+    SkipReason.HELD.value: _("held by a calendar, and a later one ran"),
     SkipReason.RESTORED.value: _("ran before the database was restored"),
     SkipReason.CONFIRMED.value: _("left out when the database was confirmed"),
+    SkipReason.PREDECESSOR.value: _("the schedule before it had not succeeded"),
     SkipReason.OTHER.value: _("another reason"),
 }
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from functools import reduce
+from operator import and_
 
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
@@ -10,15 +12,27 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.conf import get_conf
+from scheduling.core.assigned import Assigned
+from scheduling.core.cron import CronError
 from scheduling.core.messages import FIRST_YEAR
 from scheduling.core.occurrences import first_run
+from scheduling.core.planned import first_plan
+from scheduling.models.exclusions import exclusions_of, version_of
+from scheduling.models.own_timing import TIMING_COLUMNS, OwnTiming, assigned_of, has_own_timing, timing_problem
 from scheduling.models.pausable import PAUSE, PausableModel
+from scheduling.models.timetable import timetable_of
 
-PLAN = ("schedule", "date_time", "timezone", "status")
+PLAN = ("schedule", "date_time", "timezone", "status", *TIMING_COLUMNS, "calendar_id")
 """The columns that determine `next_run_at`. Each column has a copy, `planned_<name>`."""
 
-PLANNED = ("next_run_at", "plan_error", "planned_at", *(f"planned_{name}" for name in PLAN), *PAUSE)
+PLANNED = (
+    "next_run_at", "next_nominal_at", "plan_error", "planned_at", "planned_calendar_version",
+    *(f"planned_{name}" for name in PLAN), *PAUSE,
+)  # fmt: skip
 """The columns that `plan` sets."""
+
+INSTANTS = ("date_time", "active_from", "active_until")
+"""The columns of `PLAN` that hold an instant."""
 
 FIRST_INSTANT = datetime(FIRST_YEAR, 1, 1, tzinfo=UTC)
 """This project never writes a `next_run_at` that is earlier than this instant."""
@@ -40,16 +54,24 @@ class PlanState(models.IntegerChoices):
     """The schedule is active, and its time has passed or never comes."""
 
 
-_CURRENT = (
-    Q(schedule=F("planned_schedule"))
-    & Q(timezone=F("planned_timezone"))
-    & Q(status=F("planned_status"))
-    & (Q(date_time=F("planned_date_time")) | Q(date_time__isnull=True, planned_date_time__isnull=True))
-)
+_MAY_BE_NULL = (
+    "date_time", "spread_seconds", "missed_cap", "missed_within_seconds", "active_from", "active_until",
+    "calendar_id",
+)  # fmt: skip
 
 
-class PlannedModel(PausableModel):
-    """A row with the times of a schedule: a cron expression, or one date and time, and a time zone.
+def _is_current(name: str) -> Q:
+    """Whether a column of `PLAN` is equal to its copy. NULL is equal to NULL."""
+    same = Q(**{name: F(f"planned_{name}")})
+    both_null = Q(**{f"{name}__isnull": True, f"planned_{name}__isnull": True})
+    return same | both_null if name in _MAY_BE_NULL else same
+
+
+_CURRENT = reduce(and_, map(_is_current, PLAN))
+
+
+class PlannedModel(OwnTiming, PausableModel):
+    """A row with the times of a schedule: a cron expression, an interval, or one date and time, and a time zone.
 
     `plan` computes `next_run_at` from the columns in `PLAN`, and copies these columns to the `planned_` columns. If
     plain SQL changes a column of `PLAN`, the column differs from its copy, and the generated column `plan_state`
@@ -63,7 +85,7 @@ class PlannedModel(PausableModel):
         blank=True,
         default="",
         db_default="",
-        help_text=_("A cron expression: minute, hour, day of month, month, weekday."),
+        help_text=_("A cron expression: minute, hour, day of month, month, weekday. Or an interval: @every 90m."),
     )
     date_time = models.DateTimeField(
         _("date and time"), null=True, blank=True, help_text=_("Runs once at this instant, and is then paused.")
@@ -88,11 +110,27 @@ class PlannedModel(PausableModel):
     planned_date_time = models.DateTimeField(null=True, editable=False)
     planned_timezone = models.CharField(max_length=64, null=True, editable=False)
     planned_status = models.BooleanField(null=True, editable=False)
+    planned_spread_seconds = models.PositiveIntegerField(null=True, editable=False)
+    planned_spread_each = models.BooleanField(default=False, db_default=False, editable=False)
+    planned_missed_runs = models.CharField(max_length=8, default="latest", db_default="latest", editable=False)
+    planned_missed_cap = models.PositiveIntegerField(null=True, editable=False)
+    planned_missed_within_seconds = models.PositiveIntegerField(null=True, editable=False)
+    planned_active_from = models.DateTimeField(null=True, editable=False)
+    planned_active_until = models.DateTimeField(null=True, editable=False)
+    planned_on_excluded = models.CharField(max_length=8, default="skip", db_default="skip", editable=False)
+    planned_calendar_id = models.BigIntegerField(null=True, editable=False)
+    planned_calendar_version = models.PositiveIntegerField(default=0, db_default=0, editable=False)
+    """The version of the calendar by which the row is planned; 0 if it has no calendar."""
     plan_state = models.GeneratedField(
         expression=Case(
-            When(_CURRENT & ~Q(plan_error="") & Q(status=True), then=Value(PlanState.SET_ASIDE.value)),
-            When(_CURRENT & Q(next_run_at__isnull=True, status=True), then=Value(PlanState.WITHOUT_NEXT_RUN.value)),
-            When(_CURRENT, then=Value(PlanState.CURRENT.value)),
+            When(
+                _CURRENT,
+                then=Case(
+                    When(~Q(plan_error="") & Q(status=True), then=Value(PlanState.SET_ASIDE.value)),
+                    When(next_run_at__isnull=True, status=True, then=Value(PlanState.WITHOUT_NEXT_RUN.value)),
+                    default=Value(PlanState.CURRENT.value),
+                ),
+            ),
             default=Value(PlanState.STALE.value),
         ),
         output_field=models.SmallIntegerField(),
@@ -122,13 +160,33 @@ class PlannedModel(PausableModel):
         when an occurrence falls due neither loses nor repeats the occurrence.
         """
         now = now or clock.now()
-        due = self.next_run_at is not None and self.next_run_at <= now
-        if not due:
-            self.next_run_at = first_run(self.schedule, self.date_time, self.zone_name, now) if self.status else None
+        # Before the calendar is asked: if it changes in between, the row is planned again.
+        self.planned_calendar_version = version_of(self.calendar_id)  # type: ignore[attr-defined]
+        first = self.next_nominal_at or self.next_run_at
+        if first is None or first > now:
+            if self.status and self.schedule:
+                timetable_of(self.schedule)  # refuses what this site does not allow
+            self.next_run_at, self.next_nominal_at = self._first(now) if self.status else (None, None)
         self.plan_error = ""
         self._note_change(now)
         for name in PLAN:
             setattr(self, f"planned_{name}", getattr(self, name))
+
+    def _first(self, now: datetime) -> tuple[datetime | None, datetime | None]:
+        self.next_nominal_at = None
+        if has_own_timing(self):
+            return first_plan(self.assigned(), now)
+        return first_run(self.schedule, self.date_time, self.zone_name, now), None
+
+    def assigned(self) -> Assigned:
+        """The assigned times of the row, with its calendar.
+
+        Raises:
+            CronError: the expression, or a rule that plain SQL has written, cannot be used.
+        """
+        if problem := timing_problem(self):
+            raise CronError(problem)
+        return assigned_of(self, exclusions_of([self]).get(self.pk))
 
     def _note_change(self, now: datetime) -> None:
         """Note since when the row has its present times, and since when it is paused."""

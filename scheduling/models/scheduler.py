@@ -17,18 +17,24 @@ from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core import json_bounds
-from scheduling.core.cron import CronError, ZoneError, next_after, parse, zone
+from scheduling.core.cron import CronError, ZoneError, next_after, zone
 from scheduling.core.messages import FIRST_YEAR, LAST_YEAR, is_in_calendar
 from scheduling.core.pings import URL_LENGTH
 from scheduling.core.retry import DELAY_MS, RetryPolicy
 from scheduling.core.targets import A_TARGET, TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.models.after import AfterModel
+from scheduling.models.calendar import Calendar
+from scheduling.models.exclusions import calendar
 from scheduling.models.overlap import OPEN_COLUMNS, SERVICE_TARGET, OverlapModel
 from scheduling.models.own_queue import OwnQueue
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
+from scheduling.models.own_timing import timing_errors
 from scheduling.models.pausable import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
+from scheduling.models.run_bounds import COUNTED_RUNS, RunBounds
+from scheduling.models.timetable import timetable_of
 from scheduling.models.used_group import group_column
 
 TARGETS = tuple(TARGET_KINDS)
@@ -38,6 +44,9 @@ OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
 DEFAULT_MARK = "@worker:"
 """Begins the name of a schedule that was made from `@worker(schedule=)`. `scheduling.api.schedule` refuses the sign
 @."""
+
+OWN_NUMBERS = (*OPEN_COLUMNS, *COUNTED_RUNS, "revision")
+"""Columns that a save leaves alone, because other transactions count them up."""
 
 ONE_TIME = _("Give either a cron schedule or one date and time.")
 SERVICE_PING = _("The run of a service never ends, so no monitor can be told its end. Remove the ping URL.")
@@ -56,7 +65,7 @@ class SchedulerQuerySet(models.QuerySet["Scheduler"]):
         return self.filter(status=True, next_run_at__lt=now - OVERDUE_AFTER).order_by("next_run_at", "pk")
 
 
-class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedModel):
+class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel, RunBounds, PlannedModel):
     """A stored schedule: when to run (see `PlannedModel`) and what to run (one target).
 
     If a column of `PLAN` has changed, `save` plans the next run.
@@ -84,6 +93,10 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
     group = group_column(
         help_text=_("Only the members of this group, and users who see all groups, see the schedule and its runs.")
     )
+    calendar = models.ForeignKey(
+        "scheduling.Calendar", models.PROTECT, null=True, blank=True, related_name="schedulers",
+        db_index=False, verbose_name=_("calendar"), help_text=_("It does not run at the times of this calendar."),
+    )  # fmt: skip
     language = models.CharField(_("language"), max_length=16, **OPTIONAL_TEXT)
 
     time_limit = models.PositiveIntegerField(
@@ -93,6 +106,9 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
     ping_url = models.CharField(_("ping URL"), max_length=URL_LENGTH, editable=False, **OPTIONAL_TEXT)
     """The address of a monitor that is told about each run (`core.pings`), or `${CRON_PING_…}`. It is a secret, so it
     is not editable: no form, history entry or list takes it along by itself."""
+
+    revision = models.PositiveIntegerField(null=True, editable=False)
+    """The number of the newest `ScheduleRevision`. NULL until the row is noticed that plain SQL has inserted."""
 
     created_at = models.DateTimeField(_("created"), auto_now_add=True)
     updated_at = models.DateTimeField(_("changed"), auto_now=True)
@@ -120,12 +136,19 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
                 violation_error_message=ONE_TIME,
             ),
         ]
-        indexes = [models.Index(fields=["plan_state", "id"], name="scheduling_sched_plan")]
+        indexes = [
+            models.Index(fields=["plan_state", "id"], name="scheduling_sched_plan"),
+            models.Index(fields=["calendar", "planned_calendar_version"], name="scheduling_sched_calendar"),
+        ]
         permissions = [
             ("run_scheduler", "Can run a schedule now"),
+            ("backfill_scheduler", "Can backfill a schedule"),
             ("pause_scheduler", "Can pause and resume a schedule"),
             ("view_all_groups", "Can see the schedules and runs of all groups"),
         ]
+
+    changed_at: datetime | None = None
+    """The instant from which on the plan of the last `save` holds; None if it has planned nothing."""
 
     _stored_language = ""
     """The language that the row had when it was loaded. A row may keep a language that the settings have lost."""
@@ -180,6 +203,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
             problems["stay_alive"] = ValidationError(SERVICE_TARGET, code="stay_alive")
         if self.stay_alive and self.ping_url:
             problems["stay_alive"] = ValidationError(SERVICE_PING, code="ping_url")
+        if self.stay_alive and "stay_alive" not in problems and (said := self.awaited_problem()):
+            problems["stay_alive"] = ValidationError(said, code="after")
         problems |= self._plan_problems()
         if problems:
             raise ValidationError(problems)
@@ -193,7 +218,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
         if self.schedule:
             try:
                 # Parsing is not enough: an expression may match only local times that the zone's clock change skips.
-                next_after(parse(self.schedule), "UTC" if "timezone" in problems else self.zone_name, clock.now())
+                times = timetable_of(self.schedule)
+                next_after(times, "UTC" if "timezone" in problems else self.zone_name, clock.now())
             except CronError as error:
                 problems["schedule"] = ValidationError(str(error), code="schedule")
         if (wrong := self._date_problem()) is not None:
@@ -202,7 +228,12 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
         # handler and of the settings are checked where they are set.
         problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
         problems |= self.retention_errors()
+        problems |= timing_errors(self)
         problems |= self.queue_errors(service=self.stay_alive)
+        problems |= self._calendar_problems()
+        problems |= self.overlap_errors()
+        problems |= self.bound_errors(service=self.stay_alive, one_time=self.date_time is not None)
+        problems |= self.after_errors()
         if self.language and self.language != self._stored_language and self.language not in dict(settings.LANGUAGES):
             offered = ", ".join(sorted(code for code, _name in settings.LANGUAGES))
             unknown = _("The setting LANGUAGES has no language %(code)s. It has: %(offered)s.")
@@ -213,6 +244,20 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
         elif problem := json_bounds.problem(self.params):
             problems["params"] = ValidationError(f"The JSON {problem}", code="params")
         return problems
+
+    def _calendar_problems(self) -> dict[str, ValidationError]:
+        """Each user who sees the schedule sees its calendar, too."""
+        if self.calendar_id is None:
+            return {}
+        said: Any = ""
+        found = list(Calendar.objects.filter(pk=self.calendar_id).values_list("group", flat=True))
+        if not found:
+            said = _("There is no such calendar.")
+        elif found[0] is not None and found[0] != self.group_id:
+            said = _("The calendar belongs to a group. Only schedules of the same group can name it.")
+        elif self.status:
+            said = calendar(self.calendar_id).problem
+        return {"calendar": ValidationError(said, code="calendar")} if said else {}
 
     def _date_problem(self) -> ValidationError | None:
         if not isinstance(self.date_time, datetime):
@@ -233,6 +278,12 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
         """
         if problems := self._plan_problems():
             raise ValidationError(problems)
+        # The change and its revision are one transaction (`execution.revisions`).
+        with transaction.atomic(using=kwargs.get("using")):
+            self._save(*args, **kwargs)
+
+    def _save(self, *args: Any, **kwargs: Any) -> None:
+        self.changed_at = None
         fields = kwargs.get("update_fields")
         if self.status and self.pause_reason:
             self.pause_reason = ""
@@ -241,22 +292,45 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, PlannedMod
             if fields is None:
                 # A producer may have changed the plan since this row was loaded. So the plan is not saved.
                 columns = (field for field in self._meta.concrete_fields if not (field.primary_key or field.generated))
-                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED, *OPEN_COLUMNS}
+                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED, *OWN_NUMBERS}
             super().save(*args, **kwargs)
             return
         if fields is not None:
             kwargs["update_fields"] = {*fields, *PLANNED}
         # The row stays locked until it is saved. So of two users who resume it at once, only one ends the pause.
         with transaction.atomic():
-            if not self._state.adding:
+            adding = self._state.adding
+            if not adding:
                 self._take_stored()
-            self.plan()
+            self.changed_at = clock.now()
+            self.plan(self.changed_at)
             super().save(*args, **kwargs)
+            if adding and self.spread_seconds:
+                self._spread()
+            self._note_calendar()
+
+    def _spread(self) -> None:
+        """Plan the row again, because its offset is computed from its number."""
+        self.plan()
+        own = {"next_run_at": self.next_run_at, "next_nominal_at": self.next_nominal_at}
+        type(self)._default_manager.filter(pk=self.pk).update(**own)
+
+    def _note_calendar(self) -> None:
+        """Let the sweep plan the row again if its calendar has changed before the commit. Later changes find the row.
+
+        It is asked after the commit. A lock until then could wait for a lock that the database itself takes for the
+        foreign key, and that another save holds, too.
+        """
+        if self.calendar_id is None:
+            return
+        changed = Calendar.objects.filter(pk=self.calendar_id).exclude(version=self.planned_calendar_version)
+        transaction.on_commit(lambda: changed.update(planned_version=0), robust=True)
 
     def _take_stored(self) -> None:
         """Lock the stored row, and take from it what a producer or another user may have changed since the load."""
         rows = type(self)._default_manager.select_for_update().filter(pk=self.pk)
-        stored = rows.values("next_run_at", "planned_at", "planned_status", *PAUSE, *OPEN_COLUMNS).get()
+        plan = ("next_run_at", "next_nominal_at", "planned_at", "planned_status")
+        stored = rows.values(*plan, *PAUSE, *OWN_NUMBERS).get()
         if stored["planned_status"] and not self.status:
             stored["paused_by"] = self.paused_by[:150]  # this save pauses the schedule
         for name, value in stored.items():

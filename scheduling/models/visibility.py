@@ -24,12 +24,15 @@ from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 
 from scheduling.models.alert import Alert
 from scheduling.models.alert_rule import AlertRule
+from scheduling.models.backfill import Backfill
+from scheduling.models.calendar import Calendar
 from scheduling.models.channel import Channel
 from scheduling.models.counts import counts
 from scheduling.models.execution import FailedExecution, SchedulerExecution
 from scheduling.models.refused_row import RefusedRow
 from scheduling.models.replay import Replay, ReplayGroup
 from scheduling.models.scheduler import TARGETS, Scheduler
+from scheduling.models.zone_data import MovedRun
 
 VIEW_ALL_GROUPS = "scheduling.view_all_groups"
 """The permission to see the rows of all groups. A superuser has it."""
@@ -130,6 +133,10 @@ class Visibility:
         hidden = ReplayGroup.objects.filter(replay=OuterRef("pk")).exclude(group__in=self.own)
         return Replay.objects.exclude(Exists(hidden))
 
+    def backfills(self) -> QuerySet[Backfill]:
+        """The backfills that are seen."""
+        return self.only(Backfill.objects.all())
+
     def alerts(self) -> QuerySet[Alert]:
         """The alerts that are seen."""
         return self.only(Alert.objects.all())
@@ -144,6 +151,10 @@ class Visibility:
     def channels(self) -> QuerySet[Channel]:
         """The channels that are seen."""
         return self.only(Channel._default_manager.all())
+
+    def calendars(self) -> QuerySet[Calendar]:
+        """The calendars that are seen."""
+        return self.only(Calendar.objects.all())
 
     def shows(self, row: Any) -> bool:
         """Whether a schedule or an execution is seen. `row` needs no more than the column `group`."""
@@ -204,6 +215,8 @@ _NOTHING_IS_HIDDEN = Visibility(frozenset(), are_used=False)
 def _are_used() -> bool:
     """Whether any row has a group, in one statement. The answer is not kept: a row may get a group at any time."""
     # `group__gt=0` instead of `IS NOT NULL`, because all databases answer it from the first entry of an index.
-    tables: tuple[type[Model], ...] = (Scheduler, SchedulerExecution, ReplayGroup, Alert, AlertRule, Channel)
+    tables: tuple[type[Model], ...] = (
+        Scheduler, SchedulerExecution, ReplayGroup, Backfill, MovedRun, Alert, AlertRule, Calendar, Channel,
+    )  # fmt: skip
     rows = {model: [model._default_manager.filter(group__gt=0)] for model in tables}
     return any(counts(rows, 1).values())

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from scheduling.models.author import Author, AuthorKind
 from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.operations.refused import Refused
 
@@ -56,6 +57,22 @@ class Actor:
         """The name that runs and reasons keep of who asked."""
         name = self.get_username()
         return (f"{name}, {self.via}" if self.via else name)[:BY_LENGTH]
+
+    def author(self, reason: str = "", *, file: str = "", undoes: int | None = None) -> Author:
+        """The author of what the actor changes.
+
+        Args:
+            reason: why, in the words of the actor.
+            file: the schedule file that is applied; empty: none.
+            undoes: the number of the revision that is taken back.
+        """
+        kind = AuthorKind.FILE if file else self.author_kind
+        return Author(kind, ", ".join(filter(None, (file, self.by))), reason, undoes)
+
+    @property
+    def author_kind(self) -> AuthorKind:
+        """What the doors are to the revisions of schedules."""
+        return AuthorKind.COMMAND if self.via else AuthorKind.USER
 
     @property
     def visible(self) -> Visibility:

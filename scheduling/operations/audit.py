@@ -19,6 +19,7 @@ from dataclasses import asdict, replace
 from typing import Any, Protocol
 
 from django.contrib.admin.models import CHANGE, LogEntry
+from django.core.exceptions import ObjectDoesNotExist
 from django.db import models
 from django.forms import ModelChoiceField, ModelForm, ModelMultipleChoiceField
 
@@ -117,7 +118,16 @@ def form_edits(form: ModelForm, handler: Handler | None = None) -> list[Change]:
 
 def snapshot(row: models.Model, names: Iterable[str]) -> dict[str, Any]:
     """The present values of these fields, for `edits_since`. A related row is kept as a row."""
-    return {name: getattr(row, name) for name in names}
+    return {name: _present(row, name) for name in names}
+
+
+def _present(row: models.Model, name: str) -> Any:
+    """The value of a field. Plain SQL may have deleted a related row; then its key."""
+    try:
+        value = getattr(row, name)
+    except ObjectDoesNotExist:
+        value = None
+    return getattr(row, f"{name}_id", None) if value is None else value
 
 
 def edits_since(
@@ -131,7 +141,7 @@ def edits_since(
     """
     found = []
     for name, old in former.items():
-        if (new := getattr(row, name)) != old:
+        if (new := _present(row, name)) != old:
             found += _edits(name, old, new, handler, other)
     return found
 
@@ -144,7 +154,7 @@ def deletion_edits(row: models.Model, handler: Handler | None = None) -> list[Ch
         if not field.editable or field.primary_key or value in (None, "", {}):
             continue
         if field.is_relation:
-            value = getattr(row, field.name) or value
+            value = _present(row, field.name) or value
         found += _edits(field.name, value, {} if isinstance(value, dict) else None, handler)
     return found
 
@@ -172,6 +182,9 @@ def params_edits(handler: Handler | None, old: Any, new: dict[str, Any], other: 
 def _edits(name: str, old: Any, new: Any, handler: Handler | None, other: Handler | None = None) -> list[Change]:
     if name == "ping_url":
         return ping_url_edits(old, new)
+    if name == "after":
+        # Users who see this schedule need not see the other one, so its name does not stand in the history.
+        old, new = (None if value is None else f"schedule {getattr(value, 'pk', value)}" for value in (old, new))
     if name == "params":
         if isinstance(old, dict) and isinstance(new, dict):
             return params_edits(handler, old, new, other)

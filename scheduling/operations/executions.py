@@ -48,7 +48,7 @@ def by_id(actor: Actor, pk: int) -> SchedulerExecution:
     Raises:
         Refused: FORBIDDEN or NOT_FOUND, also for an execution that the actor does not see.
     """
-    found = actor.visible.with_schedules(seen(actor).filter(pk=pk)).first()
+    found = actor.visible.with_schedules(seen(actor).select_related("group").filter(pk=pk)).first()
     if found is None:
         raise Refused(Code.NOT_FOUND, _("There is no execution %(id)s, or you may not see it.") % {"id": pk})
     return found

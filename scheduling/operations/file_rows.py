@@ -7,7 +7,6 @@ from typing import TypeVar
 
 from scheduling.core.schedule_files import nameless, nameless_key
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.shaping import each_usable
@@ -65,7 +64,7 @@ class FileRows:
             self._unusable |= {row.id: row.unusable for row in unusable}
 
     def _bulk(self, keys: Sequence[int]) -> dict[int, Scheduler]:
-        return self._seen.select_related(*TARGETS, "user", "group").in_bulk(keys)
+        return schedules.with_related(self._seen).in_bulk(keys)
 
 
 def _chunks(items: Sequence[Item]) -> Iterator[Sequence[Item]]:

@@ -6,11 +6,14 @@ from datetime import UTC, datetime
 
 from django.utils import timezone as clock
 
-from scheduling.core.cron import CronError, ZoneError, next_after, parse
+from scheduling.core.cron import CronError, ZoneError, next_after
+from scheduling.core.expected import Expected, expected, first_expected
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
+from scheduling.models.own_timing import has_own_timing
+from scheduling.models.timetable import timetable_of
 from scheduling.operations.schedule_words import in_words
-from scheduling.operations.shapes import NextRunsShape
+from scheduling.operations.shapes import NextRunsShape, OccurrenceShape
 
 MOST = 100
 FEW = 10
@@ -23,14 +26,33 @@ def next_runs(row: Scheduler, count: int = FEW, now: datetime | None = None) -> 
         CronError, ZoneError: the schedule or its zone is invalid. The message is a sentence for the user.
     """
     now = now or clock.now()
+    if has_own_timing(row):
+        return [one.starts_at for one in next_expected(row, count, now) if one.starts_at is not None]
     if row.date_time is not None:
         return [row.date_time] if row.date_time > now else []
-    cron, found = parse(row.schedule), list[datetime]()
+    timetable, found = timetable_of(row.schedule), list[datetime]()
     for _number in range(min(count, MOST)):
         try:
-            found.append(next_after(cron, row.zone_name, found[-1] if found else now))
+            found.append(next_after(timetable, row.zone_name, found[-1] if found else now))
         except CronError:
             break  # the schedule has no further occurrence
+    return found
+
+
+def next_expected(row: Scheduler, count: int = FEW, now: datetime | None = None) -> list[Expected]:
+    """What becomes of the next occurrences of a schedule with rules of its own, up to the `count`-th that starts.
+
+    Raises:
+        CronError, ZoneError: as `next_runs`.
+    """
+    now, starts, found = now or clock.now(), 0, list[Expected]()
+    own = row.assigned()
+    planned = row.next_nominal_at or row.next_run_at if row.status else None
+    for one in expected(own, first_expected(own, planned, now)):
+        found.append(one)
+        starts += one.starts_at is not None
+        if starts >= min(count, MOST):
+            break
     return found
 
 
@@ -38,9 +60,18 @@ def next_runs_shape(row: Scheduler, count: int = FEW, now: datetime | None = Non
     """The next runs, the schedule in words, and a sentence if they cannot be told."""
     try:
         runs, words, problem = next_runs(row, count, now), in_words(row), ""
+        rules = next_expected(row, count, now) if has_own_timing(row) else []
     except (CronError, ZoneError) as error:
-        runs, words, problem = [], "", visible_text(error, 500)
+        runs, words, problem, rules = [], "", visible_text(error, 500), []
     return NextRunsShape(
         schedule_id=row.pk, words=words, timezone=row.zone_name, is_active=row.status,
-        runs=[run.astimezone(UTC) for run in runs], problem=problem,
+        runs=[run.astimezone(UTC) for run in runs],
+        occurrences=[
+            OccurrenceShape(
+                at=one.first, last=one.last, count=one.count, fate=one.fate.value, starts_at=one.starts_at,
+                reason=visible_text(one.why, 300),
+            )
+            for one in rules
+        ],
+        problem=problem,
     )  # fmt: skip

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.utils.translation import gettext as _
 
 from scheduling.models import Process, Scheduler
+from scheduling.operations.catch_up import catch_up_words
 from scheduling.operations.times import relative_time
 
 
@@ -19,4 +20,4 @@ def overdue(row: Scheduler, now: datetime) -> list[str]:
         found.append(
             _("No producer is alive: start one with manage.py run_scheduler; what was missed runs or is told.")
         )
-    return found
+    return found + catch_up_words(row, now)

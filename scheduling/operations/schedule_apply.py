@@ -10,6 +10,7 @@ from django.utils.translation import gettext as _
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.refused import Code, Problem, Refused
+from scheduling.operations.schedule_order import ordered
 from scheduling.operations.schedule_steps import Act, Plan, Step, of_entry
 from scheduling.processes.conflicts import again_after_conflicts
 
@@ -35,7 +36,7 @@ def carry_out(actor: Actor, found: Plan, count: int | None = None) -> None:
         problems: list[Problem] = []
         codes: set[str] = set()
         with transaction.atomic():
-            for step in found.steps:
+            for step in ordered(found.steps):
                 try:
                     _DO[step.act](actor, step, found.source)
                 except Refused as refused:
@@ -77,7 +78,7 @@ def _change(actor: Actor, step: Step, source: str) -> None:
 
 
 def _delete(actor: Actor, step: Step, source: str) -> None:
-    schedules.delete(actor, step.pk or 0, step.version, note=_note(source))
+    schedules.delete(actor, step.pk or 0, step.version, note=_note(source), source=source)
 
 
 def _note(source: str) -> str:

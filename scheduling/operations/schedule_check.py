@@ -24,9 +24,12 @@ from scheduling.handlers.secret_params import MASK, masked
 from scheduling.handlers.targets import handler_of, target_model
 from scheduling.handlers.validation import mark_checked, params_error, service_error
 from scheduling.models import Scheduler
+from scheduling.models.calendar import LONG
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.plan import INSTANTS
 from scheduling.models.scheduler import DEFAULT_MARK, TARGETS
 from scheduling.models.visibility import visibility_by_groups
+from scheduling.operations import predecessors
 from scheduling.operations.actor import Actor
 from scheduling.operations.params_diff import hidden_words, masked_names, unmask
 from scheduling.operations.pause_reason import pause_reason
@@ -34,7 +37,9 @@ from scheduling.operations.refused import Problem, Refused, problems_of
 from scheduling.pings import address as ping_address
 
 SPECIAL = frozenset(
-    {"name", "date_time", "params", "ping_url", "user", "group", *TARGETS, *(f"{name}_id" for name in TARGETS)}
+    {"name", *INSTANTS, "calendar", "params", "ping_url", "user", "group"}
+    | {*TARGETS, *(f"{name}_id" for name in TARGETS)}
+    | {*predecessors.KEYS}
 )
 """Values that are more than the text or number of a column."""
 
@@ -57,7 +62,8 @@ def fill(actor: Actor, row: Scheduler, values: Mapping[str, Any]) -> None:
         for name in values.keys() - SPECIAL:
             setattr(row, name, pause_reason(values[name]) if name == "pause_reason" else values[name])
         problems += [*_name(row, values), *_target(actor, row, values), *_owners(actor, row, values)]
-        problems += [*_date(row, values), *_ping_url(row, values)]
+        problems += [*_instants(row, values), *_ping_url(row, values), *_calendar(actor, row, values)]
+        problems += predecessors.take(actor, row, values)
     if problems:
         raise Refused.invalid(problems)
     is_same = handler_of(row) is code  # secrets are not copied to another target
@@ -160,6 +166,18 @@ def _owners(actor: Actor, row: Scheduler, values: Mapping[str, Any]) -> Iterator
         row.group = group
 
 
+def _calendar(actor: Actor, row: Scheduler, values: Mapping[str, Any]) -> Iterator[Problem]:
+    """Read the name of the calendar. One that the actor does not see cannot be chosen."""
+    if "calendar" not in values:
+        return
+    name = values["calendar"] or None
+    if name is None or row.calendar is None or row.calendar.name != name:
+        rows = actor.visible.calendars().filter(name=name).defer(*LONG)
+        row.calendar = found = rows.first() if name else None
+        if name and (found is None or found.name != name):  # MariaDB ignores case
+            yield Problem("calendar", "calendar", _("There is no calendar with this name."))
+
+
 def _ping_url(row: Scheduler, values: Mapping[str, Any]) -> Iterator[Problem]:
     """Read the ping URL. A mask that is sent back keeps the stored one."""
     url = str(values.get("ping_url", MASK)).strip()
@@ -173,20 +191,21 @@ def _ping_url(row: Scheduler, values: Mapping[str, Any]) -> Iterator[Problem]:
         row.ping_url = url
 
 
-def _date(row: Scheduler, values: Mapping[str, Any]) -> Iterator[Problem]:
-    if "date_time" not in values:
-        return
-    text = values["date_time"]
-    if not text:
-        row.date_time = None
-        return
-    try:
-        found = parse_datetime(text)
-        if found is None:
-            raise ValueError(_("This is no date and time such as 2026-03-29T02:30 or 2026-03-29T02:30:00+02:00."))
-        row.date_time = (found if found.tzinfo is not None else _in_zone(found, row.zone_name)).astimezone(UTC)
-    except (ValueError, OverflowError) as error:
-        yield Problem("date_time", "date_time", visible_text(error, 300))
+def _instants(row: Scheduler, values: Mapping[str, Any]) -> Iterator[Problem]:
+    for name in INSTANTS:
+        if name not in values:
+            continue
+        try:
+            setattr(row, name, _instant(values[name], row.zone_name) if values[name] else None)
+        except (ValueError, OverflowError) as error:
+            yield Problem(name, name, visible_text(error, 300))
+
+
+def _instant(text: str, zone_name: str) -> datetime:
+    found = parse_datetime(text)
+    if found is None:
+        raise ValueError(_("This is no date and time such as 2026-03-29T02:30 or 2026-03-29T02:30:00+02:00."))
+    return (found if found.tzinfo is not None else _in_zone(found, zone_name)).astimezone(UTC)
 
 
 def _in_zone(local: datetime, zone_name: str) -> datetime:

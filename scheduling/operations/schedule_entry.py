@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from datetime import UTC
+from datetime import UTC, datetime
 from typing import Annotated, Any
 
 from django.utils.translation import gettext as _
@@ -28,12 +28,14 @@ from scheduling.handlers.params_model import ParamsInvalid, instance
 from scheduling.handlers.secret_params import secret_names
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
+from scheduling.models.plan import INSTANTS
 from scheduling.models.scheduler import TARGETS
+from scheduling.operations.predecessors import name_of
 from scheduling.operations.refused import Problem, Refused
 from scheduling.operations.schedule_stated import Stated
 from scheduling.operations.schedule_values import Name, ScheduleValues, unknown_words
 
-NOT_IN_FILES = ("id", *(f"{name}_id" for name in TARGETS))
+NOT_IN_FILES = ("id", "after_id", *(f"{name}_id" for name in TARGETS))
 FIELDS = tuple(name for name in ScheduleValues.model_fields if name not in NOT_IN_FILES)
 KNOWN = (*FIELDS, "secrets")
 """The names of the values that an entry may have."""
@@ -68,11 +70,13 @@ def stated(row: Scheduler) -> Stated:
     hidden = tuple(sorted(name for name, value in row.params.items() if name in secret and value not in EMPTY))
     special: dict[str, Any] = dict.fromkeys(TARGETS) | {
         "name": row.name or nameless(row.pk),
-        "date_time": _date(row),
+        **{name: _instant(row, name) for name in INSTANTS},
         "params": {name: value for name, value in row.params.items() if name not in hidden},
+        "calendar": None if row.calendar is None else row.calendar.name,
         "ping_url": row.ping_url if variable_of(row.ping_url, VARIABLE) else "",
         "user": None if row.user is None else row.user.get_username(),
         "group": None if row.group is None else row.group.name,
+        "after": None if row.after is None else name_of(row.after),
     }
     if type_:
         special[type_] = getattr(row.target, TARGET_KINDS[type_].name_column)
@@ -186,8 +190,10 @@ def is_same(asked: Stated, found: Stated) -> bool:
     right = dict(found.values)
     if not asked.has_ping:
         left["ping_url"] = right["ping_url"]
-    for values, date in ((left, asked.date), (right, found.date)):
-        values["date_time"] = date.isoformat() if date is not None else values["date_time"]
+    for values, told in ((left, asked), (right, found)):
+        for name in INSTANTS:
+            instant = told.instant(name)
+            values[name] = instant.isoformat() if instant is not None else values[name]
     is_known = found.has_ping or not asked.has_ping
     return is_known and set(asked.secrets) <= set(found.secrets) and _text(left) == _text(right)
 
@@ -203,10 +209,11 @@ def target_of(row: Scheduler) -> dict[str, Any]:
     return {type_: getattr(row.target, TARGET_KINDS[type_].name_column)} if type_ else {}
 
 
-def _date(row: Scheduler) -> str | None:
-    if row.date_time is None:
+def _instant(row: Scheduler, name: str) -> str | None:
+    found: datetime | None = getattr(row, name)
+    if found is None:
         return None
     try:
-        return row.date_time.astimezone(zone(row.zone_name)).isoformat()
+        return found.astimezone(zone(row.zone_name)).isoformat()
     except (ZoneError, OverflowError):
-        return row.date_time.astimezone(UTC).isoformat()
+        return found.astimezone(UTC).isoformat()

@@ -11,7 +11,6 @@ from scheduling.core.schedule_files import MAX_SCHEDULES, Entry
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.refused import Code, Refused
@@ -70,20 +69,23 @@ def export(actor: Actor, chosen: Sequence[str] = (), source: str | None = None) 
     if len(keys) > MAX_SCHEDULES:
         raise Refused(Code.INVALID, _("A file holds at most %(count)s schedules.") % {"count": MAX_SCHEDULES})
     made = Export()
-    related = rows.select_related(*TARGETS, "user", "group")
+    related = schedules.with_related(rows)
     for start in range(0, len(keys), CHUNK):
         usable, unusable = each_usable(keys[start : start + CHUNK], related.in_bulk)
         for row in usable:
-            _add(made, row)
+            _add(actor, made, row)
         for bad in unusable:
             made.leave_out(bad.id, bad.unusable)
     return made
 
 
-def _add(made: Export, row: Scheduler) -> None:
+def _add(actor: Actor, made: Export, row: Scheduler) -> None:
     name = visible_text(row.name or row, 120)
     if row.is_worker_default:
         made.notes.append(_("%(name)s is left out, because the code of its worker makes it.") % {"name": name})
+        return
+    if row.after is not None and not actor.visible.shows(row.after):
+        made.leave_out(row.pk, _("it waits for a schedule that you may not see"))
         return
     try:
         made.entries.append(entry_of(exported(row)))

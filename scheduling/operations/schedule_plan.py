@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
-from scheduling.core.schedule_files import Entry, is_source
+from scheduling.core.schedule_files import Entry, is_source, nameless
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
@@ -25,11 +25,12 @@ from scheduling.operations.params_diff import Change
 from scheduling.operations.refused import Code, Problem, Refused
 from scheduling.operations.schedule_check import fill
 from scheduling.operations.schedule_entry import is_same, missing_secrets, stated, target_of, values_for, wanted
+from scheduling.operations.schedule_order import circles
 from scheduling.operations.schedule_prune import Gone
 from scheduling.operations.schedule_stated import Stated
 from scheduling.operations.schedule_steps import Act, Plan, Rules, Step, of_entry
 
-NAMED = (*TARGETS, "user")
+NAMED = (*TARGETS, "user", "after")
 """The values that are rows with a name, and that may have a title, too."""
 STRICT = Rules()
 
@@ -48,9 +49,10 @@ def plan(actor: Actor, entries: Sequence[Entry], source: str, rules: Rules = STR
         said = _("The name of the file has other signs than letters, digits and . _ : / - . Give a source.")
         raise Refused.value("source", said)
     rows = FileRows(actor, source, [entry["name"] for entry in entries])
-    work = _Planning(actor, source, rules, rows)
+    work = _Planning(actor, source, rules, rows, {str(entry["name"]) for entry in entries})
     for entry in sorted(entries, key=lambda entry: str(entry["name"])):
         work.add(entry)
+    work.problems += circles(entries)
     gone, deletions = Gone(actor, rows, work.met), list[Step]()
     if rules.prune:
         deletions, problems = gone.deletions()
@@ -66,8 +68,10 @@ def plan(actor: Actor, entries: Sequence[Entry], source: str, rules: Rules = STR
 class _Planning:
     """Collects the steps, problems and notes of the entries."""
 
-    def __init__(self, actor: Actor, source: str, rules: Rules, rows: FileRows) -> None:
+    def __init__(self, actor: Actor, source: str, rules: Rules, rows: FileRows, names: Collection[str]) -> None:
         self.actor, self.source, self.rules, self.rows = actor, source, rules, rows
+        self._names = names
+        """The names in the file."""
         self.steps: list[Step] = []
         self.problems: list[Problem] = []
         self.notes: list[str] = []
@@ -137,12 +141,20 @@ class _Planning:
         """
         former, code = snapshot(row, schedules.RECORDED), handler_of(row)
         missing = missing_secrets(asked, values)
+        after = values.get("after")
+        if after in self._names:  # it may be made by the same file, and `circles` has looked at it
+            row.after, values = None, {**values, "after": None}
         try:
             fill(self.actor, row, values)
         except Refused as refused:
             hint = _secrets_hint(missing) if any(one.field == "params" for one in refused.problems) else ""
             raise Refused.invalid([*refused.problems, *([Problem("params", "secret", hint)] if hint else [])]) from None
         row.source_file = self.source
+        if after in self._names:
+            row.after = self.rows.find(str(after)) or Scheduler(name=after)
+        awaited = former["after"]
+        if awaited is not None and awaited != row.after and not self.actor.visible.shows(awaited):
+            former["after"] = Scheduler(name="…")
         found = [_named(one, former, row) for one in edits_since(former, row, handler_of(row), code)]
         if found and missing:
             self.notes.append(f"{asked.name}: {_secrets_hint(missing)}")
@@ -170,6 +182,8 @@ def _named(change: Change, former: Mapping[str, Any], row: Scheduler) -> Change:
 def _name(field: str, value: Any) -> str | None:
     if value is None:
         return None
+    if field == "after":
+        return value.name or nameless(value.pk)
     name = value.get_username() if field == "user" else getattr(value, TARGET_KINDS[field].name_column)
     return visible_text(name, VALUE_MAX_CHARS)
 

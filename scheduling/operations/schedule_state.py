@@ -21,6 +21,7 @@ from scheduling.handlers.permission import refusal
 from scheduling.handlers.targets import handler_of
 from scheduling.handlers.validation import run_params_error
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.author import Author, authored
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import params_edits, record
 from scheduling.operations.params_diff import Change, hidden_words, masked_names, unmask
@@ -33,15 +34,20 @@ PAUSE = ("scheduling.pause_scheduler", "scheduling.change_scheduler")
 RUN = "scheduling.run_scheduler"
 
 
-def switch(row: Scheduler, active: bool, reason: str, by: str) -> list[Change]:
+def switch(row: Scheduler, active: bool, reason: str, by: Author, name: str) -> list[Change]:
     """Pause or resume a schedule, and save it. Returns what the history says about it.
+
+    Args:
+        by: the author of the revision.
+        name: the name of the user, for the row.
 
     Raises:
         django.core.exceptions.ValidationError: its plan cannot be used.
     """
     former, row.status, row.pause_reason = row.pause_reason, active, reason
-    row.paused_by = by  # used only if this save pauses the schedule
-    row.save(update_fields=["status", "pause_reason", "updated_at"])
+    row.paused_by = name  # used only if this save pauses the schedule
+    with authored(by):
+        row.save(update_fields=["status", "pause_reason", "updated_at"])
     edits = [Change("status", "no", "yes") if active else Change("status", "yes", "no")]
     return edits if former == reason else [*edits, Change("pause_reason", former or None, reason or None)]
 
@@ -59,7 +65,8 @@ def set_active(actor: Actor, pk: int, active: bool, reason: str = "") -> Schedul
             row = locked(actor, pk)
             if row.status != active:
                 try:
-                    edits = switch(row, active, "" if active else pause_reason(reason), actor.get_username())
+                    said = "" if active else pause_reason(reason)
+                    edits = switch(row, active, said, actor.author(said), actor.get_username())
                 except ValidationError as error:
                     raise Refused.invalid(problems_of(error)) from None
                 record(actor, [row], "", edits)
@@ -69,13 +76,19 @@ def set_active(actor: Actor, pk: int, active: bool, reason: str = "") -> Schedul
 
 
 def run(
-    actor: Actor, pk: int, params: Mapping[str, Any] | None = None, key: uuid.UUID | None = None
+    actor: Actor,
+    pk: int,
+    params: Mapping[str, Any] | None = None,
+    key: uuid.UUID | None = None,
+    *,
+    beside: bool = False,
 ) -> SchedulerExecution:
     """Run a schedule once, now.
 
     Args:
         params: replace the schedule's own params for this run. A masked secret keeps the schedule's value.
         key: a second call with the same key makes no new run.
+        beside: start it beside a run that is not over, whatever the overlap of the schedule says.
 
     Raises:
         Refused: FORBIDDEN, NOT_FOUND, INVALID, HELD; CONFLICT if the schedule runs alone and another run is open. Then
@@ -94,7 +107,7 @@ def run(
     edits = params_edits(code, own, dict(wanted)) if params is not None else []
     try:
         with transaction.atomic():  # no run without its entry of the history
-            made = run_now(row, own_broker(), actor.by, key=key, instead=wanted)
+            made = run_now(row, own_broker(), actor.by, key=key, instead=wanted, beside=beside)
             if not known:
                 record(actor, [row], "run now, for this run only" if edits else "run now", edits)
     except Held as held:

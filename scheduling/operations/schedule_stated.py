@@ -50,9 +50,13 @@ class Stated:
 
     @property
     def date(self) -> datetime | None:
-        """The date and time in UTC; None without one, or if it cannot be read. Without an offset it is a local time."""
+        """The date and time; see `instant`."""
+        return self.instant("date_time")
+
+    def instant(self, name: str) -> datetime | None:
+        """An instant in UTC; None without one, or if it cannot be read. Without an offset it is a local time."""
         try:
-            found = parse_datetime(self.values["date_time"] or "")
+            found = parse_datetime(self.values[name] or "")
             if found is not None:
                 found = resolve_wall(found, self.zone_name) if found.tzinfo is None else found.astimezone(UTC)
         except (ValueError, OverflowError):

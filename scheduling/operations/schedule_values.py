@@ -9,6 +9,7 @@ from typing import Annotated, Any, Literal
 from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictFloat, StrictInt, StrictStr
 
+from scheduling.core.after import DEFAULT_WITHIN
 from scheduling.core.pings import URL_LENGTH
 from scheduling.operations.json_types import WHOLE
 
@@ -18,6 +19,7 @@ LONGEST_NAME = 40
 WholeNumber = Annotated[StrictInt, Field(ge=0, le=MOST), WHOLE]
 Key = Annotated[StrictInt, Field(ge=1, le=2**63 - 1), WHOLE]
 Name = Annotated[StrictStr, Field(min_length=1, max_length=200)]
+Instant = Annotated[StrictStr, Field(max_length=64)]
 Text = Annotated[StrictStr, Field(max_length=500)]
 
 
@@ -37,9 +39,11 @@ class ScheduleValues(BaseModel):
     )
     description: Annotated[StrictStr, Field(max_length=255)] = ""
     schedule: Annotated[StrictStr, Field(max_length=255)] = Field(
-        "", description="A cron expression of five fields, or an alias such as @daily. Empty with a `date_time`."
+        "",
+        description="Five fields of cron, an alias such as @daily, or an interval such as @every 90m. "
+        "Empty with a `date_time`.",
     )
-    date_time: Annotated[StrictStr, Field(max_length=64)] | None = Field(
+    date_time: Instant | None = Field(
         None, description="One date and time, ISO 8601. Without an offset it is read in the schedule's zone."
     )
     timezone: Annotated[StrictStr, Field(max_length=64)] = Field("", description="An IANA name. Empty: CRON_TIMEZONE.")
@@ -51,12 +55,42 @@ class ScheduleValues(BaseModel):
     report_id: Key | None = None
     reminder: Name | None = Field(None, description="The name of the reminder that is sent.")
     reminder_id: Key | None = None
+    calendar: Annotated[StrictStr, Field(max_length=100)] | None = Field(
+        None, description="The name of the calendar at whose times it does not run. Null: none."
+    )
     params: dict[str, Any] = Field(
         default_factory=dict,
         description="They replace the present ones. A secret that is sent back masked keeps its value.",
     )
-    overlap: Literal["allow", "skip"] = "allow"
+    overlap: Literal["allow", "skip", "wait", "replace"] = "allow"
     stay_alive: StrictBool = Field(False, description="A service, which is started again whenever it ends.")
+    after: Name | None = Field(
+        None,
+        description="The name of the schedule that must have succeeded before a run starts; schedule-<id> if it has no "
+        "name. Null: none. One that you may not see stays.",
+    )
+    after_id: Key | None = None
+    after_span: Literal["day", "previous"] = Field(
+        "day", description="Its last run of the same local day, or its last run since the run before of this schedule."
+    )
+    after_within_seconds: WholeNumber = Field(DEFAULT_WITHIN, description="So long a run waits, from its due instant.")
+    after_late: Literal["skip", "run", "fail"] = Field("skip", description="What happens then.")
+    spread_seconds: WholeNumber | None = Field(
+        None, description="Each run starts by an offset later that is less than this: at most 86400 (a day)."
+    )
+    spread_each: StrictBool = Field(False, description="Each run has another offset, instead of the same one.")
+    missed_runs: Literal["latest", "none", "all"] = Field(
+        "latest", description="Which of the runs that fell due while no producer ran are run."
+    )
+    missed_cap: WholeNumber | None = Field(None, description="With `all`: at most so many. Null: 100.")
+    missed_within_seconds: WholeNumber | None = Field(
+        None, description="How old a missed run may be. Null: CRON_CATCH_UP_SECONDS."
+    )
+    active_from: Instant | None = Field(None, description="Before this instant it does not run. See `date_time`.")
+    active_until: Instant | None = Field(None, description="After this instant it does not run. See `date_time`.")
+    on_excluded: Literal["skip", "hold"] = Field(
+        "skip", description="What happens to a run that a calendar excludes: skipped, or held until it is allowed."
+    )
     queue: Annotated[StrictStr, Field(max_length=100)] = ""
     priority: Literal["", "high", "normal", "low"] = ""
     time_limit: WholeNumber | None = Field(None, description="Seconds. 0: no limit. Null: as the code or settings say.")
@@ -75,6 +109,13 @@ class ScheduleValues(BaseModel):
     keep_failed_days: WholeNumber | None = None
     keep_output_days: WholeNumber | None = None
     keep_count: WholeNumber | None = None
+    start_within_seconds: WholeNumber | None = Field(
+        None, description="An occurrence that has not started so long after it was due does not run. Null: no deadline."
+    )
+    max_runs: WholeNumber | None = Field(None, description="The schedule is paused after so many runs. Null: no bound.")
+    pause_after_failures: WholeNumber | None = Field(
+        None, description="The schedule is paused when so many runs in a row have failed for good. Null: never."
+    )
     user: Annotated[StrictStr, Field(max_length=254)] | None = Field(None, description="The user name of the owner.")
     group: Annotated[StrictStr, Field(max_length=150)] | None = Field(
         None, description="The name of the group whose members see the schedule. Null: all users see it."

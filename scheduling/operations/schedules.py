@@ -10,7 +10,7 @@ from django.contrib.admin.models import ADDITION, DELETION
 from django.core.exceptions import ValidationError
 from django.core.serializers.json import DjangoJSONEncoder
 from django.db import IntegrityError, transaction
-from django.db.models import ProtectedError, QuerySet
+from django.db.models import ProtectedError, QuerySet, RestrictedError
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
@@ -18,8 +18,13 @@ from scheduling.core.text import is_number, visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
+from scheduling.models.after import AFTER_COLUMNS
+from scheduling.models.author import authored
+from scheduling.models.calendar import LONG
 from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.own_timing import TIMING_COLUMNS
+from scheduling.models.run_bounds import RUN_BOUNDS
 from scheduling.models.scheduler import TARGETS
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import deletion_edits, edits_since, record, snapshot
@@ -32,14 +37,18 @@ VIEW = ("scheduling.view_scheduler", "scheduling.change_scheduler")
 ADD, CHANGE, DELETE = (f"scheduling.{verb}_scheduler" for verb in ("add", "change", "delete"))
 
 EDITED = (
-    "name", "description", *TARGETS, "params", "schedule", "date_time", "timezone", "status", "pause_reason", "overlap",
-    "stay_alive", "queue", "priority", "time_limit", "language", "user", "group", "ping_url",
-    *RETRY_COLUMNS, *RETENTION_COLUMNS,
+    "name", "description", *TARGETS, "params", "schedule", "date_time", "timezone", "calendar", "status",
+    "pause_reason", "overlap", "stay_alive", "after", *AFTER_COLUMNS, "queue", "priority", "time_limit",
+    "language", "user", "group", "ping_url",
+    *RETRY_COLUMNS, *RETENTION_COLUMNS, *TIMING_COLUMNS, *RUN_BOUNDS,
 )  # fmt: skip
 """The fields that a client may give. An edit of one of them changes the version."""
 
 RECORDED = (*EDITED, "source_file")
 """The fields whose edits the history has. A new owner changes the version, too."""
+
+RELATED = (*TARGETS, "calendar", "user", "group", "after")
+"""The fields that name a row of another table."""
 
 AMBIGUOUS_SHOWN = 5
 
@@ -54,13 +63,18 @@ def seen(actor: Actor) -> QuerySet[Scheduler]:
     return actor.visible.schedules()
 
 
+def with_related(rows: QuerySet[Scheduler]) -> QuerySet[Scheduler]:
+    """The schedules with the rows that they name, but without the entries of calendars, which may be long."""
+    return rows.select_related(*RELATED).defer(*(f"calendar__{name}" for name in LONG))
+
+
 def by_id(actor: Actor, pk: int) -> Scheduler:
     """The schedule with this id.
 
     Raises:
         Refused: FORBIDDEN or NOT_FOUND, also for a schedule that the actor does not see.
     """
-    found = seen(actor).select_related(*TARGETS, "user", "group").filter(pk=pk).first()
+    found = with_related(seen(actor)).filter(pk=pk).first()
     if found is None:
         raise Refused(Code.NOT_FOUND, _("There is no schedule %(id)s, or you may not see it.") % {"id": pk})
     return found
@@ -75,7 +89,7 @@ def find(actor: Actor, text: str, *, exact: bool = False) -> Scheduler:
     Raises:
         Refused: FORBIDDEN, NOT_FOUND or AMBIGUOUS.
     """
-    rows = seen(actor).select_related(*TARGETS, "user", "group").order_by("pk")
+    rows = with_related(seen(actor)).order_by("pk")
     if is_number(text) and (row := rows.filter(pk=int(text)).first()) is not None:
         return row
     if text and text.isprintable():
@@ -105,19 +119,20 @@ def _beginnings(text: str, found: list[Scheduler], exact: bool) -> Refused:
 
 def version(row: Scheduler) -> str:
     """A text that changes with each value that a client may give, and with the owning file. It tells no secret."""
-    values = {name: getattr(row, name) for name in RECORDED if name not in (*TARGETS, "user", "group")}
-    values |= {f"{name}_id": getattr(row, f"{name}_id") for name in (*TARGETS, "user", "group")}
+    values = {name: getattr(row, name) for name in RECORDED if name not in RELATED}
+    values |= {f"{name}_id": getattr(row, f"{name}_id") for name in RELATED}
     text = json.dumps([row.pk, values], cls=DjangoJSONEncoder, sort_keys=True)
     return salted_hmac("scheduling.schedule.version", text, algorithm="sha256").hexdigest()[:32]
 
 
-def make(actor: Actor, values: Mapping[str, Any], *, source: str = "", note: str = "") -> Scheduler:
+def make(actor: Actor, values: Mapping[str, Any], *, source: str = "", note: str = "", reason: str = "") -> Scheduler:
     """Make a schedule. It belongs to the actor's user, unless the values name another user.
 
     Args:
         values: see `ScheduleValues`.
         source: the schedule file that owns it; empty: none.
         note: the text of the entry in the history.
+        reason: why, for the revision.
 
     Raises:
         Refused: FORBIDDEN, INVALID or SCHEDULE_RETRY_POLICY_INVALID.
@@ -130,7 +145,7 @@ def make(actor: Actor, values: Mapping[str, Any], *, source: str = "", note: str
         if row.user is None and "user" not in values:
             row.user = actor.user
         row.paused_by = actor.get_username()
-        with transaction.atomic():
+        with transaction.atomic(), authored(actor.author(reason, file=source)):
             _save(row, force_insert=True)
             edits = edits_since(snapshot(Scheduler(), RECORDED), row, handler_of(row), None)
             record(actor, [row], note, edits, ADDITION)
@@ -147,6 +162,8 @@ def change(
     *,
     source: str | None = None,
     note: str = "",
+    reason: str = "",
+    undoes: int | None = None,
 ) -> Scheduler:
     """Change a schedule. Of two changes at once that expect the same version, one is refused.
 
@@ -154,6 +171,8 @@ def change(
         expected: the version that the client has read; None: any.
         source: the schedule file that owns it from now on; None: its owner stays.
         note: the text of the entry in the history.
+        reason: why, for the revision.
+        undoes: the number of the revision that the change takes back.
 
     Raises:
         Refused: FORBIDDEN, NOT_FOUND, CHANGED (`extra` has both versions), INVALID or SCHEDULE_RETRY_POLICY_INVALID.
@@ -161,7 +180,7 @@ def change(
     actor.must(CHANGE)
 
     def work() -> Scheduler:
-        with transaction.atomic():
+        with transaction.atomic(), authored(actor.author(reason, file=source or "", undoes=undoes)):
             row = locked(actor, pk, expected)
             former, code = snapshot(row, RECORDED), handler_of(row)
             fill(actor, row, values)
@@ -179,11 +198,15 @@ def change(
     return again_after_conflicts(work)
 
 
-def delete(actor: Actor, pk: int, expected: str | None = None, *, note: str = "") -> None:
+def delete(
+    actor: Actor, pk: int, expected: str | None = None, *, note: str = "", source: str = "", reason: str = ""
+) -> None:
     """Delete a schedule. Its runs stay. The history keeps its values.
 
     Args:
         note: the text of the entry in the history.
+        source: the schedule file that does not hold it any more; empty: none.
+        reason: why, for the revision.
 
     Raises:
         Refused: FORBIDDEN, NOT_FOUND or CHANGED.
@@ -191,11 +214,13 @@ def delete(actor: Actor, pk: int, expected: str | None = None, *, note: str = ""
     actor.must(DELETE)
 
     def work() -> None:
-        with transaction.atomic():
+        with transaction.atomic(), authored(actor.author(reason, file=source)):
             row = locked(actor, pk, expected)
             record(actor, [row], note, deletion_edits(row, handler_of(row)), DELETION)
             try:
                 row.delete()
+            except RestrictedError as error:  # its text says what to do
+                raise Refused(Code.CONFLICT, str(error.args[0])) from None
             except ProtectedError:
                 raise Refused(Code.CONFLICT, _("Other rows need this schedule, so it cannot be deleted.")) from None
 

@@ -53,8 +53,24 @@ class ScheduleShape(Shape):
     report_id: int | None
     reminder_id: int | None
     params: Any
+    calendar: str | None = Field(description="The name of the calendar at whose times it does not run.")
     overlap: str
     stay_alive: bool
+    after: str | None = Field(
+        description="The name of the schedule that it waits for. Null also if you may not see it."
+    )
+    after_id: int | None
+    after_span: str
+    after_within_seconds: int
+    after_late: str
+    spread_seconds: int | None
+    spread_each: bool
+    missed_runs: str
+    missed_cap: int | None
+    missed_within_seconds: int | None
+    active_from: datetime | None
+    active_until: datetime | None
+    on_excluded: str
     queue: str
     priority: str
     time_limit: int | None
@@ -69,10 +85,17 @@ class ScheduleShape(Shape):
     keep_failed_days: int | None
     keep_output_days: int | None
     keep_count: int | None
+    start_within_seconds: int | None
+    max_runs: int | None
+    pause_after_failures: int | None
+    paused_for: str = Field(description="The rule that has paused it: runs or failures; empty: no rule has.")
     user: str | None
     group: str | None
     source_file: str = Field(description="The schedule file that owns it; empty: none.")
     next_run_at: datetime | None
+    next_nominal_at: datetime | None = Field(
+        description="The first instant of its times that is not on record yet, if it is not `next_run_at`."
+    )
     plan_error: str
     health: str = Field(description="failing, late, skipped, running, paused, never ran or healthy.")
     last_run: RunShape | None = Field(description="Null also if the caller may not see executions.")
@@ -93,6 +116,9 @@ class ExecutionShape(Shape):
     trigger: str
     requested_by: str
     scheduled_at: datetime
+    assigned_at: datetime | None = Field(
+        description="When it was to start, if its schedule is spread, or a calendar held it."
+    )
     executed_at: datetime
     state: str
     is_over: bool = Field(description="Whether the state is final. A failed execution can be republished.")
@@ -103,6 +129,7 @@ class ExecutionShape(Shape):
     due_at: datetime | None = Field(
         description="When it may start, or its next retry is due; null if it runs or ended."
     )
+    start_by: datetime | None = Field(description="The start deadline; null if there is none, or if it has started.")
     queue: str
     priority: str
     progress: str
@@ -111,6 +138,7 @@ class ExecutionShape(Shape):
     fingerprint: str
     reason: str
     missed: int
+    revision: int | None = Field(description="The number of the schedule's revision that planned it.")
     group: str | None
 
 
@@ -213,7 +241,7 @@ class WhyShape(Shape):
     """Why a schedule did or did not run at an instant."""
 
     schedule_id: int
-    at: datetime = Field(description="The instant, a whole minute.")
+    at: datetime = Field(description="The instant, a whole minute; a whole second if the schedule counts seconds.")
     answer: str = Field(
         description="recorded, left_out, will_run, will_be_left_out, not_created, other_times, not_due, paused, waits "
         "or no_record."
@@ -226,6 +254,17 @@ class WhyShape(Shape):
     after: NearShape | None
 
 
+class OccurrenceShape(Shape):
+    """Occurrences to come of a schedule that is spread, bounded or has a calendar. They share their fate."""
+
+    at: datetime = Field(description="The nominal instant of the first of them, which its execution key has.")
+    last: datetime | None = Field(description="That of the last of them; null if they go on for ever.")
+    count: int
+    fate: str = Field(description="runs, excluded or held.")
+    starts_at: datetime | None = Field(description="When the last of them starts; null if none of them starts.")
+    reason: str = Field(description="What the calendar says; empty if none excludes or holds them.")
+
+
 class NextRunsShape(Shape):
     """The next runs of a schedule. Those of a paused schedule take place only if it is resumed."""
 
@@ -234,7 +273,132 @@ class NextRunsShape(Shape):
     timezone: str
     is_active: bool
     runs: list[datetime]
+    occurrences: list[OccurrenceShape] = Field(
+        description="Of a schedule that is spread, bounded or has a calendar: what becomes of its next occurrences."
+    )
     problem: str = Field(description="Why the runs cannot be told; empty if they can.")
+
+
+class CalendarShape(Shape):
+    """A calendar, without its entries."""
+
+    id: int
+    name: str
+    description: str
+    timezone: str = Field(description="The zone of its entries. Empty: CRON_TIMEZONE.")
+    group: str | None
+    problem: str = Field(description="Why it cannot be used; empty if it can. No schedule that names it runs then.")
+    created_at: datetime
+    updated_at: datetime
+
+
+class ExclusionShape(Shape):
+    """A time at which schedules with the calendar do not run. Entries that overlap or touch are joined."""
+
+    start: datetime
+    until: datetime | None = Field(description="Null: it never ends.")
+    reasons: list[str]
+
+
+class CalendarDetail(CalendarShape):
+    """A calendar with its entries, and what it excludes in the next 12 months."""
+
+    entries: str = Field(description="One entry a line.")
+    exclusions: list[ExclusionShape] = Field(description="The next ones, at most 20.")
+
+
+class RunChangeShape(Shape):
+    """A run before and after an edit. At most one of the two is null."""
+
+    before: datetime | None
+    after: datetime | None
+    mark: str = Field(description="same, changed, added or removed.")
+
+
+class MinuteShape(Shape):
+    """A minute of the next 24 hours, and how many schedules start in it."""
+
+    at: datetime
+    without: int = Field(description="Without the edit.")
+    with_it: int = Field(description="With the edit.")
+    own: bool = Field(description="Whether the edited schedule starts in it.")
+
+
+class EmptierShape(Shape):
+    """A minute in which fewer schedules start."""
+
+    at: datetime
+    starts: int
+
+
+class LoadShape(Shape):
+    """How crowded the next 24 hours are, as far as the caller sees the schedules."""
+
+    until: datetime = Field(description="Up to here the minutes were counted.")
+    is_cut: bool = Field(description="Whether this is earlier, because more schedules are due than are looked at.")
+    minutes: list[MinuteShape] = Field(description="The most crowded ones.")
+    busiest: MinuteShape | None = Field(description="The most crowded one in which the edited schedule starts.")
+    emptier: list[EmptierShape] = Field(description="Emptier minutes near the busiest one, the best first.")
+
+
+class PreviewShape(Shape):
+    """What an edit would change. Nothing was stored."""
+
+    schedule_id: int | None
+    before: list[datetime] = Field(description="The next 20 runs without the edit; none for a paused schedule.")
+    after: list[datetime]
+    changes: list[RunChangeShape] = Field(description="Both side by side, up to the earlier one of the two ends.")
+    load: LoadShape
+
+
+class BackfillLine(Shape):
+    """An instant of a backfill."""
+
+    at: datetime
+    standing: str = Field(description="new: it runs; ran: its occurrence has run; made: an earlier backfill made it.")
+    execution: int | None = Field(description="The id of the execution that is on record.")
+    state: str | None = Field(description="The state of this execution.")
+
+
+class BackfillPlanShape(Shape):
+    """What a backfill would do. Nothing was stored."""
+
+    schedule_id: int
+    since: datetime
+    until: datetime
+    total: int = Field(description="How many instants the range has.")
+    new: int = Field(description="How many runs would be made.")
+    ran: int = Field(description="How many occurrences have run already, and would not run again.")
+    made: int = Field(description="How many runs an earlier backfill has made.")
+    warnings: list[str]
+    instants: list[BackfillLine] = Field(description="In the order in which they run.")
+
+
+class BackfillShape(Shape):
+    """A backfill: the instants of a range for which a schedule runs afterwards."""
+
+    id: int
+    request: str = Field(description="All schedules of one request share it.")
+    schedule_id: int | None = Field(description="Null if the schedule is deleted, or not seen.")
+    schedule: str | None
+    since: datetime
+    until: datetime
+    timezone: str
+    newest_first: bool
+    per_minute: int
+    obey_overlap: bool
+    also_ran: bool
+    reason: str
+    requested_by: str
+    state: str = Field(description="running, paused, done, cancelled or stopped.")
+    note: str = Field(description="Why it waits, or why it was stopped or cancelled.")
+    total: int
+    position: int = Field(description="How many instants are done with.")
+    created: int = Field(description="How many runs were made.")
+    existing: int = Field(description="For how many instants an execution was on record already.")
+    created_at: datetime
+    finished_at: datetime | None
+    group: str | None
 
 
 class TokenShape(Shape):

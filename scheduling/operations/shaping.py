@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from typing import Any, TypeVar
 
@@ -21,12 +21,15 @@ from scheduling.execution.results import result_of
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of, handler_of_execution
 from scheduling.models import Artefact, Attempt, Scheduler, SchedulerExecution
+from scheduling.models.after import AFTER_COLUMNS
 from scheduling.models.health import health_of, last_results, with_health
+from scheduling.models.own_timing import TIMING_COLUMNS
+from scheduling.models.run_bounds import RUN_BOUNDS
 from scheduling.models.scheduler import TARGETS
-from scheduling.operations import artefacts, executions
+from scheduling.operations import artefacts, executions, predecessors
 from scheduling.operations.actor import Actor
 from scheduling.operations.refused import Code, Refused
-from scheduling.operations.schedules import version
+from scheduling.operations.schedules import version, with_related
 from scheduling.operations.shapes import (
     ArtefactShape,
     AttemptShape,
@@ -52,19 +55,20 @@ _OPEN = {str(state) for state in OPEN_STATES}
 _WAITING = {str(state) for state in WAITING}
 _COPIED = (
     "id", "name", "description", "schedule", "date_time", "timezone", "status", "pause_reason", "paused_at",
-    "paused_by", "overlap", "stay_alive", "queue", "priority", "time_limit", "language", "max_retries",
+    "paused_by", "overlap", "stay_alive", *AFTER_COLUMNS, *TIMING_COLUMNS, "next_nominal_at", "queue", "priority",
+    "time_limit", "language", "max_retries",
     "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter", "keep_success_days",
-    "keep_failed_days", "keep_output_days", "keep_count", "source_file", "next_run_at", "plan_error", "created_at",
-    "updated_at",
+    "keep_failed_days", "keep_output_days", "keep_count", *RUN_BOUNDS, "paused_for", "source_file", "next_run_at",
+    "plan_error", "created_at", "updated_at",
 )  # fmt: skip
 
 
 def schedules_in_bulk(actor: Actor, keys: Sequence[int]) -> dict[int, ScheduleShape]:
     """The shapes of these schedules. The caller has made sure that the actor sees them."""
-    rows = Scheduler.objects.select_related(*TARGETS, "user", "group")
-    found = with_health(rows, clock.now()).in_bulk(keys)
+    found = with_health(with_related(Scheduler.objects.all()), clock.now()).in_bulk(keys)
     runs = last_results(keys, actor.visible) if actor.has_perm(executions.VIEW) else {}
-    return {pk: _schedule(row, runs.get(pk)) for pk, row in found.items()}
+    awaited = predecessors.seen_names(actor, [row.after_id for row in found.values()])
+    return {pk: _schedule(row, runs.get(pk), awaited) for pk, row in found.items()}
 
 
 def schedule_shape(actor: Actor, pk: int) -> ScheduleShape:
@@ -72,7 +76,7 @@ def schedule_shape(actor: Actor, pk: int) -> ScheduleShape:
     return schedules_in_bulk(actor, [pk])[pk]
 
 
-def _schedule(row: Scheduler, last: SchedulerExecution | None) -> ScheduleShape:
+def _schedule(row: Scheduler, last: SchedulerExecution | None, awaited: Mapping[int, str]) -> ScheduleShape:
     type_ = row.target_type
     run = None
     if last is not None:
@@ -85,6 +89,9 @@ def _schedule(row: Scheduler, last: SchedulerExecution | None) -> ScheduleShape:
         target=TargetShape(type=type_, id=row.target_id, name=_target_name(type_, row.target)),
         **{f"{name}_id": getattr(row, f"{name}_id") for name in TARGETS},
         params=shown(masked(handler_of(row), row.params), "params"),
+        calendar=None if row.calendar is None else row.calendar.name,
+        after=awaited.get(row.after_id or 0),
+        after_id=row.after_id if row.after_id in awaited else None,
         ping_url=ping_url.shown(row.ping_url),
         user=None if row.user is None else row.user.get_username(),
         group=None if row.group is None else row.group.name,
@@ -138,8 +145,10 @@ def artefact_shape(file: Artefact) -> ArtefactShape:
 
 def _execution(row: SchedulerExecution) -> dict[str, Any]:
     copied = (
-        "id", "execution_key", "trigger", "requested_by", "scheduled_at", "executed_at", "state", "attempt",
+        "id", "execution_key", "trigger", "requested_by", "scheduled_at", "assigned_at", "executed_at",
+        "state", "attempt",
         "started_at", "finished_at", "progress", "error_class", "fingerprint", "reason", "missed",
+        "revision",
     )  # fmt: skip
     return {
         **{name: getattr(row, name) for name in copied},
@@ -150,6 +159,7 @@ def _execution(row: SchedulerExecution) -> dict[str, Any]:
         "is_over": row.state not in _OPEN,
         "retries": row.retry_count,
         "due_at": row.wake_at if row.state in _WAITING else None,
+        "start_by": row.start_by if row.state in _OPEN and not row.attempt else None,
         "queue": queue_of(row.queue),
         "priority": str(priority_of(row.queue)),
         "error_message": row.error_message[:ERROR_SHOWN],

@@ -67,6 +67,11 @@ def format_minute(instant: datetime, zone: tzinfo | None = None) -> str:
     return f"{local:%Y-%m-%d %H:%M} {local.tzname()}"
 
 
+def format_due(instant: datetime, zone: tzinfo | None = None) -> str:
+    """The instant of an occurrence: as `format_minute`, but with the seconds if they are not 0."""
+    return format_instant(instant, zone) if instant.second else format_minute(instant, zone)
+
+
 def duration_between(started: datetime | None, finished: datetime | None) -> str:
     """The duration between two instants; `EMPTY` if at least one instant is missing."""
     if started is None or finished is None:

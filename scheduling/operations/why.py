@@ -6,11 +6,13 @@ from datetime import datetime, timedelta, tzinfo
 
 from django.utils.translation import gettext as _
 
-from scheduling.core.lifecycle import State
+from scheduling.core.expected import Fate
+from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import cron_key
 from scheduling.core.text import visible_text
 from scheduling.core.why_at import Answer, answer
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.timetable import is_asked_by_second
 from scheduling.operations import executions
 from scheduling.operations.actor import Actor
 from scheduling.operations.overdue import overdue
@@ -38,7 +40,7 @@ def why(actor: Actor, schedule: Scheduler, typed: str, now: datetime) -> list[Wh
     """
     actor.must(executions.VIEW)
     info = zone_of(schedule)
-    chosen = typed_instants(typed, info, now)
+    chosen = typed_instants(typed, info, now, is_asked_by_second(schedule.schedule))
     if chosen is None:
         said = _("Type a time such as 03:00, or a date and a time such as %(example)s.")
         raise Refused.value("at", said % {"example": example(info, now)})
@@ -79,6 +81,12 @@ def sentence(schedule: Scheduler, known: Found, info: tzinfo) -> tuple[Answer, s
     said = answer(known.facts)
     row = {Answer.RECORDED: known.row, Answer.LEFT_OUT: known.counting}.get(said)
     text = _of_row(row, said) if row is not None else _computed(schedule, known, said, info)
+    if known.asked is not None:
+        start = _("At %(asked)s starts the run of %(due)s, because the schedule is spread.")
+        times = {"asked": format_minute(known.asked, info), "due": format_minute(known.facts.at, info)}
+        text = f"{start % times} {text}"
+    if row is not None and row.trigger == Trigger.BACKFILL.value:
+        text = _("A backfill has made up for it. %(said)s") % {"said": text}
     return said, visible_text(text, REASON_MAX_CHARS + 200), row
 
 
@@ -100,6 +108,8 @@ def _of_row(row: SchedulerExecution, said: Answer) -> str:
             return _("It is running now.")
         case State.CANCELLED.value:
             return _("It was cancelled. %(reason)s") % {"reason": reason}
+        case State.BLOCKED.value:
+            return _("It has not started. %(reason)s") % {"reason": reason}
     return _("It is on record and has not ended yet.")
 
 
@@ -108,11 +118,13 @@ def _computed(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> 
     facts, pause = found.facts, _pause(found, schedule, info)
     match said:
         case Answer.WILL_RUN | Answer.NOT_DUE:
-            return _by_times(schedule, found, said)
+            return _by_times(schedule, found, said, info)
         case Answer.WILL_BE_LEFT_OUT:
             return _("It is due then, but will not run unless it is resumed. %(pause)s") % {"pause": pause}
         case Answer.PAUSED:
             return _("It did not run. %(pause)s") % {"pause": pause}
+        case Answer.WILL_BE_EXCLUDED | Answer.EXCLUDED | Answer.HELD | Answer.SPREAD:
+            return _by_rules(found, said, info)
         case Answer.WAITS:
             text = _("It fell due, and no producer has claimed it yet.")
             return " ".join([text, *overdue(schedule, facts.now)[1:]])
@@ -121,14 +133,42 @@ def _computed(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> 
     return _("It was due, but nothing is on record. Old history is deleted by the cleanup.")
 
 
-def _by_times(schedule: Scheduler, found: Found, said: Answer) -> str:
+def _by_times(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> str:
     """The answer if it follows from the present times alone."""
     facts, error = found.facts, found.problem or schedule.plan_error
     if error:
         return _("It is not planned: %(error)s") % {"error": error}
     if said is Answer.WILL_RUN:
-        return _("It is due then, %(when)s.") % {"when": relative_time(facts.at, facts.now)}
+        text = _("It is due then, %(when)s.") % {"when": relative_time(facts.at, facts.now)}
+        if facts.fate is not None and facts.starts_at != facts.at:
+            text = f"{text} {_start(found, info)}"
+        return text
     return _("It was not due then.") if facts.at <= facts.now else _("It is not due then.")
+
+
+def _by_rules(found: Found, said: Answer, info: tzinfo) -> str:
+    """The answer if a calendar or the spread decides."""
+    why = {"why": visible_text(found.why, 300).rstrip(".")}
+    match said:
+        case Answer.WILL_BE_EXCLUDED:
+            return _("It is due then, but a calendar excludes it: %(why)s.") % why
+        case Answer.EXCLUDED:
+            return _("It does not run: a calendar excludes it: %(why)s. The next run puts it on record.") % why
+        case Answer.HELD:
+            return _start(found, info)
+    return _("It fell due, and its schedule is spread. %(start)s") % {"start": _start(found, info)}
+
+
+def _start(found: Found, info: tzinfo) -> str:
+    """When the occurrence starts."""
+    start, why = found.facts.starts_at, visible_text(found.why, 300).rstrip(".")
+    at = f"{start.astimezone(info):%Y-%m-%d %H:%M:%S} {start.astimezone(info).tzname()}" if start is not None else ""
+    if found.facts.fate is not Fate.HELD:
+        return _("It starts at %(at)s.") % {"at": at}
+    if start is None:
+        return _("A calendar holds it: %(why)s. It does not run by itself.") % {"why": why}
+    held = _("A calendar holds it: %(why)s. The latest run that is held starts at %(at)s.")
+    return held % {"why": why, "at": at}
 
 
 def _not_planned(found: Found, said: Answer, info: tzinfo) -> str:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from scheduling.core.cron import CronError, ZoneError, parse
+from scheduling.core.cron import CronError, ZoneError
+from scheduling.core.expected import Expected, fate_of, nominal_of_start
 from scheduling.core.lifecycle import State
-from scheduling.core.occurrences import cron_key, date_key
-from scheduling.core.why_at import Facts, is_due, neighbours
+from scheduling.core.nominal import TICK
+from scheduling.core.occurrences import backfill_key, cron_key, date_key
+from scheduling.core.why_at import LOOK_BACK, Facts, is_due, neighbours
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.first_keys import first_keys
+from scheduling.models.own_timing import has_own_timing
+from scheduling.models.timetable import timetable_of
 from scheduling.models.visibility import Visibility
 
 ROWS_LOOKED_AT = 500
@@ -31,6 +35,8 @@ class Found:
         before, after: the occurrences before and after the instant, by the present times.
         executions: the executions of `before` and `after`, by their keys.
         problem: why the present times cannot be read; empty if they can.
+        why: what the calendar says about the occurrence; empty if it says nothing.
+        asked: the instant that was asked about, if it is the start of the occurrence, which is due earlier.
     """
 
     facts: Facts
@@ -40,18 +46,24 @@ class Found:
     after: datetime | None = None
     executions: dict[str, SchedulerExecution] | None = None
     problem: str = ""
+    why: str = ""
+    asked: datetime | None = None
 
 
 def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime) -> Found:
-    """Look up what the user sees about an instant. The instant is a whole minute."""
+    """Look up what the user sees about an instant. The instant is as `typed_instants` gives it."""
+    asked, at = at, _nominal(schedule, at)
     keys = [cron_key(at), date_key(at)]
     date = schedule.date_time
     if date is not None and _minute(date) == at:
         keys.append(date_key(date))
     rows = visible.executions().filter(scheduler=schedule.pk).defer("params", "error_message")
     row = rows.filter(execution_key__in=keys).order_by("pk").first()
+    if row is None or row.state == State.SKIPPED.value:  # a backfill may have made up for it
+        row = rows.filter(execution_key=backfill_key(at)).first() or row
     counting = _counting(schedule, visible, at) if row is None and at <= now else None
     due, before, after, problem = _times(schedule, at)
+    fate = _fate(schedule, at) if due else None
     near = [cron_key(instant) for instant in (before, after) if instant is not None]
     return Found(
         Facts(
@@ -64,7 +76,9 @@ def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime)
             created_at=schedule.created_at,
             planned_at=schedule.planned_at,
             paused_at=schedule.paused_at,
-            next_run_at=schedule.next_run_at,
+            next_run_at=schedule.next_nominal_at or schedule.next_run_at,
+            fate=None if fate is None else fate.fate,
+            starts_at=None if fate is None else fate.starts_at,
         ),
         row,
         counting,
@@ -72,18 +86,54 @@ def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime)
         after,
         {one.execution_key: one for one in rows.filter(execution_key__in=near)} if near else {},
         problem,
+        "" if fate is None else fate.why,
+        asked if asked != at else None,
     )
+
+
+def _nominal(schedule: Scheduler, at: datetime) -> datetime:
+    """The nominal instant of the occurrence that is spread and starts within this minute; else the instant itself."""
+    if not schedule.spread_seconds:
+        return at
+    try:
+        own = schedule.assigned()
+        if own.times.after(at - TICK) == at:
+            return at
+        return nominal_of_start(own, at) or at
+    except (CronError, ZoneError):
+        return at
+
+
+def _fate(schedule: Scheduler, at: datetime) -> Expected | None:
+    if not has_own_timing(schedule):
+        return None
+    try:
+        date = schedule.date_time
+        return fate_of(schedule.assigned(), at if date is None else date)
+    except (CronError, ZoneError):
+        return None
 
 
 def _times(schedule: Scheduler, at: datetime) -> tuple[bool, datetime | None, datetime | None, str]:
     """Whether the schedule is due at the instant, the occurrences before and after it, and what is wrong."""
     date = schedule.date_time
+    if date is None and has_own_timing(schedule):
+        return _own_times(schedule, at)
     if date is not None:
         due, earlier = _minute(date) == at, date < at
         return due, date if earlier and not due else None, None if earlier or due else date, ""
     try:
-        cron, tz = parse(schedule.schedule), schedule.zone_name
-        return is_due(cron, tz, at), *neighbours(cron, tz, at), ""
+        times, tz = timetable_of(schedule.schedule), schedule.zone_name
+        return is_due(times, tz, at), *neighbours(times, tz, at), ""
+    except (CronError, ZoneError) as error:
+        return False, None, None, str(error)
+
+
+def _own_times(schedule: Scheduler, at: datetime) -> tuple[bool, datetime | None, datetime | None, str]:
+    try:
+        times = schedule.assigned().times
+        due = times.after(at - TICK) == at
+        return due, times.last(at - LOOK_BACK, at - TICK), times.after(at), ""
     except (CronError, ZoneError) as error:
         return False, None, None, str(error)
 

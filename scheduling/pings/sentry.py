@@ -6,6 +6,7 @@ The SDK writes the envelope, but does not send it: its own transport drops what 
 from __future__ import annotations
 
 import os
+from datetime import timedelta
 from functools import lru_cache
 from importlib.util import find_spec
 from typing import Any
@@ -95,12 +96,11 @@ def slug_of(scheduler: Scheduler) -> str:
 def config_of(ping: Ping, scheduler: Scheduler) -> dict[str, Any] | None:
     """The configuration of the monitor; None if the check-in is sent without one."""
     config = RunConfigs().get(message_of(ping.execution))
-    return monitor_config(
-        scheduler.schedule, scheduler.zone_name, OVERDUE_AFTER, config.time_limit, delays(config.policy)
-    )
+    late_after = OVERDUE_AFTER + timedelta(seconds=scheduler.spread_seconds or 0)  # Sentry knows no spread
+    return monitor_config(scheduler.schedule, scheduler.zone_name, late_after, config.time_limit, delays(config.policy))
 
 
-NO_CONFIG = gettext_noop("Sentry gets no monitor_config, because its monitors know no one-time schedules.")
+NO_CONFIG = gettext_noop("Sentry gets no monitor_config, because its monitors cannot have the times of this schedule.")
 """What the page of a run says beside a check-in without a configuration."""
 
 

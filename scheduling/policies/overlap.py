@@ -7,25 +7,32 @@ in, in one transaction. So any number of processes may try at the same time, and
 The row of the schedule names the last execution that was let in, because no index finds the open executions of one
 schedule among a million. If the schedule could overlap until now, the name is missing. Then all its executions are
 asked.
+
+With the policies `wait` and `replace`, a new execution may be blocked: it is on record, and is let in when the others
+are over (`execution.blocked_runs`). The row of the schedule names it, too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Protocol
 
-from django.db.models import Case, F, PositiveBigIntegerField, Value, When
+from django.db.models import Case, F, PositiveBigIntegerField, Q, Value, When
 
-from scheduling.core.lifecycle import OPEN_STATES, State
-from scheduling.core.overlap import runs_alone
+from scheduling.core.lifecycle import LET_IN, OPEN_STATES, State
+from scheduling.core.overlap import Turn, blocked_by, runs_alone, turn, waits_its_turn
 from scheduling.core.skip_reasons import LEFT_OUT, PAUSED_SERVICE, left_out
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.processes.database import locking
 
-COLUMNS = ("id", "overlap", "stay_alive", "open_run", "open_skip")
+COLUMNS = ("id", "overlap", "stay_alive", "open_run", "open_skip", "waiting_run")
 """The columns of a schedule that this module reads."""
+
+
+AHEAD = timedelta(days=1)
+"""A sweep looks first at the executions whose time was the earliest."""
 
 
 class Alone(Protocol):
@@ -41,6 +48,8 @@ class Alone(Protocol):
     def open_run(self) -> int | None: ...
     @property
     def open_skip(self) -> int | None: ...
+    @property
+    def waiting_run(self) -> int | None: ...
 
 
 def open_runs(rows: Iterable[Alone]) -> dict[int, int]:
@@ -62,17 +71,37 @@ def open_runs(rows: Iterable[Alone]) -> dict[int, int]:
         elif state in OPEN_STATES and row.open_run is not None:
             found[row.id] = row.open_run
     if unknown:
-        still = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(scheduler__in=unknown)
+        let_in_or_after = Q(state__in=[state.value for state in LET_IN]) | Q(
+            state=State.BLOCKED.value, waits_for__isnull=False
+        )
+        still = SchedulerExecution.objects.filter(let_in_or_after, scheduler__in=unknown)
         found |= dict(still.order_by("pk").values_list("scheduler", "pk"))
     return found
 
 
+def blocked_runs(rows: Iterable[Alone]) -> dict[int, int]:
+    """The executions that wait for their turn. The rows of the schedules are locked.
+
+    Returns:
+        A dict that maps the id of each schedule that has such an execution to the id of this execution.
+    """
+    named = {
+        row.waiting_run: row.id
+        for row in rows
+        if row.waiting_run is not None and runs_alone(row.overlap, row.stay_alive)
+    }
+    if not named:
+        return {}
+    found = SchedulerExecution.objects.in_state(State.BLOCKED).filter(pk__in=list(named))
+    return {pk: run for run, pk in found.values_list("pk", "scheduler") if named.get(run) == pk}
+
+
 @dataclass(frozen=True)
 class Held:
-    """The due schedules that may not start another execution.
+    """The due schedules that may not start another execution at once.
 
     Args:
-        by: maps the id of each schedule to the id of the execution that is open.
+        by: maps the id of each schedule to the id of the execution that is open, or that waits for its turn.
         on_record: the schedules whose occurrence is on record already: an earlier skipped execution counts it.
     """
 
@@ -92,8 +121,12 @@ def hold(due: Iterable[Alone], now: datetime) -> Held:
     runs for a year would otherwise have a skipped execution for each minute.
     """
     rows = list(due)
-    held = open_runs(rows)
-    named = {(row.id, row.open_skip) for row in rows if row.id in held and row.open_skip is not None}
+    held = blocked_runs(rows) | open_runs(rows)
+    named = {
+        (row.id, row.open_skip)
+        for row in rows
+        if row.id in held and row.open_skip is not None and not waits_its_turn(row.overlap, row.stay_alive)
+    }
     if not named:
         return Held(held, ())
     skips = SchedulerExecution.objects.in_state(State.SKIPPED).filter(pk__in=[pk for _schedule, pk in named])
@@ -118,6 +151,8 @@ def note(due: Iterable[Alone], inserted: Iterable[SchedulerExecution]) -> None:
     for execution in inserted:
         if (pk := execution.scheduler_id) is None or pk not in own:
             continue
+        if execution.state == State.BLOCKED.value and execution.waits_for is None:
+            continue  # `execution.blocked_runs` decides when it is let in
         if execution.state != State.SKIPPED.value:
             opened[pk] = execution.pk
         elif execution.reason.startswith(LEFT_OUT):
@@ -134,7 +169,16 @@ def let_in(executions: Mapping[int, int]) -> None:
     Args:
         executions: maps the id of each schedule to the id of its execution.
     """
-    _set("open_run", executions, open_skip=None)
+    _set("open_run", executions, open_skip=None, waiting_run=None)
+
+
+def lets_wait(executions: Mapping[int, int]) -> None:
+    """Record which executions wait for their turn from now on. The rows of the schedules are locked.
+
+    Args:
+        executions: maps the id of each schedule to the id of its execution.
+    """
+    _set("waiting_run", executions)
 
 
 def _forget(schedules: Collection[int]) -> None:
@@ -147,6 +191,18 @@ def _set(column: str, values: Mapping[int, int], **columns: None) -> None:
         whens = (When(pk=pk, then=Value(value)) for pk, value in values.items())
         own = {column: Case(*whens, output_field=PositiveBigIntegerField())}
         Scheduler.objects.filter(pk__in=list(values)).update(**own, **columns)
+
+
+def look_soon(ended: Collection[int], now: datetime) -> None:
+    """Let the next sweep look at the executions that wait until these ones are over.
+
+    Args:
+        ended: the ids of executions that have ended.
+    """
+    schedules = SchedulerExecution.objects.filter(pk__in=ended, scheduler__isnull=False).values("scheduler")
+    named = Scheduler.objects.filter(pk__in=schedules, waiting_run__isnull=False).values_list("waiting_run", flat=True)
+    if runs := [run for run in named if run is not None]:
+        SchedulerExecution.objects.in_state(State.BLOCKED).filter(pk__in=runs).update(wake_at=now - AHEAD)
 
 
 def concerned(schedules: Iterable[int | None]) -> set[int]:
@@ -175,11 +231,39 @@ def locked(scheduler_id: int | None) -> Scheduler | None:
 
 
 def refusal(row: Scheduler) -> str:
-    """Say why a schedule may not start an execution now; empty if it may.
+    """Say why an execution of the failed inbox may not be requeued now; empty if it may. Such an execution never waits.
+
+    The caller locks the row before the call. Otherwise the answer may be wrong a moment later.
+    """
+    entry = enter(row)
+    return left_out(entry.behind, row.stay_alive) if entry.behind is not None else entry.said
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What becomes of a new execution that is not an occurrence.
+
+    Args:
+        turn: whether it starts, waits for its turn, or is left out.
+        behind: the id of the execution that is open, or that waits for its turn.
+        said: why it is left out or waits; empty if it starts.
+    """
+
+    turn: Turn
+    behind: int | None = None
+    said: str = ""
+
+
+def enter(row: Scheduler) -> Entry:
+    """What becomes of a new execution of a schedule that runs alone.
 
     The caller locks the row before the call. Otherwise the answer may be wrong a moment later.
     """
     if row.stay_alive and not row.status and row.date_time is None:
-        return PAUSED_SERVICE
-    opened = open_runs([row]).get(row.pk)
-    return left_out(opened, row.stay_alive) if opened is not None else ""
+        return Entry(Turn.LEFT_OUT, None, PAUSED_SERVICE)
+    behind = (blocked_runs([row]) | open_runs([row])).get(row.pk)
+    found = turn(row.overlap, row.stay_alive, behind is not None)
+    if behind is None or found is Turn.STARTS:
+        return Entry(Turn.STARTS)
+    waits = found is Turn.WAITS
+    return Entry(found, behind, blocked_by(behind, row.overlap) if waits else left_out(behind, row.stay_alive))

@@ -11,7 +11,7 @@ from django.db import connection, transaction
 from django.db.models import QuerySet
 
 from scheduling.core.fingerprint import fingerprint
-from scheduling.core.lifecycle import WAITING, State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
@@ -39,7 +39,7 @@ def fail_row(pk: int, error: Exception, now: datetime) -> None:
     try:
         with transaction.atomic():
             moved = rows.move(
-                [*WAITING, State.RUNNING], State.FAILED, wake_at=None, finished_at=now, published_at=now,
+                OPEN_STATES, State.FAILED, wake_at=None, finished_at=now, published_at=now,
                 error_class=ERROR_CLASS, error_message=said, fingerprint=fingerprint(ERROR_CLASS, said),
                 reason=SET_ASIDE,
             )  # fmt: skip
@@ -78,7 +78,7 @@ def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]])
         values: reads a queryset, for example `lambda rows: list(rows.values_list("params"))`.
     """
     try:
-        with _savepoint():
+        with savepoint():
             return values(rows)
     except Exception as error:
         if is_away(error):
@@ -89,7 +89,7 @@ def read(rows: QuerySet, now: datetime, values: Callable[[QuerySet], list[Row]])
     return found
 
 
-def _savepoint() -> AbstractContextManager[Any]:
+def savepoint() -> AbstractContextManager[Any]:
     """A savepoint if the next statement after an error needs one. Only PostgreSQL needs it, inside a transaction."""
     needed = connection.in_atomic_block and connection.vendor == "postgresql"
     return transaction.atomic() if needed else nullcontext()

@@ -11,6 +11,8 @@ from django.db import DatabaseError
 from scheduling.broker import Broker, BrokerError
 from scheduling.conf import get_conf
 from scheduling.core.deployment import Held, Hold
+from scheduling.execution import zone_plan
+from scheduling.execution.after_runs import look
 from scheduling.execution.claim import claim_due, next_due
 from scheduling.execution.mending import Mending
 from scheduling.execution.publish import publish
@@ -31,9 +33,11 @@ from scheduling.processes.renewal import Renewal
 from scheduling.processes.server_clock import ServerClock
 from scheduling.processes.shutdown import ShutdownRequest
 from scheduling.processes.upkeep import Upkeep, on_open_connection
+from scheduling.producer.changed_schedules import ChangedSchedules
 from scheduling.producer.first_producer import NO_BROKER, searches_here
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.sweeps import sweep
+from scheduling.producer.zone_watch import ZoneWatch
 
 log = get_logger(__name__)
 
@@ -66,6 +70,7 @@ class Producer:
         self.now = self._clock.now
         self._configs, self._upkeep = RunConfigs(), Upkeep(self._clock)
         self._lost, self._mending = LostMessages(), Mending()
+        self._changed, self._zones = ChangedSchedules(), ZoneWatch()
         self._searches = False
         """Whether this producer searches for lost messages; decided with each heartbeat."""
         self._mend_at = self._sweep_at = self._beat_at = self._sync_at = 0.0
@@ -118,6 +123,7 @@ class Producer:
         if not self._is_known:
             make_known(self.now())
             self._is_known = True
+        self._zones.turn(monotonic, self.now())
         due = next_due()
         now = self.now()
         if due is not None and due <= now:
@@ -128,7 +134,7 @@ class Producer:
             now = self.now()
             self._access.answered()
             lost = self._lost if self._searches else None
-            sweep(self.broker, now, self._configs, lost, lost_after=self._access.lost_after)
+            sweep(self.broker, now, self._configs, lost, self._changed, lost_after=self._access.lost_after)
             self._mend(monotonic)
         if monotonic >= self._sync_at:
             self._sync_failed_queue(monotonic, quiet=due is None or due - now > QUIET)
@@ -157,6 +163,7 @@ class Producer:
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
         self._code.look(monotonic)
         doing = {"claimed": self._claimed, "last_dispatch": last, NO_BROKER: not self._lost.broker_answers}
+        doing |= zone_plan.told()
         heartbeat.beat(self.now(), self._clock.skew, self._code, self._hold, **doing)
         self._access.answered()
         self._searches = not self.broker.embedded and searches_here(self.now())
@@ -176,9 +183,11 @@ class Producer:
         now = self.now()
         done = claim_due(now, embedded=self.broker.embedded)
         published = publish(done.claimed, self.broker)
-        if done.claimed or done.skipped or done.broken:
-            self._claimed += len(done.claimed)
-            figures.claims += len(done.claimed)
+        if done.blocked:
+            look(done.blocked, self.broker, now)
+        if done.claimed or done.blocked or done.skipped or done.broken:
+            self._claimed += len(done.claimed) + len(done.blocked)
+            figures.claims += len(done.claimed) + len(done.blocked)
             self._last_dispatch = now
             broken = f", set aside {done.broken}" if done.broken else ""
             log.info("Claimed %s, published %s, skipped %s%s", len(done.claimed), published, done.skipped, broken)

@@ -18,12 +18,14 @@ from django.db.models import Q
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE, State
 from scheduling.core.outcome import Crashed
-from scheduling.execution import transitions
+from scheduling.execution import backfill_sweep, transitions
 from scheduling.execution.announce import announce
 from scheduling.execution.planning import plan_anew
 from scheduling.execution.publish import park, publish, send
+from scheduling.execution.rule_pauses import pause_failing_after
 from scheduling.execution.settle import settle_attempt
 from scheduling.execution.skip_tallying import tally_skips
+from scheduling.execution.start_deadlines import sweep_deadlines
 from scheduling.execution.tallying import tally_waiting
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.inbox import replay_sweep
@@ -34,11 +36,16 @@ from scheduling.models.plan import PlanState
 from scheduling.models.used_queues import in_used_queues
 from scheduling.pings.rows import Ended, note_ends
 from scheduling.pings.sender import sender
+from scheduling.policies import overlap
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
 from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import handle_each, read_rows
+from scheduling.producer.after_waits import look_at_waiting
+from scheduling.producer.blocked_runs import sweep_blocked
+from scheduling.producer.changed_calendars import sweep_calendars
+from scheduling.producer.changed_schedules import ChangedSchedules
 from scheduling.producer.ended_pauses import wake_after_pauses
 from scheduling.producer.freed_places import give_freed_places
 from scheduling.producer.lost_messages import LostMessages
@@ -59,13 +66,18 @@ class Swept:
     """The result of one call of `sweep`: how many rows each sweep has handled."""
 
     planned: int = 0
+    changed: int = 0
     leases: int = 0
     claims: int = 0
     retries: int = 0
     lost: int = 0
     replayed: int = 0
+    backfilled: int = 0
     stopped: int = 0
     woken: int = 0
+    expired: int = 0
+    let_in: int = 0
+    unblocked: int = 0
     tallied: int = 0
 
 
@@ -74,6 +86,7 @@ def sweep(
     now: datetime,
     configs: RunConfigs | None = None,
     lost_messages: LostMessages | None = None,
+    changed: ChangedSchedules | None = None,
     *,
     lost_after: float | None = 0.0,
 ) -> Swept:
@@ -82,6 +95,7 @@ def sweep(
     Args:
         lost_messages: remembers between two calls which rows seem to have no message. With None, the sweep for lost
             messages is left out, because another producer does it.
+        changed: the slow round over all schedules; None: it is left out.
         lost_after: how many seconds before `now` a lease must have ended to be taken for lost. None: no lease is, since
             the owners could not renew them (`processes.database_access`).
 
@@ -91,14 +105,19 @@ def sweep(
     guard.check(broker, may_claim=True)
     configs = configs or RunConfigs(time.monotonic)
     return Swept(
-        planned=plan_stale(now),
+        planned=plan_stale(now) + sweep_calendars(now),
+        changed=changed.turn(now) if changed is not None else 0,
         leases=recover_leases(broker, now, configs, lost_after) if lost_after is not None else 0,
         claims=_while_full(publish_claimed, broker, now),
         retries=_while_full(publish_retries, broker, now),
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
         replayed=replay_sweep.sweep(broker, now),
+        backfilled=backfill_sweep.sweep(broker, now),
         stopped=end_stopped_services(now),
         woken=wake_after_pauses(now) + let_through(now) + give_freed_places(broker, now),
+        expired=sweep_deadlines(now),
+        let_in=sweep_blocked(broker, now),
+        unblocked=look_at_waiting(broker, now),
         tallied=tally_waiting(now) + tally_skips(now),
     )
 
@@ -150,6 +169,9 @@ def recover_leases(
 
     handle_each(found, recover, now)
     _publish_recovered([found[pk] for pk in recovered], broker, now)
+    if recovered:
+        overlap.look_soon(recovered, now)
+    pause_failing_after({pk for run in recovered if (pk := found[run].scheduler_id) is not None}, now)
     return len(recovered)
 
 

@@ -16,6 +16,7 @@ from scheduling.consumer.narrow import Narrow
 from scheduling.consumer.output_store import mark_stored
 from scheduling.consumer.row_writer import RowWriter
 from scheduling.consumer.run_log import announce_start
+from scheduling.consumer.successors import Successors
 from scheduling.core.lifecycle import State
 from scheduling.handlers.run_config import KEEP_SECONDS, RunConfig, RunConfigs
 from scheduling.testing.attached import StoredFiles
@@ -35,9 +36,10 @@ class InlineConsumer:
         self.broker = DatabaseBroker()
         # For what it remembers, a change is as good as the end of the time for which it remembers rows.
         self._configs = RunConfigs(lambda: changes.rows * KEEP_SECONDS, queues=[queue])
+        successors = Successors(self.broker, lambda: changes.rows * KEEP_SECONDS)
         self._answers = Answers(self.broker)
         lease, rescue = get_conf().lease_seconds, Rescue(self.broker, ())
-        self._writer = RowWriter(self.broker, [queue], lease, self._configs, self._answers, rescue)
+        self._writer = RowWriter(self.broker, [queue], lease, self._configs, self._answers, rescue, successors)
 
     def turn(self) -> list[RunOutcome] | None:
         """Run the next due execution; of a batch handler, all that fit into one call. They are recorded at the end.

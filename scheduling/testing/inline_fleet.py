@@ -16,7 +16,8 @@ from scheduling.conf import get_conf
 from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.queues import STANDALONE, queue_of
 from scheduling.execution.claim import claim_due
-from scheduling.models import Replay, Scheduler, SchedulerExecution
+from scheduling.models import Backfill, Replay, Scheduler, SchedulerExecution
+from scheduling.models.backfill import OPEN as OPEN_BACKFILLS
 from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.models.replay import OPEN as OPEN_REPLAYS
 from scheduling.processes import left_out
@@ -30,8 +31,9 @@ from scheduling.testing.transactions import committed
 
 MOST_RUNS = 10_000
 
-IN_OTHER_HANDS = frozenset({State.RUNNING, State.CLAIMED})
-"""States that a sweep ends if the consumer, or the producer that was to publish the message, does not do so in time."""
+IN_OTHER_HANDS = frozenset({State.RUNNING, State.CLAIMED, State.BLOCKED})
+"""States that a sweep ends if the consumer, or the producer that was to publish the message, does not do so in time.
+A sweep also lets the blocked ones go."""
 
 
 class _Waiting(NamedTuple):
@@ -75,7 +77,11 @@ class InlineFleet(AbstractContextManager["InlineFleet"]):
         self._services = services
         self._broker = DatabaseBroker()
         self._raise_errors, self._most_runs, self._runs = raise_errors, most_runs, 0
-        self._always_sweeps = services or Replay.objects.filter(state__in=OPEN_REPLAYS).exists()
+        self._always_sweeps = (
+            services
+            or Replay.objects.filter(state__in=OPEN_REPLAYS).exists()
+            or Backfill.objects.filter(state__in=OPEN_BACKFILLS).exists()
+        )
         self._must_sweep = self._may_claim = True
         self._swept_at: datetime | None = None
         self._next: _Waiting | None = None

@@ -6,6 +6,7 @@ import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 from django.db.models import Model
@@ -26,7 +27,11 @@ VALUES: dict[tuple[str, str], Sequence[str]] = {
 }
 """Values for URL parameters that are not primary keys. Each key is (name of the URL, name of the parameter)."""
 
-QUERIES: dict[str, Sequence[str]] = {"scheduling_alertrule_add": ("?kind=not_finished",)}
+QUERIES: dict[str, Sequence[str]] = {
+    "scheduling_alertrule_add": ("?kind=not_finished",),
+    "scheduling_scheduler_undo": ("?number=2",),
+    "scheduling_scheduler_restore": ("?number=1",),
+}
 """Query strings that lead to another page of the same address. Each key is the name of a URL."""
 
 KEYS = ("object_id", "key", "id", "pk")
@@ -91,8 +96,8 @@ def _filled(route: str, name: str, rows: Mapping[str, Sequence[Model]], site: st
         yield from (Address(name, f"/{route}{query}", app, model) for query in ("", *QUERIES.get(name, ())))
     elif len(names) == 1 and names[0] in KEYS:
         assert rows.get(model), f"{route}: no row of {model} is there to open it with"
-        for row in rows[model]:
-            yield Address(name, "/" + _PART.sub(str(row.pk), route), app, model, row)
+        for row, query in product(rows[model], ("", *QUERIES.get(name, ()))):
+            yield Address(name, f"/{_PART.sub(str(row.pk), route)}{query}", app, model, row)
     else:
         missing = [part for part in names if (name, part) not in VALUES]
         assert not missing, f"{route}: VALUES must say what {missing} stands for"

@@ -32,6 +32,7 @@ MODELS = (
     "failedexecution",
     "worker",
     "reminder",
+    "calendar",
     "channel",
     "alert",
     "alertrule",
@@ -47,6 +48,7 @@ VIEW = [f"scheduling.view_{model}" for model in (*MODELS, "review")]  # the revi
 
 OPERATE = [
     "scheduling.run_scheduler",
+    "scheduling.backfill_scheduler",
     "scheduling.pause_scheduler",
     "scheduling.pause_work",
     "scheduling.rerun_execution",

@@ -22,9 +22,12 @@ from tests.factories import (
     AlertNoticeFactory,
     AlertRuleFactory,
     AttemptFactory,
+    BackfillFactory,
+    CalendarFactory,
     ChannelFactory,
     DeathRecordFactory,
     FailedExecutionFactory,
+    MovedRunFactory,
     NotificationFactory,
     OutputFactory,
     PingFactory,
@@ -83,9 +86,15 @@ def rows_of(group: Group | None, marker: str) -> Rows:
     ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 4], [failures[1].pk, 4]])
     if group is not None:
         ReplayGroup.objects.create(replay=replay, group=group)
+    moved = MovedRunFactory(scheduler=first, group=group)
+    backfill = BackfillFactory(
+        scheduler=first, group=group, reason=f"{marker} reason", note=f"{marker} note", requested_by=marker
+    )
     rule = AlertRuleFactory(name=f"{marker} rule", group=group, kind="failed_in_a_row", mute_reason=marker)
     channel = ChannelFactory(name=f"{marker} channel", description=marker, group=group, tells_by_default=True)
     rule.channels.add(channel)
+    calendar = CalendarFactory(name=f"{marker} calendar", description=marker, group=group, entries=f"sat {marker}")
+    Scheduler.objects.filter(pk=first.pk).update(calendar=calendar)
     texts = {"subject": f"{marker} subject", "seen": f"{marker} seen", "advice": marker, "group": group}
     alerts = [
         AlertFactory(rule=rule, schedule=first, execution=failed.pk, **texts),
@@ -99,7 +108,7 @@ def rows_of(group: Group | None, marker: str) -> Rows:
     for alert in Alert.objects.filter(group=None)[:1]:
         AlertNoticeFactory(alert=alert, message=message)
     user = UserFactory(username=f"who-{marker[:6]}")
-    for row in (first, failed, replay, alerts[0], rule, channel):
+    for row in (first, failed, replay, backfill, alerts[0], rule, channel, calendar):
         _log(user, row, marker, group)
     _log_deleted(user, marker, group)
     return {
@@ -107,8 +116,11 @@ def rows_of(group: Group | None, marker: str) -> Rows:
         "schedulerexecution": [*executions, *failures],
         "failedexecution": failures,
         "replay": [replay],
+        "backfill": [backfill],
+        "movedrun": [moved],
         "alert": alerts,
         "alertrule": [rule],
+        "calendar": [calendar],
         "channel": [channel],
         "artefact": [artefact_of(succeeded, filename=f"{marker}.csv")],
     }

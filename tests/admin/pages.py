@@ -8,7 +8,7 @@ from typing import Any
 
 from django.urls import reverse
 
-from scheduling.models import SchedulerExecution
+from scheduling.models import Scheduler, SchedulerExecution
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e\"'><img src=x onerror=alert(1)>"
 
@@ -28,3 +28,8 @@ def text_in(response: Any) -> str:
     assert response.status_code == 200
     body = response.content.decode().split('id="content-main"')[1].split("<footer")[0]
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", body)))
+
+
+def run_address(row: Scheduler) -> str:
+    """Return the URL of the page "Run now"."""
+    return reverse("admin:scheduling_scheduler_run", args=[row.pk])

@@ -20,7 +20,9 @@ from tests.factories import (
     AnsweredRequestFactory,
     ApiTokenFactory,
     AttemptFactory,
+    BackfillFactory,
     BreakerFactory,
+    CalendarFactory,
     ChannelFactory,
     DeathRecordFactory,
     EventFactory,
@@ -30,6 +32,7 @@ from tests.factories import (
     KnownErrorGroupFactory,
     LimitPlaceFactory,
     LoweredLimitFactory,
+    MovedRunFactory,
     NotificationFactory,
     OutputFactory,
     PauseFactory,
@@ -41,6 +44,7 @@ from tests.factories import (
     RunStepFactory,
     SchedulerExecutionFactory,
     SchedulerFactory,
+    StartDeadlineFactory,
     TallyFactory,
     TallyMarkFactory,
     TallyTotalFactory,
@@ -60,7 +64,11 @@ HEADERS = {"trace": "4bf92f", "Authorization": "Bearer hunter2"}
 def one_of_each() -> Rows:
     """Store and return rows of each Django model. The first schedule is on, and the second schedule is off."""
     make_row_if_new()
-    scheduler = SchedulerFactory(worker=WorkerFactory(name="tests.typed"), params={"since_days": 1})
+    calendar = CalendarFactory(description="Days off", entries="every 12-25 Christmas\nsat,sun")
+    typed = WorkerFactory(name="tests.typed")
+    scheduler = SchedulerFactory(worker=typed, params={"since_days": 1}, calendar=calendar)
+    scheduler.time_limit = 3_600  # its second revision
+    scheduler.save()
     states = ("running", "retrying", "succeeded")
     executions = [SchedulerExecutionFactory(scheduler=scheduler, **{state: True}) for state in states]
     failed = FailedExecutionFactory(scheduler=scheduler)
@@ -98,6 +106,7 @@ def one_of_each() -> Rows:
     TallyTotalFactory()
     TallyMarkFactory()
     UncountedSkipFactory()
+    StartDeadlineFactory(execution=executions[0].pk)
     KnownErrorGroupFactory()
     DeathRecordFactory(execution=failed)
     RunStepFactory(execution=executions[0])
@@ -120,12 +129,15 @@ def one_of_each() -> Rows:
         "alert": alerts,
         "alertrule": [rule, AlertRuleFactory()],
         "replay": [replay],
+        "movedrun": [MovedRunFactory(scheduler=scheduler)],
+        "backfill": [BackfillFactory(scheduler=scheduler), BackfillFactory(paused=True), BackfillFactory(over=True)],
         "scheduler": [scheduler, SchedulerFactory(off=True)],
         "schedulerexecution": [*executions, SchedulerExecutionFactory(), reminded, of_code, failed],
         "failedexecution": [failed],
         "worker": [WorkerFactory(name="unused")],
         "reminder": [reminder],
         "channel": [channel, ChannelFactory(), webhook, team],
+        "calendar": [calendar, CalendarFactory(entries="# nothing")],
         "event": [EventFactory(execution=executions[0])],
         "limitkey": [place.limit],
         "loweredlimit": [LoweredLimitFactory()],

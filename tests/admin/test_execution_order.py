@@ -192,6 +192,7 @@ def test_the_heading_of_an_object_is_its_name(admin_client: Client, viewer: Clie
     ("model", "words"),
     [
         ("reminder", "A reminder is a message"), ("channel", "A channel is where messages go"),
+        ("calendar", "A calendar has dates"),
         ("process", "A process is one start"), ("replay", "A replay is"),
         ("schedulerexecution", "An execution is"), ("scheduler", "A schedule"),
     ],

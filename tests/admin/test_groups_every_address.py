@@ -120,6 +120,7 @@ def lists(hidden: Rows) -> Iterator[str]:
     alerts = f"{S}/alert/"
     yield from (f"{alerts}?{query}" for query in ("state=all", "state=new", "state=over", "q=zebra"))
     yield from (f"{alerts}?schedule={schedule.pk}", f"{alerts}?group__id__exact={group}")
+    yield f"{S}/calendar/?group__id__exact={group}"
     yield f"{S}/alertrule/?group__id__exact={group}"
     reminder_channels = "app_label=scheduling&model_name=reminder&field_name=channels"
     yield f"/admin/autocomplete/?{reminder_channels}&term=zebra"
@@ -209,6 +210,9 @@ SILENT = {
     "scheduling_alert_acknowledge", "scheduling_alert_take_back", "scheduling_alert_unmute", "scheduling_alert_delete",
     "scheduling_alertrule_unmute", "scheduling_channel_test",
     "scheduling_replay_delete", "scheduling_scheduler_resume", "scheduling_scheduler_pause",
+    "scheduling_scheduler_changes", "scheduling_backfill_pause", "scheduling_backfill_resume",
+    "scheduling_backfill_cancel", "scheduling_backfill_delete", "scheduling_movedrun_delete",
+    "scheduling_movedrun_history",
 }  # fmt: skip
 """Addresses that say little about each row: a state, the output of a run without output, or a redirect."""
 
@@ -216,7 +220,7 @@ EXPECTED = [
     f"{S}/dashboard/", f"{S}/dashboard/activity/", f"{S}/dashboard/part/attention/", f"{S}/dashboard/part/running/",
     f"{S}/dashboard/part/timeline/", f"{S}/dashboard/part/schedules/", f"{S}/scheduler/", f"{S}/schedulerexecution/",
     f"{S}/failedexecution/", f"{S}/replay/", f"{S}/replay/part/", f"{S}/artefact/",
-    f"{S}/schedulerexecution/retention/", f"{S}/alert/", f"{S}/alertrule/", f"{S}/channel/",
+    f"{S}/schedulerexecution/retention/", f"{S}/alert/", f"{S}/alertrule/", f"{S}/channel/", f"{S}/calendar/",
 ]  # fmt: skip
 
 QUIET = ("p=2", "param:note=x", "took=1m", "within=night", "/scheduler/add/?copy=nothing", "o=2")

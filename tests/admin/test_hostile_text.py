@@ -92,7 +92,7 @@ def paths(db: None, settings: Any, tmp_path: Path) -> list[str]:
     )
     LogEntry.objects.log_actions(UserFactory().pk, [scheduler, rows["schedulerexecution"][2]], 2, "said")
     spoil()
-    names = {"worker": "name", "reminder": "name", "channel": "name", "report": "controller"}
+    names = {"worker": "name", "reminder": "name", "channel": "name", "calendar": "name", "report": "controller"}
     for model, column in names.items():
         row = rows[model][0]
         type(row)._base_manager.filter(pk=row.pk).update(**{column: HOSTILE[:100]})

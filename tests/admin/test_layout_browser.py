@@ -93,6 +93,7 @@ def test_no_button_is_cut_or_covered(visit: Visit, long_names: None, settings: A
         address("process"), address("worker"), address("replay"),
         address("reminder"), address("reminder", "change", rows["reminder"][0].pk), address("channel"),
         address("channel", "add"), address("channel", "change", rows["channel"][0].pk),
+        address("calendar"), address("calendar", "add"), address("calendar", "change", rows["calendar"][0].pk),
         address("scheduler", "change", rows["scheduler"][0].pk),
         address("scheduler", "add"), address("scheduler", "run", rows["scheduler"][0].pk),
         address("schedulerexecution", "change", running.pk), address("schedulerexecution", "change", failed.pk),

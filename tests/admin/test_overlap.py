@@ -16,16 +16,12 @@ from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.health import health_of, with_health
 from tests.admin.conftest import said
 from tests.admin.inbox import ask, confirm
-from tests.admin.pages import page_of
+from tests.admin.pages import page_of, run_address
 from tests.factories import ManualExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, due
 
 pytestmark = pytest.mark.django_db
 
 HOUR = timedelta(hours=1)
-
-
-def run_address(row: Scheduler) -> str:
-    return reverse("admin:scheduling_scheduler_run", args=[row.pk])
 
 
 @pytest.fixture

@@ -72,6 +72,30 @@ def test_words_runs_a_day_and_ten_runs(editor: Client) -> None:
         ),
         ("* * * * *", ["1,440 runs a day.", "It runs each minute. If that is not meant"]),
         ("* 8 * * *", ["It runs each minute of the hours named. For once an hour, write 0 for the minute."]),
+        (
+            "@every 90m",
+            [
+                "Every 90 minutes, counted from 2001-01-01 00:00 UTC",
+                "16 runs a day.",
+                "It is counted in real time, so its local times change when the clocks do.",
+            ],
+        ),
+        ("@every 7h", ["1,251 runs in the next 365 days."]),
+        ("@every 1m", ["1,440 runs a day.", "It runs at least once in each minute."]),
+        (
+            "@every 1d at 02:30 from 2026-03-28",
+            [
+                "At 02:30, every day, from 2026-03-28",
+                "1 run a day.",
+                "right after the hour that the clocks skip",
+            ],
+        ),
+        (
+            "@every 2w on fri at 08:00",
+            ["At 08:00, every second Friday, counted from 2001-01-01", "27 runs in the next"],
+        ),
+        ("@every 10s", ["sch-note-bad", "counts seconds, which this site does not allow"]),
+        ("@every 2d at 25:00", ["sch-note-bad", "At: &#x27;25:00&#x27; is no time of the day"]),
         ("0 0 31 2 *", ["sch-note-bad", "would never fire"]),
         ("61 8 * * *", ["sch-note-bad", "Minute: &#x27;61&#x27; is outside 0-59."]),
         ("0 8 * *", ["not 4; seconds and years are not supported."]),

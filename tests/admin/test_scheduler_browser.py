@@ -76,6 +76,51 @@ def test_the_preview_is_updated_while_the_user_types(visit: Visit) -> None:
     expect(page.get_by_text("every tenth, from the first")).to_be_visible()
 
 
+def test_an_interval_is_built_from_its_parts(visit: Visit) -> None:
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    page.goto(ADD)
+    field, words = page.get_by_label("Schedule:", exact=True), page.locator(".field-next_runs .sch-words")
+    page.get_by_text("Build an interval").click()
+    box = page.locator("details.sch-every")
+    expect(box.get_by_label("Fri")).to_be_hidden()
+    box.get_by_role("button", name="Use this interval").click()
+    expect(field).to_have_value("@every 90m")
+    expect(words).to_have_text("Every 90 minutes, counted from 2001-01-01 00:00 UTC")
+    box.get_by_label("from (UTC)").fill("2026-01-05T08:00")
+    box.get_by_label("Unit").select_option("h")
+    box.get_by_label("Every").fill("6")
+    box.get_by_label("Every").press("Enter")  # does not save the schedule
+    expect(field).to_have_value("@every 6h from 2026-01-05T08:00Z")
+    box.get_by_label("Unit").select_option("w")
+    expect(box.get_by_label("from (UTC)")).to_be_hidden()
+    box.get_by_label("Every").fill("2")
+    box.get_by_label("Mon").check()
+    box.get_by_label("Fri").check()
+    box.get_by_label("from", exact=True).fill("2026-01-09")
+    picture(page, "interval")
+    box.get_by_role("button", name="Use this interval").click()
+    expect(field).to_have_value("@every 2w on mon,fri at 08:00 from 2026-01-09")
+    expect(words).to_have_text("At 08:00, every second week on Monday and Friday, counted from 2026-01-09")
+    box.get_by_label("Every").fill("0")
+    box.get_by_role("button", name="Use this interval").click()
+    expect(page.locator(".field-next_runs .sch-note-bad")).to_contain_text("the shortest is '@every 1m'.")
+
+
+def test_the_entries_of_a_calendar_are_checked_while_the_user_types(visit: Visit) -> None:
+    UserFactory(username="ada", superuser=True)
+    page = visit("ada")
+    page.goto(reverse("admin:scheduling_calendar_add"))
+    panel, entries = page.locator(".field-excluded"), page.get_by_label("Entries:")
+    expect(panel).to_contain_text("It has no entries")
+    entries.press_sequentially("every 12-25 Christmas\nsat 09:00")
+    expect(panel.locator(".sch-note-bad")).to_contain_text("Line 2: “09:00” after “sat”")
+    entries.press_sequentially("-10:00")
+    expect(panel.locator(".sch-month")).to_have_count(12)
+    expect(panel.get_by_role("status")).to_contain_text("2 entries.")
+    assert overflow(page) == 0
+
+
 def test_a_click_mends_a_mistyped_zone(visit: Visit) -> None:
     UserFactory(username="ada", superuser=True)
     page = visit("ada")
@@ -376,6 +421,8 @@ def test_every_part_fits_its_window(visit: Visit, many: int, scheme: str, width:
     page = visit("ada", scheme, width)
     page.goto(reverse("admin:scheduling_scheduler_edit", args=[row.pk]))
     page.get_by_text("Syntax").click()
+    page.get_by_text("Build an interval").click()
+    page.locator("details.sch-every").get_by_label("Unit").select_option("w")
     page.get_by_label("Time zone:").fill("Europe/Madrid")
     expect(page.locator(".sch-clock-notes li")).to_have_count(2)
     assert overflow(page) <= 0

@@ -9,7 +9,7 @@ import pytest
 import time_machine
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone as clock
 
@@ -17,7 +17,7 @@ from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.handlers import Handler, RetryPolicy, registry
 from scheduling.models import Scheduler, Worker
 from tests.admin.audit import entry_line
-from tests.admin.scheduler_form import ADD, change, form, worker
+from tests.admin.scheduler_form import ADD, change, form, overview, worker
 from tests.apps.sample.workers import noop
 from tests.factories import ReportFactory, SchedulerFactory, UserFactory, WorkerFactory
 
@@ -63,6 +63,8 @@ def test_a_chosen_user_is_kept(editor: Client) -> None:
         ({"schedule": "", "date_time_0": "2099-01-01"}, "date_time", "Give a time beside the date."),
         ({"schedule": "", "date_time_1": "08:00"}, "date_time", "Give a date beside the time."),
         ({"schedule": "", "date_time_0": "tomorrow", "date_time_1": "08:00"}, "date_time", "Enter a valid date."),
+        ({"schedule": "@every 1d12h"}, "schedule", "write hours alone, such as '@every 36h'"),
+        ({"schedule": "@every 10s"}, "schedule", "let the setting CRON_SECONDS be true."),
         ({"timezone": "Europe/Madird"}, "timezone", "did you mean 'Europe/Madrid'?"),
         ({"timezone": "../../etc/passwd"}, "timezone", "is not an IANA time zone"),
         ({"worker": ""}, "worker", "Choose exactly one target"),
@@ -215,6 +217,41 @@ def test_the_form_of_a_new_schedule_has_no_preview_yet(editor: Client) -> None:
     assert '<option value="Europe/Madrid">' in page
 
 
+def test_an_interval_is_added_and_explained_without_a_script(editor: Client) -> None:
+    page = editor.get(ADD).content.decode()
+    assert "each 90 minutes of real time, counted from 2001-01-01 00:00 UTC" in page
+    assert '<details class="sch-details sch-every" data-every="id_schedule" hidden>' in page
+    assert '<option value="s">' not in page
+    with override_settings(CRON_SECONDS=True):
+        assert '<option value="s">seconds</option>' in editor.get(ADD).content.decode()
+    editor.post(ADD, form(worker=worker(), schedule="@every 2w on fri at 08:00", timezone="UTC"))
+    row = Scheduler.objects.get()
+    assert row.next_run_at is not None
+    assert (row.schedule, f"{row.next_run_at:%a %H:%M}") == ("@every 2w on fri at 08:00", "Fri 08:00")
+    listed = editor.get(reverse("admin:scheduling_scheduler_changelist")).content.decode()
+    assert "At 08:00, every second Friday, counted from 2001-01-01" in listed
+
+
+@pytest.mark.parametrize(
+    ("schedule", "words"),
+    [
+        ("@every 90m from 2026-01-05T00:00Z", "Every 90 minutes, counted from 2026-01-05 00:00 UTC"),
+        ("@every 3d at 08:00 from 2026-01-05", "At 08:00, every third day, counted from 2026-01-05"),
+        ("@every 2w on fri at 08:00", "At 08:00, every second Friday, counted from 2001-01-01"),
+        ("@every 10s", "Every 10 seconds, counted from 2001-01-01 00:00 UTC"),
+    ],
+)
+def test_the_pages_of_each_kind_of_interval(editor: Client, schedule: str, words: str) -> None:
+    with override_settings(CRON_SECONDS=True):
+        row = SchedulerFactory(schedule=schedule, timezone="Europe/Madrid")
+        for address in (overview(row), change(row)):
+            page = editor.get(address).content.decode()
+            assert words in page
+            assert "data-viewer>" in page  # the next runs
+    page = editor.get(change(row)).content.decode()
+    assert ("counts seconds, which this site does not allow" in page) is (schedule == "@every 10s")
+
+
 def test_the_table_of_retries(editor: Client) -> None:
     row = SchedulerFactory(max_retries=2, retry_delay_ms=10_000, retry_multiplier=3.0, retry_jitter=True)
     page = editor.get(change(row)).content.decode()
@@ -303,7 +340,7 @@ def shown(client: Client, row: Scheduler) -> dict[str, Any]:
 
 def test_the_box_paused_pauses_and_says_so(editor: Client) -> None:
     row = SchedulerFactory()
-    assert "Active" not in editor.get(change(row)).content.decode().split('id="content"')[1]
+    assert "Active:" not in editor.get(change(row)).content.decode().split('id="content"')[1]
     assert editor.post(change(row), form(worker=row.worker_id, paused="on")).status_code == 302
     row.refresh_from_db()
     assert not row.status

@@ -14,7 +14,8 @@ from tests.factories import GroupFactory, SchedulerFactory
 
 pytestmark = pytest.mark.django_db
 
-LIMITS = "Time limit, language"
+AFTER, LIMITS = "Start after another schedule", "Time limit, language"
+BOUNDS = "Start deadline, number of runs"
 
 
 def folded(page: str) -> set[str]:
@@ -23,7 +24,18 @@ def folded(page: str) -> set[str]:
 
 
 def test_empty_groups_are_folded(editor: Client) -> None:
-    assert folded(editor.get(ADD).content.decode()) == {"Retry policy", LIMITS, "Retention", "Monitor", "Owner"}
+    wanted = {
+        "Spread, missed runs, bounds",
+        "Calendar",
+        "Retry policy",
+        BOUNDS,
+        AFTER,
+        LIMITS,
+        "Retention",
+        "Monitor",
+        "Owner",
+    }
+    assert folded(editor.get(ADD).content.decode()) == wanted
 
 
 @pytest.mark.parametrize(

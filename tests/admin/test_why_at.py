@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from django.db import connection
-from django.test import Client
+from django.test import Client, override_settings
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 from django.utils import timezone as clock
@@ -134,9 +134,23 @@ def test_a_date_is_found_to_the_minute(viewer: Client, at: Any) -> None:
     at(NOON - timedelta(days=1))
     once = SchedulerFactory(schedule="", date_time=NOON + timedelta(seconds=20))
     assert why(viewer, once, "2026-03-10 12:00")["text"].startswith("It is due then")
-    assert why(viewer, once, "2026-03-10 11:00")["near"][0][:2] == ("After:", "2026-03-10 12:00 UTC")
+    assert why(viewer, once, "2026-03-10 11:00")["near"][0][:2] == ("After:", "2026-03-10 12:00:20 UTC")
     claim_due(at(NOON + timedelta(minutes=1)), embedded=True)
     assert why(viewer, once, "12:00")["address"]
+
+
+def test_an_interval_of_seconds_is_asked_by_the_second(viewer: Client, at: Any) -> None:
+    at(NOON - timedelta(days=1))
+    with override_settings(CRON_SECONDS=True):
+        row = due(SchedulerFactory(schedule="@every 10s", timezone="UTC"), NOON + timedelta(seconds=20))
+        claim_due(at(NOON + timedelta(seconds=25)), embedded=True)
+        page = viewer.get(reverse("admin:scheduling_scheduler_why", args=[row.pk]), {"at": "12:00:20"})
+        assert page.context["why_at"]["answers"][0]["at"] == "2026-03-10 12:00:20 UTC"
+        assert why(viewer, row, "2026-03-10 12:00:20")["address"]
+        found = why(viewer, row, "2026-03-10 12:00:21")
+        assert found["text"].startswith("It was not due then.")
+        assert [line[1] for line in found["near"]] == ["2026-03-10 12:00:20 UTC", "2026-03-10 12:00:30 UTC"]
+    assert why(viewer, row, "2026-03-10 12:01:00")["text"].startswith("It is not planned: '@every 10s' counts seconds")
 
 
 def test_a_repeated_time_has_two_answers_and_a_skipped_one_a_note(viewer: Client, row: Scheduler) -> None:

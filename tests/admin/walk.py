@@ -35,6 +35,8 @@ TYPED: dict[str, dict[str, Any]] = {
     "scheduling_apitoken_add": {"name": "another"},
     "scheduling_alertrule_add": {"name": "another", "at": "06:30"},
     "scheduling_alertrule_change": {"at": "07:15"},
+    "scheduling_calendar_add": {"name": "another", "entries": "every 12-25 Christmas"},
+    "scheduling_calendar_change": {"entries": "every 12-25 Christmas\nsat"},
     "scheduling_channel_add": {"name": "another", "kind": "chat", "new_address": "json://chat.example.com/token"},
     "cron_reports_report_add": {"controller": "unused.too"},
     "scheduling_schedulerexecution_edit_rerun": PARAMS,

@@ -8,6 +8,7 @@ import pytest
 
 from scheduling.alerts.known_groups import note_groups
 from scheduling.core.alert_rules import RuleKind
+from scheduling.execution.rule_pauses import pause_failing
 from scheduling.models import Alert, Attempt, Scheduler, SchedulerExecution
 from tests.alerts.scripted import START, Script, run_of
 from tests.factories import AttemptFactory, GroupFactory, SchedulerFactory, TallyFactory, due
@@ -151,6 +152,7 @@ def test_not_started_stays_silent_about_what_was_paused_skipped_or_retried(sched
     run_of(schedule, "skipped", long_ago)
     run_of(schedule, "queued", long_ago, attempt=1)
     run_of(schedule, "queued", long_ago, trigger="manual")
+    run_of(schedule, "queued", long_ago, trigger="backfill")
     run_of(None, "queued", long_ago)
     script.stays_silent()
     run_of(schedule, "claimed", long_ago)
@@ -290,3 +292,25 @@ def test_no_error_group_counts_as_gone_while_the_inbox_has_too_many_failures() -
     assert note_groups({"a", "b"}, START, complete=True) == set()
     assert note_groups({"b"}, START, complete=True) == set()
     assert note_groups({"a", "b"}, START, complete=True) == {"a"}
+
+
+def test_paused_by_failures(schedule: Scheduler) -> None:
+    Scheduler.objects.filter(pk=schedule.pk).update(pause_after_failures=1)
+    script = Script(RuleKind.PAUSED_BY_FAILURES)
+    run_of(schedule, "failed", START)
+    script.stays_silent()
+    assert pause_failing([schedule.pk], START) == 1
+    alert = script.begins()
+    assert (alert.schedule_id, alert.subject) == (schedule.pk, "Import orders")
+    assert alert.seen.startswith("Its rule has paused it: 1 failure; the last: ")
+    schedule.refresh_from_db()
+    schedule.status = True
+    schedule.save()
+    script.ends()
+
+
+def test_a_schedule_that_a_user_has_paused_is_no_alert(schedule: Scheduler) -> None:
+    script = Script(RuleKind.PAUSED_BY_FAILURES)
+    schedule.status = False
+    schedule.save()
+    script.stays_silent()

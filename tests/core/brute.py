@@ -9,10 +9,13 @@ from calendar import monthrange
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import lru_cache
+from typing import Protocol
 from zoneinfo import ZoneInfo
 
 from hypothesis import strategies as st
 
+NEW_YORK, MADRID, LORD_HOWE = "America/New_York", "Europe/Madrid", "Australia/Lord_Howe"
+SAO_PAULO, TEHRAN, APIA = "America/Sao_Paulo", "Asia/Tehran", "Pacific/Apia"
 MINUTE = timedelta(minutes=1)
 MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
 WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
@@ -20,6 +23,13 @@ WEEKDAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"]
 
 def utc(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
+
+
+class Matches(Protocol):
+    @property
+    def interval(self) -> bool: ...
+
+    def matches(self, wall: datetime) -> bool: ...
 
 
 @dataclass(frozen=True)
@@ -85,8 +95,12 @@ def _hit(text: str, value: int, last: int, low: int = 0) -> bool:
 
 def fires(expression: str, tz: str, after: datetime, until: datetime) -> list[datetime]:
     """Return the instants in (after, until] at which a schedule with this expression fires."""
-    matcher, info = Matcher(expression), ZoneInfo(tz)
-    found = []
+    return walk(Matcher(expression), tz, after, until)
+
+
+def walk(matcher: Matches, tz: str, after: datetime, until: datetime) -> list[datetime]:
+    """Return the instants in (after, until] at which a schedule fires whose readings are those that match."""
+    info, found = ZoneInfo(tz), []
     # A fixed schedule fires once for each local minute that matches: when the clock reaches or skips this minute for
     # the first time. `highest` is the latest local minute so far. A clock change is never longer than one day, so the
     # loop starts two days before `after`.
@@ -123,6 +137,36 @@ def changes(tz: str, year: int) -> list[datetime]:
             found.append(quarter + step)
         instant += day
     return found
+
+
+ZONES = [
+    "UTC",
+    NEW_YORK,
+    MADRID,
+    LORD_HOWE,
+    SAO_PAULO,
+    TEHRAN,
+    APIA,
+    "Africa/Cairo",
+    "Africa/Casablanca",  # changes around Ramadan; the time during Ramadan is one hour behind
+    "America/Caracas",  # changed by half an hour, once
+    "America/Havana",  # changes at midnight
+    "America/St_Johns",  # changed at one minute past midnight
+    "Antarctica/Casey",  # changes by several hours
+    "Antarctica/Troll",  # changes by two hours
+    "Asia/Gaza",
+    "Asia/Kathmandu",  # changed by a quarter of an hour, once
+    "Asia/Pyongyang",
+    "Europe/Dublin",  # winter time is stored as a negative summer time
+    "Pacific/Chatham",  # changes at 02:45
+    "Pacific/Kwajalein",  # changed by a day, once
+]
+YEARS = [1986, 1993, 2007, 2011, 2016, 2018, 2022, 2026, 2035]
+
+
+@lru_cache(maxsize=1)
+def clock_changes() -> list[tuple[str, datetime]]:
+    return [(tz, change) for tz in ZONES for year in YEARS for change in changes(tz, year)]
 
 
 # The strategies below make random expressions. They use every form that a field may have.

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scheduling.core import days
-from scheduling.core.cron import count_between, next_after
+from scheduling.core.cron import count_between, next_after, parse
 from scheduling.core.describe import describe
-from scheduling.core.dialect import MAX_LENGTH, parse
+from scheduling.core.dialect import MAX_LENGTH
 from tests.core import brute
 from tests.core.crafted import CRAFTED
 from tests.steps import steps

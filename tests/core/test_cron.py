@@ -9,7 +9,6 @@ import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from functools import lru_cache
 from itertools import pairwise
 
 import pytest
@@ -27,11 +26,9 @@ from scheduling.core.cron import (
 )
 from scheduling.core.days import first_day
 from tests.core import brute
-from tests.core.brute import utc
+from tests.core.brute import APIA, LORD_HOWE, MADRID, NEW_YORK, SAO_PAULO, TEHRAN, ZONES, clock_changes, utc
 from tests.support import examples
 
-NEW_YORK, MADRID, LORD_HOWE = "America/New_York", "Europe/Madrid", "Australia/Lord_Howe"
-SAO_PAULO, TEHRAN, APIA = "America/Sao_Paulo", "Asia/Tehran", "Pacific/Apia"
 SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
 
 
@@ -245,35 +242,6 @@ def test_threads_do_not_disturb_each_other() -> None:
 
 
 # The tests below compare the code with `brute`.
-
-ZONES = [
-    "UTC",
-    NEW_YORK,
-    MADRID,
-    LORD_HOWE,
-    SAO_PAULO,
-    TEHRAN,
-    APIA,
-    "Africa/Cairo",
-    "Africa/Casablanca",  # changes around Ramadan; the time during Ramadan is one hour behind
-    "America/Caracas",  # changed by half an hour, once
-    "America/Havana",  # changes at midnight
-    "America/St_Johns",  # changed at one minute past midnight
-    "Antarctica/Casey",  # changes by several hours
-    "Antarctica/Troll",  # changes by two hours
-    "Asia/Gaza",
-    "Asia/Kathmandu",  # changed by a quarter of an hour, once
-    "Asia/Pyongyang",
-    "Europe/Dublin",  # winter time is stored as a negative summer time
-    "Pacific/Chatham",  # changes at 02:45
-    "Pacific/Kwajalein",  # changed by a day, once
-]
-YEARS = [1986, 1993, 2007, 2011, 2016, 2018, 2022, 2026, 2035]
-
-
-@lru_cache(maxsize=1)
-def clock_changes() -> list[tuple[str, datetime]]:
-    return [(tz, change) for tz in ZONES for year in YEARS for change in brute.changes(tz, year)]
 
 
 def check(expression: str, tz: str, after: datetime, until: datetime) -> None:

@@ -15,7 +15,10 @@ from tests.support import NOON, examples
 
 TICK = timedelta(microseconds=1)
 ZONES = ("UTC", "Europe/Berlin", "Asia/Kolkata", "Australia/Lord_Howe", "America/St_Johns", "Pacific/Apia")
-EXPRESSIONS = ("* * * * *", "*/7 * * * *", "0 3 * * *", "15,45 8-17 * * 1-5", "0 0 1 * *", "30 2 * * 0", "0 0 29 2 *")
+EXPRESSIONS = (
+    "* * * * *", "*/7 * * * *", "0 3 * * *", "15,45 8-17 * * 1-5", "0 0 1 * *", "30 2 * * 0", "0 0 29 2 *",
+    "@every 10s", "@every 90m from 2026-03-28T00:10Z", "@every 2d at 02:30", "@every 2w on sat,sun at 23:45",
+)  # fmt: skip
 
 
 @given(

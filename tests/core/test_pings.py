@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from datetime import datetime, timedelta
+from typing import Any
 from zoneinfo import ZoneInfo
 
 import pytest
@@ -24,7 +25,7 @@ from scheduling.core.pings import (
     wait_before,
 )
 from scheduling.core.sentry_monitors import MOST_MINUTES, longest_minutes, monitor_config, slug
-from tests.support import examples
+from tests.support import NOON, examples
 
 RID = uuid.UUID("12345678-1234-5678-1234-567812345678")
 MINUTE, HOUR = timedelta(minutes=1), timedelta(hours=1)
@@ -130,6 +131,46 @@ def test_the_configuration_of_a_monitor() -> None:
     }
     assert monitor_config("", "UTC", MINUTE, 0, []) is None
     assert monitor_config("nonsense", "UTC", MINUTE, 0, []) is None
+
+
+@pytest.mark.parametrize(
+    ("expression", "schedule"),
+    [
+        ("@every 90m", {"type": "interval", "value": 90, "unit": "minute"}),
+        ("@every 6h from 2026-01-05T00:10Z", {"type": "interval", "value": 360, "unit": "minute"}),
+        ("@every 3d at 08:00", {"type": "interval", "value": 3, "unit": "day"}),
+        ("@every 2w on fri at 08:00", {"type": "interval", "value": 2, "unit": "week"}),
+        ("@every 1d at 08:30", {"type": "crontab", "value": "30 8 * * *"}),
+        ("@every 1w on mon,sun at 08:30", {"type": "crontab", "value": "30 8 * * 1,0"}),
+        ("@every 10s", None),
+        ("@every 2w on mon,fri at 08:00", None),
+    ],
+)
+def test_sentry_is_told_of_intervals_that_it_knows(expression: str, schedule: dict[str, Any] | None) -> None:
+    config = monitor_config(expression, "Europe/Madrid", MINUTE, 0, [])
+    assert (config and config["schedule"]) == schedule
+    if schedule is not None and schedule["type"] == "crontab":
+        ours = upcoming(parse(expression), "Europe/Madrid", NOON, 20)
+        assert upcoming(parse(schedule["value"]), "Europe/Madrid", NOON, 20) == ours
+
+
+@examples(60)
+@given(
+    st.sampled_from(["@every 90m", "@every 6h", "@every 3d at 02:30", "@every 2w on sun at 02:30"]), st.integers(0, 300)
+)  # fmt: skip
+def test_an_occurrence_is_never_later_than_sentry_expects(expression: str, day: int) -> None:
+    """Sentry expects the next check-in one interval after any check-in, in the local time of the schedule."""
+    zone, timetable = ZoneInfo("Europe/Madrid"), parse(expression)
+    after = datetime(2026, 1, 1, 0, 7, tzinfo=ZoneInfo("UTC")) + timedelta(days=day)
+    config = monitor_config(expression, zone.key, MINUTE, 0, [])
+    assert config is not None
+    step = timedelta(**{f"{config['schedule']['unit']}s": config["schedule"]["value"]})
+    for run in upcoming(timetable, zone.key, after, 3):
+        late = run + timedelta(minutes=10)  # it has waited, or an operator has run it once more
+        for checked_in in (run, late):
+            local = checked_in.astimezone(zone) + step
+            expected = checked_in + step if config["schedule"]["unit"] == "minute" else local
+            assert upcoming(timetable, zone.key, checked_in, 1)[0] <= expected.astimezone(ZoneInfo("UTC"))
 
 
 def _field(low: int, high: int, *extra: str) -> st.SearchStrategy[str]:

@@ -18,6 +18,7 @@ from scheduling.models import (
     ReplayChunk,
     ReplayGroup,
     Scheduler,
+    ScheduleRevision,
     SchedulerExecution,
     Worker,
 )
@@ -29,7 +30,9 @@ from tests.factories import (
     AnsweredRequestFactory,
     ApiTokenFactory,
     AttemptFactory,
+    BackfillFactory,
     BreakerFactory,
+    CalendarFactory,
     ChannelFactory,
     DeathRecordFactory,
     EventFactory,
@@ -39,6 +42,7 @@ from tests.factories import (
     LimitPlaceFactory,
     LoweredLimitFactory,
     ManualExecutionFactory,
+    MovedRunFactory,
     NotificationFactory,
     OutputFactory,
     PauseFactory,
@@ -49,6 +53,7 @@ from tests.factories import (
     ReportFactory,
     RunStepFactory,
     SchedulerFactory,
+    StartDeadlineFactory,
     TallyFactory,
     TallyMarkFactory,
     TallyTotalFactory,
@@ -73,7 +78,8 @@ def stand(now: datetime) -> Rows:
     make_row_if_new()  # before there are executions: later, a missing row is a hold
     past = now - timedelta(minutes=5)
     scheduler = SchedulerFactory(handler="tests.typed", rare=True, params={"since_days": 1})
-    schedules = [SchedulerFactory(schedule="* * * * *", handler="tests.noop") for _ in range(4)]
+    named = [CalendarFactory(), CalendarFactory(entries="2020-01-01..2020-01-03 closed\nevery 02-29"), None, None]
+    schedules = [SchedulerFactory(schedule="* * * * *", handler="tests.noop", calendar=one) for one in named]
     schedules += [SchedulerFactory(schedule="* * * * *", of_report=True), SchedulerFactory(once=True)]
     schedules += [SchedulerFactory(schedule="* * * * *", of_reminder=True, reminder=ReminderFactory())]
     schedules += [SchedulerFactory(schedule="* * * * *", off=True)]
@@ -103,8 +109,10 @@ def stand(now: datetime) -> Rows:
     rules = [AlertRuleFactory(kind=kind.value, at="06:30", schedule=schedules[0]) for kind in RuleKind]
     rules += [AlertRuleFactory(kind=kind.value) for kind in RuleKind]
     notice = AlertNoticeFactory(alert__rule=rules[0])
+    moved = MovedRunFactory(scheduler=scheduler)
     made = [
-        *schedules, *executions, AttemptFactory(execution=failed, number=1), OutputFactory(execution=succeeded),
+        *schedules, *executions, *named[:2], AttemptFactory(execution=failed, number=1),
+        OutputFactory(execution=succeeded),
         NotificationFactory(execution=succeeded), PingFactory(execution=succeeded, open_execution=succeeded.pk),
         PingFactory(execution=failed, waiting=True), *channels, PauseFactory(), PauseFactory(ended=True),
         ApiTokenFactory(), ApiTokenFactory(expired=True), AnsweredRequestFactory(),
@@ -118,8 +126,11 @@ def stand(now: datetime) -> Rows:
         ReplayChunk.objects.create(replay=replay, first=0, items=[[failed.pk, 1], [failed.pk, 1]]),
         ReplayGroup.objects.create(replay=replay, group=GroupFactory()),
         TallyFactory(), TallyMarkFactory(), TallyTotalFactory(), UncountedSkipFactory(), KnownErrorGroupFactory(),
-        AlertWatchFactory(),
+        AlertWatchFactory(), StartDeadlineFactory(execution=succeeded.pk),
+        BackfillFactory(scheduler=scheduler, next_at=past),
+        moved, moved.zone_data,
         *rules, notice, notice.alert, notice.message,
+        *ScheduleRevision.objects.filter(schedule__in=[row.pk for row in schedules[:3]]),
         ReportFactory(), Reminder.objects.all()[0], *Worker.objects.filter(name__in=["tests.noop", "tests.typed"]),
     ]  # fmt: skip
     rows: Rows = {model: [] for model in all_models()}

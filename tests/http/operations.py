@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import Group
 from django.utils import timezone as clock
 
 from reports.models import Report
-from scheduling.models import Artefact, FailedExecution, Reminder, Scheduler, SchedulerExecution, Worker
+from scheduling.core.backfill import digest
+from scheduling.models import (
+    Artefact,
+    Backfill,
+    Calendar,
+    FailedExecution,
+    Reminder,
+    Scheduler,
+    SchedulerExecution,
+    Worker,
+)
 from tests.admin.scheduler_form import ADD, form
 from tests.admin.walk import text_of
 from tests.factories import (
+    BackfillFactory,
+    CalendarFactory,
     FailedExecutionFactory,
     OutputFactory,
     SchedulerExecutionFactory,
@@ -39,6 +52,9 @@ class Rows:
     failed: FailedExecution
     succeeded: SchedulerExecution
     artefact: Artefact
+    calendar: Calendar
+    backfill: Backfill
+    waiting: Backfill
 
 
 def rows_of(name: str, group: Group | None, handler: str = "tests.noop") -> Rows:
@@ -49,6 +65,8 @@ def rows_of(name: str, group: Group | None, handler: str = "tests.noop") -> Rows
         handler: the worker that they run.
     """
     own = SchedulerFactory(handler=handler, group=group)
+    own.time_limit = 3_600  # its second revision
+    own.save()
     columns: dict[str, Any] = {"scheduler": own, "group": group}
     succeeded = SchedulerExecutionFactory(succeeded=True, **columns)
     OutputFactory(execution=succeeded, text=f"{LINE}\n")
@@ -61,6 +79,9 @@ def rows_of(name: str, group: Group | None, handler: str = "tests.noop") -> Rows
         failed=FailedExecutionFactory(**columns),
         succeeded=succeeded,
         artefact=artefact_of(succeeded),
+        calendar=CalendarFactory(group=group),
+        backfill=BackfillFactory(scheduler=own),
+        waiting=BackfillFactory(scheduler=own, paused=True),
     )
 
 
@@ -186,6 +207,26 @@ def _edit(rows: Rows) -> Request:
     return Request(f"{S}/scheduler/{row.pk}/edit/", values)
 
 
+def _range(rows: Rows) -> Request:
+    """The second page of a backfill, which starts it."""
+    day = clock.now() - timedelta(days=2)
+    values = {"since_0": f"{day:%Y-%m-%d}", "since_1": "00:00", "until_0": f"{day:%Y-%m-%d}", "until_1": "23:59"}
+    times = [int(day.replace(hour=8, minute=0, second=0, microsecond=0).timestamp())]
+    own = {"order": "oldest", "per_minute": 60, "reason": "", "seen": digest([(rows.schedule.pk, times)])}
+    return Request(f"{S}/scheduler/{rows.schedule.pk}/backfill/", values | own)
+
+
+def _range_of_api(_rows: Rows) -> Request:
+    day = f"{clock.now() - timedelta(days=2):%Y-%m-%d}"
+    return Request("", {"from": day, "until": day})
+
+
+def _backfill(verb: str, of: str = "backfill") -> Operation:
+    return Operation(
+        _act(verb, at="backfill", of=of), values=lambda rows: {"backfill_id": getattr(rows, of).pk}, is_act=True
+    )
+
+
 def _at() -> str:
     return f"{clock.now():%Y-%m-%d} 03:00"
 
@@ -222,6 +263,37 @@ OPERATIONS: dict[str, Operation | tuple[Operation, ...]] = {
         lambda _rows: Request(f"?at={_at()}"),
         _schedule,
     ),
+    "GET /calendars": _list(f"{S}/calendar/"),
+    "GET /calendars/{calendar_id}": Operation(
+        _page(at="calendar", of="calendar"), values=lambda rows: {"calendar_id": rows.calendar.pk}
+    ),
+    "GET /schedulers/{scheduler_id}/revisions": Operation(_page(), values=_schedule),
+    "POST /schedulers/{scheduler_id}/revisions/{number}/undo": Operation(
+        _act("undo", {"number": "2", "reason": ""}), values=lambda rows: {**_schedule(rows), "number": 2}, is_act=True
+    ),
+    "POST /schedulers/{scheduler_id}/revisions/{number}/restore": Operation(
+        _act("restore", {"number": "1", "reason": ""}),
+        values=lambda rows: {**_schedule(rows), "number": 1},
+        is_act=True,
+    ),
+    "POST /schedulers/preview": Operation(
+        lambda _rows: Request(f"{S}/scheduler/changes/0/?schedule=0+9+*+*+*"),
+        lambda _rows: Request("", {"worker": "tests.noop", "schedule": "0 9 * * *"}),
+        is_of_rows=False,
+    ),
+    "POST /schedulers/{scheduler_id}/preview": Operation(
+        lambda rows: Request(f"{S}/scheduler/changes/{rows.schedule.pk}/?schedule=0+9+*+*+*"),
+        lambda _rows: Request("", {"schedule": "0 9 * * *"}),
+        _schedule,
+    ),
+    "POST /schedulers/{scheduler_id}/backfill": Operation(_range, _range_of_api, _schedule, is_act=True),
+    "GET /backfills": _list(f"{S}/backfill/"),
+    "GET /backfills/{backfill_id}": Operation(
+        _page(at="backfill", of="backfill"), values=lambda rows: {"backfill_id": rows.backfill.pk}
+    ),
+    "POST /backfills/{backfill_id}/pause": _backfill("pause"),
+    "POST /backfills/{backfill_id}/resume": _backfill("resume", "waiting"),
+    "POST /backfills/{backfill_id}/cancel": _backfill("cancel"),
     "GET /executions": _list(f"{E}/"),
     "GET /executions/{execution_id}": Operation(
         _page(at="schedulerexecution", of="succeeded"), values=_execution("succeeded")

@@ -15,6 +15,7 @@ from scheduling.processes.deployment_row import make_row_if_new
 from tests.admin.world import World, world
 from tests.factories import (
     AttemptFactory,
+    CalendarFactory,
     FailedExecutionFactory,
     GroupFactory,
     OutputFactory,
@@ -93,6 +94,7 @@ def make_rows(group: Group | None, mark: str = "") -> Made:
     AttemptFactory(execution=executions[4], number=1, outcome="succeeded", result=f'{{"rows": "{mark}"}}')
     OutputFactory(execution=executions[4], text=f"2026-03-10T12:00:00.000Z INFO printed {mark}\n")
     OutputFactory(execution=executions[2], text=f"2026-03-10T12:00:00.000Z INFO printed {mark}\n")
+    CalendarFactory(name=f"calendar {mark or group}", group=group, entries=f"sat {mark}")
     file = artefact_of(executions[4], filename=f"numbers{mark}.csv")
     return Made(schedules, executions, [file.pk])
 

@@ -62,9 +62,14 @@ def test_each_value_that_a_client_may_give_changes_the_version() -> None:
     values = {
         "name": "a/name", "description": "x", "worker": worker.name, "params": {"name": "bo"}, "schedule": "1 2 * * *",
         "timezone": "Europe/Madrid", "status": False, "pause_reason": "why", "overlap": "skip", "queue": "mail",
+        "after": f"schedule-{other.pk}", "after_span": "previous", "after_within_seconds": 60, "after_late": "run",
         "priority": "low", "time_limit": 5, "language": "en", "max_retries": 2, "retry_delay_ms": 2_000,
         "retry_multiplier": 1.5, "retry_max_delay_ms": 90_000, "retry_jitter": False, "keep_success_days": 3,
-        "keep_failed_days": 3, "keep_output_days": 3, "keep_count": 3, "user": other.user.username,
+        "keep_failed_days": 3, "keep_output_days": 3, "keep_count": 3, "start_within_seconds": 60, "max_runs": 3,
+        "pause_after_failures": 3, "user": other.user.username,
+        "spread_seconds": 600, "spread_each": True, "missed_runs": "all", "missed_cap": 7,
+        "missed_within_seconds": 60, "active_from": "2026-01-01T00:00:00Z", "active_until": "2999-01-01T00:00:00Z",
+        "on_excluded": "hold",
     }  # fmt: skip
     for name, value in values.items():
         before = client.get(f"schedulers/{row.pk}").headers["ETag"]

@@ -18,8 +18,15 @@ from django.utils import timezone as clock
 
 from scheduling.handlers.targets import sync_targets
 from scheduling.management.groups import EDITOR, make_groups
-from scheduling.models import Process, Scheduler, SchedulerExecution
-from tests.factories import FailedExecutionFactory, GroupFactory, ProcessFactory, SchedulerFactory, UserFactory
+from scheduling.models import Calendar, Process, Scheduler, SchedulerExecution
+from tests.factories import (
+    CalendarFactory,
+    FailedExecutionFactory,
+    GroupFactory,
+    ProcessFactory,
+    SchedulerFactory,
+    UserFactory,
+)
 from tests.hostile import fuzz
 from tests.hostile.standing_rows import BATCH, all_columns, spoil, stand
 from tests.hostile.tries import Faults
@@ -28,13 +35,14 @@ from tests.http.client import ApiClient
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-LISTS = {"schedulers": Scheduler, "executions": SchedulerExecution, "processes": Process}
+LISTS = {"calendars": Calendar, "schedulers": Scheduler, "executions": SchedulerExecution, "processes": Process}
 OTHER = (
     "failed", "failed/groups", "health", "handlers", "executions?q=total", "schedulers?health=failing",
     "executions?state=failed&since=2020-01-01T00:00:00Z", "schedulers?q=e", "failed?type=worker",
     "executions?q=param:x=1",
 )  # fmt: skip
 SINGLE = {
+    Calendar: ("calendars/{}",),
     Scheduler: ("schedulers/{}", "schedulers/{}/next", "schedulers/{}/why?at=2026-03-10T12:00:00Z"),
     SchedulerExecution: ("executions/{}", "executions/{}/output", "executions/{}/artefacts/1"),
 }
@@ -114,6 +122,7 @@ def good_rows() -> dict[type[models.Model], int]:
     """Store rows that are good, and refer to good rows only. The execution has failed."""
     schedule = SchedulerFactory(rare=True, handler="tests.mark")
     return {
+        Calendar: CalendarFactory().pk,
         Scheduler: schedule.pk,
         SchedulerExecution: FailedExecutionFactory(scheduler=schedule).pk,
         Process: ProcessFactory().pk,

@@ -30,7 +30,7 @@ OF_ROWS = {key for key, one in OPERATIONS.items() if isinstance(one, Operation) 
     "POST /schedulers"
 }
 """The operations on a row that exists."""
-ACTS = {key for key in OF_ROWS if not key.startswith("GET")}
+ACTS = {key for key in OF_ROWS if not key.startswith("GET") and not key.endswith("preview")}
 
 
 @dataclass(frozen=True)

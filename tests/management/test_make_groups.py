@@ -20,7 +20,8 @@ VIEWER = {
     "scheduling.add_apitoken",
 }  # fmt: skip
 OPERATOR = {
-    "scheduling.run_scheduler", "scheduling.pause_scheduler", "scheduling.rerun_execution",
+    "scheduling.run_scheduler", "scheduling.backfill_scheduler",
+    "scheduling.pause_scheduler", "scheduling.rerun_execution",
     "scheduling.cancel_execution", "scheduling.republish_failedexecution", "scheduling.discard_failedexecution",
     "scheduling.acknowledge_alert",
 }  # fmt: skip
@@ -32,6 +33,7 @@ EDITOR = {
         ("cron_reports", "report"),
         ("scheduling", "reminder"),
         ("scheduling", "channel"),
+        ("scheduling", "calendar"),
         ("scheduling", "alertrule"),
     )
     for verb in ("add", "change", "delete")

@@ -9,6 +9,7 @@ from django.utils import timezone as clock
 
 from scheduling.core.health import Health
 from scheduling.core.skip_reasons import paused
+from scheduling.execution.rule_pauses import pause_failing
 from scheduling.models import Scheduler
 from scheduling.models.health import health_of, with_health
 from scheduling.monitoring.findings.areas import problems
@@ -74,3 +75,17 @@ def test_a_running_execution_that_is_slower_than_usual_is_named(minutes: int, sa
     assert (found is not None) is said
     if found is not None:
         assert [(named.pk, named.about) for named in found.rows] == [(execution.pk, "30 min, usually 2 min")]
+
+
+def test_a_schedule_that_failures_have_paused_is_named_until_it_is_resumed() -> None:
+    row = SchedulerFactory(description="Invoices", pause_after_failures=1)
+    SchedulerExecutionFactory(scheduler=row, failed=True)
+    assert pause_failing([row.pk], clock.now()) == 1
+    found = finding("paused by failures")
+    assert found is not None
+    said = "1 failure; the last: ValueError: the invoice has no total."
+    assert [(named.pk, named.about) for named in found.rows] == [(row.pk, said)]
+    row.refresh_from_db()
+    row.status = True
+    row.save()
+    assert finding("paused by failures") is None

@@ -16,8 +16,7 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from scheduling.core.cron import upcoming
-from scheduling.core.dialect import parse
+from scheduling.core.cron import parse, upcoming
 from scheduling.operations.tokens import make_token
 from tests.factories import (
     FailedExecutionFactory,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
 
@@ -14,6 +14,7 @@ from django.utils import timezone as clock
 from scheduling.core.schedule_files import Entry, nameless, read, write
 from scheduling.handlers import find, register
 from scheduling.models import Scheduler, Worker
+from scheduling.models.own_timing import PLAIN
 from scheduling.operations import audit, schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.params_diff import Change
@@ -24,6 +25,7 @@ from scheduling.operations.schedule_plan import plan
 from scheduling.operations.schedule_steps import Act, Rules
 from scheduling.operations.schedules import EDITED
 from tests.factories import (
+    CalendarFactory,
     GroupFactory,
     ReminderFactory,
     ReportFactory,
@@ -45,20 +47,31 @@ def root() -> Actor:
 
 
 def full() -> Scheduler:
-    """A schedule all of whose values differ from those of a new one, except a date, a service and a pause."""
+    """A schedule all of whose values differ from those of a new one, except a date, a service, a pause and a spread.
+
+    An offset is computed from the number of the schedule, and would be another one in a wiped database.
+    """
     owner = UserFactory(username="zoë")
-    return SchedulerFactory(
+    row = SchedulerFactory(
         name="full", description="All\u202e of it", schedule="30 2 29 3 *", timezone="Europe/Madrid",
         params={"label": "ü", "seconds": 2.5}, handler="tests.mark", overlap="skip", queue="mail", priority="high",
         time_limit=0, language="en", max_retries=7, retry_delay_ms=2_000, retry_multiplier=1.5,
         retry_max_delay_ms=90_000, retry_jitter=False, keep_success_days=3, keep_failed_days=4, keep_output_days=5,
-        keep_count=6, ping_url="${CRON_PING_FULL}", user=owner, group=GroupFactory(name="Finance"),
+        keep_count=6, start_within_seconds=600, max_runs=7, pause_after_failures=3,
+        ping_url="${CRON_PING_FULL}", user=owner, group=GroupFactory(name="Finance"),
+        calendar=CalendarFactory(name="Holidays"), missed_runs="all", missed_cap=7, missed_within_seconds=60,
+        active_from=datetime(2026, 1, 1, tzinfo=UTC), active_until=datetime(2999, 1, 1, tzinfo=UTC), on_excluded="hold",
+        after_span="previous", after_within_seconds=60, after_late="fail",
     )  # fmt: skip
+    row.after = SchedulerFactory(name="before", schedule=YEARLY)
+    row.save()
+    return row
 
 
 def shown(row: Scheduler) -> dict[str, Any]:
     """What a user sees of a schedule."""
-    return {name: getattr(row, name) for name in (*EDITED, "next_run_at", "plan_error")}
+    found = {name: getattr(row, name) for name in (*EDITED, "next_run_at", "plan_error")}
+    return found | {"after": row.after and row.after.name}
 
 
 @pytest.mark.parametrize("format_", ["json", "yaml"])
@@ -74,10 +87,11 @@ def test_a_wiped_database_gets_the_same_schedules_and_next_runs(root: Actor, for
     assert made.notes == []
     text = write(made.entries, format_)
     before = {row.name: shown(row) for row in Scheduler.objects.all()}
-    assert {name for row in made.entries for name in row} >= {*EDITED} - {"pause_reason"}
+    left_out = {"pause_reason", "spread_seconds", "spread_each"}
+    assert {name for row in made.entries for name in row} >= {*EDITED} - left_out
     Scheduler.objects.all().delete()
     entries = read(text.encode(), format_)
-    assert len(applied(root, entries).of(Act.MAKE)) == 6
+    assert len(applied(root, entries).of(Act.MAKE)) == 7
     assert {row.name: shown(row) for row in Scheduler.objects.all()} == before
     assert set(Scheduler.objects.values_list("source_file", flat=True)) == {SOURCE}
     assert write(export(root).entries, format_) == text
@@ -124,8 +138,12 @@ DRIFTS: dict[str, Any] = {
     "description": "other", "schedule": "0 9 * * *", "date_time": None, "timezone": "", "params": {"label": "ü"},
     "overlap": "allow", "queue": "", "priority": "low", "time_limit": None, "language": "", "max_retries": 0,
     "retry_delay_ms": None, "retry_multiplier": 2.0, "retry_max_delay_ms": 80_000, "retry_jitter": None,
-    "keep_success_days": 4, "keep_failed_days": None, "keep_output_days": 1, "keep_count": None, "user": None,
+    "keep_success_days": 4, "keep_failed_days": None, "keep_output_days": 1, "keep_count": None,
+    "start_within_seconds": 5, "max_runs": None,
+    "pause_after_failures": None, "user": None,
     "ping_url": "", "group": None, "worker": None, "stay_alive": True, "status": False, "name": None,
+    "spread_seconds": 60, "spread_each": True, "missed_runs": "latest", "missed_cap": None,
+    "missed_within_seconds": None, "active_from": None, "active_until": None, "on_excluded": "skip",
 }  # fmt: skip
 
 
@@ -137,11 +155,16 @@ def test_each_edit_is_a_drift_that_the_next_apply_undoes(root: Actor, field: str
     row.refresh_from_db()
     before, values = shown(row), {field: DRIFTS[field]}
     if field == "date_time":
-        values = {"schedule": "", "date_time": clock.now() + timedelta(days=1)}
+        values = {"schedule": "", "date_time": clock.now() + timedelta(days=1), "max_runs": None}
     elif field == "worker":
         values = {"worker": WorkerFactory(name="tests.linger")}
     elif field == "stay_alive":
-        values |= {"queue": "", "priority": ""}
+        values |= {"queue": "", "priority": "", "calendar": None, "after": None, **PLAIN}
+        values |= {"start_within_seconds": None, "pause_after_failures": None}
+    elif field == "spread_each":
+        values |= {"spread_seconds": 60}
+    elif field == "missed_runs":
+        values |= {"missed_cap": None}
     elif field == "name":
         entries[0]["name"] = nameless(row.pk)
         before["name"] = nameless(row.pk)
@@ -153,7 +176,7 @@ def test_each_edit_is_a_drift_that_the_next_apply_undoes(root: Actor, field: str
     assert [step.act for step in found.steps] == [Act.CHANGE]
     assert field in {edit.name.partition(".")[0] for edit in found.steps[0].edits}
     carry_out(root, found)
-    assert shown(Scheduler.objects.get()) == before
+    assert shown(Scheduler.objects.get(pk=row.pk)) == before
     assert not plan(root, entries, SOURCE).is_drift
 
 

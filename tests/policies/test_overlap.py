@@ -168,8 +168,8 @@ def test_each_occurrence_that_is_left_out_is_reported_as_skipped() -> None:
 def test_an_unknown_policy_is_refused_in_a_form_and_runs_alone_in_the_database() -> None:
     row = alone()
     with pytest.raises(ValidationError, match="overlap"):
-        Scheduler(overlap="replace", schedule="0 * * * *", worker=row.worker).full_clean()
-    Scheduler.objects.update(overlap="replace")
+        Scheduler(overlap="maybe", schedule="0 * * * *", worker=row.worker).full_clean()
+    Scheduler.objects.update(overlap="maybe")
     occurrence(row, 0)
     assert occurrence(row, 1) == []
 

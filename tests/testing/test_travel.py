@@ -126,3 +126,23 @@ def real_clock_afterwards() -> Iterator[None]:
     begin = timezone.now()
     yield
     assert timezone.now() >= begin
+
+
+@pytest.mark.usefixtures("own_handlers")
+def test_a_run_waits_for_the_schedule_before_it() -> None:
+    tries: list[int] = []
+
+    @worker("travel.load")
+    def load(params: BaseModel, run: Run) -> None:
+        tries.append(run.attempt)
+        if len(tries) == 1:
+            raise ValueError("the source is down")
+
+    with travel("2026-03-10 00:00") as clock:
+        first = SchedulerFactory(schedule="0 2 * * *", handler="travel.load", retry_delay_ms=600_000)
+        second = SchedulerFactory(schedule="0 2 * * *", after=first)
+        found = clock.forward(hours=12, raise_errors=False)
+    assert [ran.scheduled_at.hour for ran in found] == [2, 2, 2]
+    row = SchedulerExecution.objects.get(scheduler=second)
+    assert row.started_at == SchedulerExecution.objects.get(scheduler=first).finished_at
+    assert row.started_at == datetime(2026, 3, 10, 2, 10, tzinfo=UTC)

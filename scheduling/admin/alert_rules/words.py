@@ -26,6 +26,7 @@ ABOUT: Mapping[RuleKind, Any] = {
     RuleKind.FAILED_IN_A_ROW: gettext_lazy("The last runs of a schedule have all failed."),
     RuleKind.SLOW: gettext_lazy("A run takes longer than 95 % of the runs of its schedule, times a factor."),
     RuleKind.SKIPPED: gettext_lazy("An occurrence did not run. The alert gives the reason."),
+    RuleKind.PAUSED_BY_FAILURES: gettext_lazy("A schedule was paused by its rule, because its last runs have failed."),
     RuleKind.GROUP_BACK: gettext_lazy("An error that was resolved has come back. The alert names the release."),
     RuleKind.BREAKER: gettext_lazy("A circuit breaker lets the runs of a handler wait, because too many failed."),
     RuleKind.NO_PRODUCER: gettext_lazy("No producer is alive, so no occurrence is claimed."),

@@ -88,17 +88,22 @@ def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
     Args:
         model: the Django model of the row that was edited.
     """
-    labels = {field.name: capfirst(str(field.verbose_name)) for field in model._meta.fields}
     text, edits = read(entry)
-    if model is Scheduler:
-        labels["status"], edits = _("Paused"), [_as_pause(edit) for edit in edits]
     full_name = getattr(entry.user, "get_full_name", str)()
     name = entry.user.get_username()
     return {
         "who": visible_text(f"{name} ({full_name})" if full_name else name, 200),
         "text": capfirst(visible_text(text, PAGE_MAX_CHARS)),
-        "edits": [(_label(edit.name, labels), _shown(edit.old), _shown(edit.new)) for edit in edits],
+        "edits": [shown_change(edit, model) for edit in edits],
     }
+
+
+def shown_change(edit: Change, model: type[models.Model]) -> tuple[str, str | None, str | None]:
+    """The label, the old and the new value of an edit of a row of this model, as pages show them."""
+    labels = {field.name: capfirst(str(field.verbose_name)) for field in model._meta.fields}
+    if model is Scheduler:
+        labels["status"], edit = _("Paused"), _as_pause(edit)
+    return _label(edit.name, labels), _shown(edit.old), _shown(edit.new)
 
 
 def _as_pause(edit: Change) -> Change:

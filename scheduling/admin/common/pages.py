@@ -140,7 +140,7 @@ class Pages(admin.ModelAdmin):
         return TemplateResponse(request, template, frame | context)
 
 
-ACTS = {"run", "pause", "cancel", "rerun", "republish", "discard"}
+ACTS = {"run", "backfill", "pause", "cancel", "rerun", "republish", "discard"}
 """The permissions of pages that run, change or end something, so that the handler's own permission is needed, too."""
 
 

@@ -9,7 +9,17 @@ from django.db import models
 from django.db.models import QuerySet
 
 from scheduling.admin.ui.text import is_number
-from scheduling.models import Alert, AlertRule, Channel, FailedExecution, Replay, Scheduler, SchedulerExecution
+from scheduling.models import (
+    Alert,
+    AlertRule,
+    Backfill,
+    Calendar,
+    Channel,
+    FailedExecution,
+    Replay,
+    Scheduler,
+    SchedulerExecution,
+)
 from scheduling.models.visibility import Visibility
 from scheduling.operations.audit import stored_group
 
@@ -22,8 +32,10 @@ OWN = {
     SchedulerExecution: SchedulerExecution,
     FailedExecution: SchedulerExecution,
     Replay: Replay,
+    Backfill: Backfill,
     Alert: Alert,
     AlertRule: AlertRule,
+    Calendar: Calendar,
     Channel: Channel,
 }
 """The models whose rows belong to groups, and the model with their table."""

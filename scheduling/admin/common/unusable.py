@@ -23,7 +23,7 @@ from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import target_model
 from scheduling.logs import get_logger
-from scheduling.models import RefusedRow, Replay, ReplayChunk, ReplayGroup
+from scheduling.models import RefusedRow, Replay, ReplayChunk, ReplayGroup, ScheduleRevision
 from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import problem, read, unusable_columns
@@ -126,6 +126,8 @@ def _sees(visible: Visibility, value: Unusable) -> bool:
     if value.model in (Replay, ReplayChunk, ReplayGroup):
         key = "pk" if value.model is Replay else "replay"
         return row.filter(**{f"{key}__in": visible.replays().order_by().values("pk")}).exists()
+    if value.model is ScheduleRevision:
+        return visible.schedules().filter(pk__in=row.order_by().values("schedule")).exists()
     return visible.only(row).exists() if "group" in names else True
 
 

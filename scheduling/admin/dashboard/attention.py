@@ -22,6 +22,7 @@ ICONS = {
     "failing": "cross",
     "inbox": "cross",
     "paused": "pause",
+    "paused by failures": "pause",
     "pauses": "pause",
     "breakers": "pause",
     "closed breakers": "check",

@@ -8,7 +8,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from typing import Any, NamedTuple
 
-from django.db.models import Count
+from django.db.models import Case, Count, QuerySet, Value, When
 from django.utils.formats import date_format
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -19,15 +19,21 @@ from scheduling.admin.stats.runs import durations, percentile
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.links import admin_url
 from scheduling.conf import get_conf
-from scheduling.core.cron import CronError, ZoneError, parse
+from scheduling.core.cron import CronError, ZoneError
+from scheduling.core.expected import starts_per_hour
 from scheduling.core.hours import counts_per_hour, hours_from
-from scheduling.models import Process
+from scheduling.models import Process, Scheduler
 from scheduling.models.last_runs import last_runs
+from scheduling.models.own_timing import IS_PLAIN
+from scheduling.models.timetable import timetable_of
 
 COUNTED_TIMES = 10_000
 """At most this many different expressions and dates are counted."""
 TIMED_SCHEDULES = 300
 """With more schedules, the expected busy minutes are left out, because each schedule's last runs are read for them."""
+
+OWN_TIMES = 100
+"""At most so many schedules with rules of their own are counted one by one."""
 
 WIDTH, STEP, HEIGHT, LEFT = 20, 25, 60, 4
 
@@ -45,16 +51,22 @@ def next_day(viewer: Viewer) -> dict[str, Any]:
     edges = hours_from(viewer.now)
     due = viewer.visible.schedules().filter(status=True, next_run_at__lt=edges[-1]).order_by()
     # Schedules with the same times are counted together.
-    groups = due.values_list(*Times._fields).annotate(number=Count("pk")).values_list("number", *Times._fields)
-    times = Counter[Times]()
-    for number, found in _with_times(groups[: COUNTED_TIMES + 1]):
-        times[found] += number
+    flag = Case(When(IS_PLAIN, then=Value(0)), default=Value(1))
+    groups = due.annotate(ruled=flag).values_list(*Times._fields, "ruled").annotate(number=Count("pk"))
+    times, ruled = Counter[Times](), Counter[Times]()
+    for has_rules, number, *columns in groups.values_list("ruled", "number", *Times._fields)[: COUNTED_TIMES + 1]:
+        (ruled if has_rules else times)[Times(*columns)] += number
+    own = _own_counts(due.exclude(IS_PLAIN).order_by("next_run_at", "pk"), edges) if ruled else {}
+    if not own:
+        times += ruled
     counts = {found: _counts(found, edges) for found in list(times)[:COUNTED_TIMES]}
     runs = [sum(counts[found][place] * times[found] for found in counts) for place in range(len(edges) - 1)]
-    timed, busy = times.total() <= TIMED_SCHEDULES, None
+    runs = [sum(numbers) for numbers in zip(runs, *own.values(), strict=True)]
+    timed, busy = times.total() + len(own) <= TIMED_SCHEDULES, None
     if timed:
         rows = _with_times(due.values_list("pk", *Times._fields)[: TIMED_SCHEDULES + 1])
-        busy = _busy_minutes({pk: counts[found] for pk, found in rows if found in counts}, len(runs), viewer)
+        known = {pk: counts[found] for pk, found in rows if found in counts} | own
+        busy = _busy_minutes(known, len(runs), viewer)
     slots = sum(process.concurrency for process in viewer.present.alive if process.kind == Process.Kind.CONSUMER)
     hours = [
         _hour(start, end, number, busy[place] if busy is not None else None, slots, viewer)
@@ -81,9 +93,23 @@ def _counts(times: Times, edges: list[datetime]) -> list[int]:
     if times.date_time is not None:
         return [int(start <= times.date_time < end) for start, end in pairwise(edges)]
     try:
-        return counts_per_hour(parse(times.schedule), times.timezone or get_conf().timezone, edges)
+        return counts_per_hour(timetable_of(times.schedule), times.timezone or get_conf().timezone, edges)
     except (CronError, ZoneError):
         return [0] * (len(edges) - 1)  # only plain SQL can write an invalid row
+
+
+def _own_counts(rows: QuerySet[Scheduler], edges: list[datetime]) -> dict[int, list[int]]:
+    """For each schedule with rules of its own, how many of its runs start in each hour.
+
+    Empty if there are more than `OWN_TIMES`: then they are counted as if they had no rules.
+    """
+    found: dict[int, list[int]] = {}
+    for row in rows[: OWN_TIMES + 1]:
+        try:
+            found[row.pk] = starts_per_hour(row.assigned(), edges)
+        except (CronError, ZoneError):
+            found[row.pk] = [0] * (len(edges) - 1)
+    return found if len(found) <= OWN_TIMES else {}
 
 
 def _busy_minutes(counts: dict[int, list[int]], hours: int, viewer: Viewer) -> list[float]:

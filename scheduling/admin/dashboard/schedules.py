@@ -22,6 +22,7 @@ from scheduling.admin.ui.schedules import in_words, zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, format_duration, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.durations import p95
+from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import lacked
 from scheduling.models import Scheduler
@@ -29,6 +30,7 @@ from scheduling.models import health as health_rules
 from scheduling.models.health import health_in_bulk, health_of, most_urgent
 from scheduling.models.last_runs import Ran, last_runs
 
+BLOCKED = State.BLOCKED.value
 PER_PAGE = 20
 """The most urgent come first. The list of schedules has all of them, with filters."""
 BUILT_IN = "run_command"
@@ -45,8 +47,9 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
     page = paginator.get_page(viewer.page)
     found = health_in_bulk(page.object_list, viewer.now)
     runs = last_runs([row.pk for row in found], viewer.visible)
+    reasons = _reasons([run.pk for own in runs.values() for run in own[-1:] if run.state == BLOCKED], viewer)
     return {
-        "lines": [_line(row, runs[row.pk], viewer) for row in found],
+        "lines": [_line(row, runs[row.pk], viewer) | {"waits": reasons.get(row.pk, "")} for row in found],
         "page": page,
         "pages": page.paginator.get_elided_page_range(page.number) if page.paginator.num_pages > 1 else (),
         "may_run": viewer.may_run,
@@ -55,6 +58,12 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
         "own": number > PER_PAGE or rows.exclude(worker__name=BUILT_IN).exists(),
         "add": admin_url("scheduling_scheduler_add") if viewer.may("add_scheduler") else "",
     }
+
+
+def _reasons(blocked: Sequence[int], viewer: Viewer) -> dict[int, str]:
+    """Why the newest runs may not start yet, by the ids of their schedules. Without such runs, no query is made."""
+    rows = viewer.visible.executions().filter(pk__in=blocked).values_list("scheduler", "reason") if blocked else ()
+    return {pk: visible_text(reason, 160) for pk, reason in rows if pk is not None}
 
 
 def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:

@@ -11,11 +11,12 @@ from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.stats.runs import percentile
 from scheduling.admin.ui.badges import icon, silence
 from scheduling.admin.ui.times import EMPTY, format_duration, relative_time
-from scheduling.core.lifecycle import State
+from scheduling.core.lifecycle import State, Trigger
 from scheduling.models import Process, SchedulerExecution
 from scheduling.models.newest import newest_values, oldest_failure
 from scheduling.monitoring.findings import watched
 
+LAG_COLUMNS = ("scheduled_at", "assigned_at", "started_at", "attempt", "trigger")
 LAG_SAMPLE = 1_000
 LAG_SPAN = timedelta(hours=1)
 MOST_SILENT = 1_000
@@ -77,17 +78,18 @@ def _processes(viewer: Viewer, kind: Process.Kind, name: str, silent: Silences) 
 
 
 def _lag(viewer: Viewer) -> dict[str, Any]:
-    """The tile with the lag of the last hour. The lag is the time from the scheduled instant to the start.
+    """The tile with the lag of the last hour. The lag is the time from the due instant to the start.
 
     A sample of the newest executions is enough for a percentile, and the index (state, -id) finds this sample fast.
-    Only first attempts count, because a retry waits before it starts.
+    Only first attempts count, because a retry waits before it starts. A backfill was due long before it was asked for,
+    so it does not count.
     """
     since, lags = viewer.now - LAG_SPAN, list[float]()
     for state in (State.SUCCEEDED, State.RUNNING) if viewer.present.count(watched.running) else (State.SUCCEEDED,):
-        rows, columns = SchedulerExecution.objects.filter(state=state.value), ("scheduled_at", "started_at", "attempt")
-        for scheduled, started, attempt in newest_values(rows, viewer.visible, columns, LAG_SAMPLE):
-            if attempt == 1 and started is not None and started >= since:
-                lags.append(max(0.0, (started - scheduled).total_seconds()))
+        rows, columns = SchedulerExecution.objects.filter(state=state.value), LAG_COLUMNS
+        for scheduled, assigned, started, attempt, trigger in newest_values(rows, viewer.visible, columns, LAG_SAMPLE):
+            if attempt == 1 and trigger != Trigger.BACKFILL.value and started is not None and started >= since:
+                lags.append(max(0.0, (started - (assigned or scheduled)).total_seconds()))
     lag = percentile(lags, 0.95)
     tone = "off" if lag is None else "good" if lag < 10 else "warn" if lag < 60 else "bad"
     value = EMPTY if lag is None else format_duration(lag)

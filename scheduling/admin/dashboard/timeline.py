@@ -15,10 +15,13 @@ from django.utils.translation import ngettext
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.times import relative_time
-from scheduling.core.cron import CronError, ZoneError, next_after, parse
+from scheduling.core.cron import CronError, ZoneError, next_after
+from scheduling.core.expected import next_start
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
+from scheduling.models.own_timing import has_own_timing
 from scheduling.models.scheduler import load_names
+from scheduling.models.timetable import timetable_of
 from scheduling.models.visibility import Visibility
 
 SPAN = timedelta(minutes=60)
@@ -104,10 +107,12 @@ def _first(row: Scheduler, start: datetime) -> datetime | None:
 
 
 def _following(row: Scheduler, after: datetime) -> datetime | None:
-    if row.date_time is not None:
-        return None
     try:
-        return next_after(parse(row.schedule), row.zone_name, after)
+        if has_own_timing(row):
+            return next_start(row.assigned(), after)
+        if row.date_time is not None:
+            return None
+        return next_after(timetable_of(row.schedule), row.zone_name, after)
     except (CronError, ZoneError):
         return None  # only plain SQL can write an invalid row
 

@@ -21,10 +21,15 @@ from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.text import visible_text
 from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
-from scheduling.models import Deployment
+from scheduling.models import Deployment, Scheduler
+from scheduling.models.plan import FIRST_INSTANT
 from scheduling.operations.audit import record
+from scheduling.operations.catch_up import caught_up
 from scheduling.processes.deployment_row import row_now
 from scheduling.processes.own_identity import own_identity
+
+COUNTED_SCHEDULES = 200
+"""Of at most so many schedules it is computed what they would catch up."""
 
 
 class WaitingForm(forms.Form):
@@ -79,6 +84,17 @@ class DeploymentAdmin(ReadOnly):
         return HttpResponseRedirect(admin_url("scheduling_deployment_changelist"))
 
 
+def _caught_up(due: int) -> list[tuple[str, str]]:
+    """What “run what waits” would catch up."""
+    if not due or due > COUNTED_SCHEDULES:
+        return []
+    now = clock.now()
+    rows = Scheduler.objects.filter(next_run_at__gte=FIRST_INSTANT, next_run_at__lte=now, status=True)
+    found = caught_up(rows[:COUNTED_SCHEDULES], now)
+    said = _("Run: %(runs)s. Recorded as skipped: %(skipped)s.") % {"runs": found.runs, "skipped": found.skipped}
+    return [(_("Their runs, if what fell due is caught up"), said)]
+
+
 def _settled() -> Confirmation:
     row = row_now()
     facts = [(_("Deployment"), visible_text(own_identity(), 200))]
@@ -103,6 +119,7 @@ def _asked(found: Outlook, form: WaitingForm, *, may: bool) -> Confirmation:
         (_("Last sign of work in the database"), time_with_relative(found.beat_at)),
         (_("Executions that wait or run"), format_html("{} ({})", found.waiting, states) if states else found.waiting),
         (_("Schedules that have fallen due"), due if found.due else found.due),
+        *_caught_up(found.due),
     ]
     if found.known_until is not None:
         facts.append((_("Runs were started until"), time_with_relative(found.known_until)))

@@ -13,6 +13,7 @@ from scheduling.admin.ui.links import execution_url, scheduler_url
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
+from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 
@@ -35,7 +36,9 @@ class ExecutionColumns(admin.ModelAdmin):
 
     @admin.display(description=gettext_lazy("State"))
     def state_column(self, row: SchedulerExecution) -> str:
-        return state_badge(row.state)
+        if row.state != State.BLOCKED.value:
+            return state_badge(row.state)
+        return format_html('{}<span class="sch-below">{}</span>', state_badge(row.state), visible_text(row.reason, 160))
 
     @admin.display(description=gettext_lazy("Target and schedule"))
     def target_column(self, row: SchedulerExecution) -> str:

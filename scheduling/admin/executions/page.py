@@ -34,7 +34,7 @@ from scheduling.admin.executions.tools import tools
 from scheduling.admin.executions.why import old_code, why
 from scheduling.admin.params.json_field import json_block, params_block
 from scheduling.admin.ui.badges import state_badge
-from scheduling.admin.ui.links import execution_link
+from scheduling.admin.ui.links import admin_url, execution_link, link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
 from scheduling.core.headers import usable
@@ -66,8 +66,9 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
     """The facts below the output that the timeline does not show, as pairs of label and value."""
     values: list[tuple[str, Any]] = [
         (_("Scheduled for"), time_with_relative(row.scheduled_at, now)),
+        *([(_("Assigned to"), time_with_relative(row.assigned_at, now))] if row.assigned_at is not None else []),
         (_("Finished"), time_with_relative(row.finished_at, now)),
-        (_("Total time, from the due time"), duration_between(row.scheduled_at, row.finished_at)),
+        (_("Total time, from the due time"), duration_between(row.should_start_at, row.finished_at)),
         (_("Trigger"), trigger_words(row)),
         (_("Queue"), row.queue_label),
         (_("Execution key"), format_html("<code>{}</code>", visible_text(row.execution_key))),
@@ -82,6 +83,16 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
         more = f" (+{len(found.reruns) - RERUNS})" if len(found.reruns) > RERUNS else ""
         values.append((_("Run again as"), format_html("{}{}", links, more)))
     return values
+
+
+def revision_facts(request: HttpRequest, row: SchedulerExecution) -> list[tuple[str, Any]]:
+    """The revision of the schedule that planned it, as a link if the user may see the schedule."""
+    if not isinstance(row.revision, int):
+        return []
+    said = _("revision %(number)s") % {"number": row.revision}
+    if row.scheduler is not None and request.user.has_perm("scheduling.view_scheduler"):
+        said = link(admin_url("scheduling_scheduler_history", row.scheduler.pk), said)
+    return [(_("Planned by"), said)]
 
 
 def _times(count: object) -> str:
@@ -207,7 +218,12 @@ def state_context(request: HttpRequest, row: SchedulerExecution, now: datetime) 
         "why": [visible_text(sentence, 2_000) for sentence in why(row, now, about)],
         "old_code": [visible_text(sentence, 500) for sentence in old_code(row, now, about)],
         "progress": visible_text(row.progress),
-        "facts": [*facts(row, found, now), *duration_facts(request, row, ended, now), *last_attempt_facts(row, ended)],
+        "facts": [
+            *facts(row, found, now),
+            *revision_facts(request, row),
+            *duration_facts(request, row, ended, now),
+            *last_attempt_facts(row, ended),
+        ],
         "lineage": found,
         "steps": steps,
         "earlier_attempts": max(len(ended) - SHOWN_ATTEMPTS, 0),

@@ -70,6 +70,8 @@ def run_again(
         note_rerun(request, row, made, params)
     if made.state == State.SKIPPED.value:
         model_admin.message_user(request, _("Not run: %s") % made.reason, messages.ERROR)
+    elif made.state == State.BLOCKED.value:
+        model_admin.message_user(request, _("This is the new run. %s") % made.reason, messages.WARNING)
     else:
         model_admin.message_user(request, _("Started again: this is the new run."), messages.SUCCESS)
     return execution_url(made.pk)

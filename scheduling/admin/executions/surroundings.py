@@ -66,6 +66,8 @@ def is_stuck(row: SchedulerExecution, now: datetime) -> bool:
         # A row that is planned for a later time stays claimed until that time, and is not stuck. The wake_at of such a
         # row is later than now + CLAIM_GRACE.
         return row.wake_at <= now + CLAIM_GRACE and now - row.executed_at >= CLAIM_GRACE
+    if row.state == State.BLOCKED.value:
+        return row.wake_at is not None and row.wake_at < now - CLAIM_GRACE
     if row.state == State.RUNNING.value:
         return row.wake_at is not None and row.wake_at < now
     return row.state == State.RETRYING.value and row.wake_at is not None and row.wake_at < now - RETRY_GRACE

@@ -19,7 +19,7 @@ from scheduling.admin.executions.lookup import trigger_words
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.badges import OUTCOMES, STATES, UNKNOWN, outcome_badge, state_badge
 from scheduling.admin.ui.times import duration_between, format_duration, relative_time, time_tag
-from scheduling.core.lifecycle import WAITING, State
+from scheduling.core.lifecycle import CANCELLED_AT_ONCE, State
 from scheduling.core.text import visible_text
 from scheduling.models import Attempt, SchedulerExecution
 
@@ -71,6 +71,8 @@ def _events(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime)
         Event(row.scheduled_at, _("due"), _("trigger: %(trigger)s") % {"trigger": trigger_words(row)}),
         Event(row.executed_at, _("claimed"), _("by %(who)s") % {"who": visible_text(row.container_id)}),
     ]
+    if row.assigned_at is not None:
+        events.insert(1, Event(row.assigned_at, _("to start"), _("its schedule is spread, or a calendar held it")))
     published_at, parked_at = _confirmed(row, attempts)
     where = _("into the queue “%(queue)s”") % {"queue": row.queue_label}
     # A later publish overwrites the time of the first one. The line stays, because the past does not change.
@@ -135,7 +137,7 @@ def _present(row: SchedulerExecution, now: datetime) -> list[Event]:
         so_far = _("for %(time)s so far") % {"time": duration_between(row.started_at, now)}
         return [_started(row, row.attempt), Event(None, badge, so_far)]
     if row.finished_at is not None and row.state in STATES:
-        about = _("%(time)s after it was due") % {"time": duration_between(row.scheduled_at, row.finished_at)}
+        about = _("%(time)s after it was due") % {"time": duration_between(row.should_start_at, row.finished_at)}
         return [Event(row.finished_at, badge, about)]
     return [Event(None, badge)]
 
@@ -152,9 +154,9 @@ def _steps(events: Sequence[Event]) -> list[Step]:
 
 
 def spans(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime) -> list[Span]:
-    """The parts of the bar. The bar begins at the due instant and ends at the end of the last attempt, or now."""
+    """The parts of the bar. The bar begins when the run was to start, and ends with the last attempt, or now."""
     found: list[Span] = []
-    at = row.scheduled_at
+    at = row.should_start_at
 
     def until(instant: datetime | None, tone: str, text: str) -> None:
         nonlocal at
@@ -175,7 +177,7 @@ def spans(row: SchedulerExecution, attempts: Sequence[Attempt], now: datetime) -
     if row.state == State.RUNNING.value:
         until(row.started_at, "wait", _("waited for attempt %(number)s") % {"number": row.attempt})
         until(now, "busy", _("attempt %(number)s runs") % {"number": row.attempt})
-    elif row.state in WAITING:
+    elif row.state in CANCELLED_AT_ONCE:
         until(now, "wait", _("waits"))
     return found
 

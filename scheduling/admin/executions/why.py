@@ -9,7 +9,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.executions.surroundings import Surroundings
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_instant, relative_time
-from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
+from scheduling.core.lifecycle import CANCELLED_AT_ONCE, CLAIM_GRACE, WAITING, State
 from scheduling.core.queues import MAIN, STANDALONE, queue_of
 from scheduling.core.skip_reasons import LEFT_OUT
 from scheduling.core.text import visible_text
@@ -20,10 +20,13 @@ from scheduling.monitoring.findings.old_code import old_code_words
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
     """Sentences that explain the row's state. `about` adds sentences about the broker and the processes."""
     about = about or Surroundings()
-    sentences = _paused_work(row, about) or _put_off(row, now) or _by_state(row, now)
+    sentences = (
+        _behind(row) or _paused_work(row, about) or _put_off(row, now) or _blocked(row, now) or _by_state(row, now)
+    )
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
         sentences.append(_("%(who)s is cancelling it.") % who)
+    sentences += _deadline(row, now)
     sentences += _unconfirmed(row, now, about)
     if about.producers == 0:
         sentences.append(_("No producer is alive to continue it: start one with manage.py run_scheduler."))
@@ -122,6 +125,20 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
     return [*(_reason(row) or [_("No reason was recorded.")]), *_stands_for(row), *never, *_paused(row)]
 
 
+def _behind(row: SchedulerExecution) -> list[str]:
+    """Which run of its schedule the execution waits for; empty if it waits for none."""
+    if row.state != State.BLOCKED.value or row.waits_for is not None:
+        return []
+    return _reason(row) or [_("It waits until another run of its schedule is over.")]
+
+
+def _deadline(row: SchedulerExecution, now: datetime) -> list[str]:
+    """Until when the run may still start; empty if it has no start deadline."""
+    if row.start_by is None or row.attempt or row.state not in CANCELLED_AT_ONCE:
+        return []
+    return [_("It must start %(when)s; otherwise it is skipped.") % {"when": relative_time(row.start_by, now)}]
+
+
 def _put_off(row: SchedulerExecution, now: datetime) -> list[str]:
     """Why a run that was put off or has snoozed waits, and when it is offered to the consumers again.
 
@@ -136,6 +153,14 @@ def _put_off(row: SchedulerExecution, now: datetime) -> list[str]:
         text = _("It is offered to the consumers again %(wake)s at the latest.")
     if row.wake_at <= now:
         text = _("It was offered to the consumers again %(wake)s.")
+    return [*_reason(row), text % {"wake": relative_time(row.wake_at, now)}]
+
+
+def _blocked(row: SchedulerExecution, now: datetime) -> list[str]:
+    """For what the run waits, and when it is looked at again; empty if it may start."""
+    if row.state != State.BLOCKED.value or row.wake_at is None:
+        return []
+    text = _("A producer looks at it again %(wake)s.")
     return [*_reason(row), text % {"wake": relative_time(row.wake_at, now)}]
 
 

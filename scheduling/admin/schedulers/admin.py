@@ -14,6 +14,8 @@ from django.utils.translation import gettext_lazy
 from scheduling.admin.common.filter_bar import ListView
 from scheduling.admin.common.filters import GroupFilter, SchedulerTypeFilter
 from scheduling.admin.common.own_rows import own_groups_only
+from scheduling.admin.schedulers.after_fields import seen_only
+from scheduling.admin.schedulers.backfill import BackfillPages
 from scheduling.admin.schedulers.choices import allowed_targets_only
 from scheduling.admin.schedulers.duplicate import Duplicate
 from scheduling.admin.schedulers.form import SchedulerForm
@@ -23,8 +25,9 @@ from scheduling.admin.schedulers.overview import Overview
 from scheduling.admin.schedulers.pause import PauseActions
 from scheduling.admin.schedulers.ping_fields import PING_URL
 from scheduling.admin.schedulers.ping_pages import MONITOR, PingPages, stored_column
-from scheduling.admin.schedulers.preview import Preview, live_panel
+from scheduling.admin.schedulers.preview import Preview, changes_of, live_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
+from scheduling.admin.schedulers.revisions import CHANGE_REASON, WHY, Revisions
 from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.admin.schedulers.state_filter import StateFilter
 from scheduling.admin.schedulers.why_at import WhyAt
@@ -38,20 +41,41 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind, handler_of
 from scheduling.models import Scheduler
+from scheduling.models.after import AFTER_COLUMNS, predecessor_words
 from scheduling.models.entry_group import group_of
 from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.own_timing import PLAIN, TIMING_COLUMNS
+from scheduling.models.run_bounds import RUN_BOUNDS
 from scheduling.models.scheduler import TARGETS
+from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.operations.audit import message
 from scheduling.operations.names import SCHEDULE_COLUMNS
 from scheduling.operations.params_diff import Change
 
-FOLDED = (*RETRY_COLUMNS, *RETENTION_COLUMNS, "time_limit", "language", "user", "group", PING_URL)
+FOLDED = (
+    "after", *RETRY_COLUMNS, *RETENTION_COLUMNS, *TIMING_COLUMNS, *RUN_BOUNDS, "calendar", "time_limit", "language",
+    "user", "group", PING_URL,
+)  # fmt: skip
+
+SEEN_BY = "_scheduling_seen_by"
+"""The attribute of the form's row with what the user sees. A read-only field does not get the request."""
+
 """The fields that most schedules leave empty."""
 
+OWN_ONLY = {"group": own_groups_only, "after": seen_only}
+"""The fields that offer only what belongs to the user."""
 
-def _is_empty(value: object) -> bool:
-    return value is None or value is False or value == ""  # 0 retries is a value
+
+def _is_empty(name: str, value: object) -> bool:
+    return value is None or value is False or value == "" or value == PLAIN.get(name)  # 0 retries is a value
+
+
+def _in_own_zone(row: Scheduler, name: str) -> str:
+    try:
+        return time_tag(getattr(row, name), zone(row.zone_name))
+    except ZoneError:
+        return time_tag(getattr(row, name))
 
 
 def _target_label(row: Any) -> str:
@@ -61,8 +85,8 @@ def _target_label(row: Any) -> str:
 
 
 @admin.register(Scheduler)
-class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages, Overview):
-    """The form of a schedule, and the list of schedules with the actions "resume", "pause" and "run now"."""
+class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, BackfillPages, PauseActions, Revisions, PingPages, Overview):
+    """The form of a schedule, and the list of schedules with the actions "resume", "pause", "run now", "backfill"."""
 
     form = SchedulerForm
     list_views = (
@@ -73,13 +97,14 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
     list_filter = (HealthFilter, StateFilter, SchedulerTypeFilter, ("group", GroupFilter))
     search_fields = (*SCHEDULE_COLUMNS, "name", "source_file")
     search_help_text = gettext_lazy("Search name, target, cron")
-    actions = ("resume_selected", "pause_selected", "run_selected")
+    actions = ("resume_selected", "pause_selected", "run_selected", "backfill_selected")
     no_rows = gettext_lazy("A schedule runs a worker, a report or a reminder at its times.")
     raw_id_fields = ("user",)
-    readonly_fields = ("next_runs", "retry_table")
+    readonly_fields = ("next_runs", "what_changes", "retry_table")
     shown_instead = {
         PING_URL: "ping_url_shown", "params": "params_shown", "date_time": "date_shown", "user": "user_shown",
-        "paused": "paused_shown",
+        "calendar": "calendar_shown", "paused": "paused_shown", "active_from": "active_from_shown",
+        "active_until": "active_until_shown", "after": "after_shown",
     }  # fmt: skip
     fieldsets = (
         (None, {"fields": ("description",)}),
@@ -93,10 +118,21 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
         (
             gettext_lazy("When"),
             {
-                "fields": ("schedule", "date_time", "timezone", "paused", "pause_reason", "next_runs"),
-                "description": gettext_lazy("Enter a cron expression, or one date and time."),
+                "fields": ("schedule", "date_time", "timezone", "paused", "pause_reason", "next_runs", "what_changes"),
+                "description": gettext_lazy("Enter a cron expression or an interval, or one date and time."),
             },
         ),
+        (
+            gettext_lazy("Spread, missed runs, bounds"),
+            {
+                "fields": (
+                    "spread_seconds", "spread_each", "missed_runs", "missed_cap", "missed_within_seconds",
+                    "active_from", "active_until",
+                ),
+                "description": gettext_lazy("Moves the starts of the runs, or leaves some of them out."),
+            },
+        ),
+        (gettext_lazy("Calendar"), {"fields": ("calendar", "on_excluded")}),
         (
             gettext_lazy("Retry policy"),
             {
@@ -108,6 +144,20 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
             },
         ),
         (gettext_lazy("Overlap, service"), {"fields": ("overlap", "stay_alive")}),
+        (
+            gettext_lazy("Start deadline, number of runs"),
+            {
+                "fields": RUN_BOUNDS,
+                "description": gettext_lazy("When an occurrence may not run any more, and what pauses the schedule."),
+            },
+        ),
+        (
+            gettext_lazy("Start after another schedule"),
+            {
+                "fields": ("after", *AFTER_COLUMNS),
+                "description": gettext_lazy("A run waits until the last run of the other schedule has succeeded."),
+            },
+        ),
         (gettext_lazy("Queue, priority"), {"fields": ("queue", "priority")}),
         (gettext_lazy("Time limit, language"), {"fields": ("time_limit", "language")}),
         (
@@ -119,11 +169,12 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
         ),
         MONITOR,
         (gettext_lazy("Owner"), {"fields": ("user", "group")}),
+        WHY,
     )  # fmt: skip
 
     @property
     def media(self) -> Any:
-        return super().media + page_media(sheets=("dashboard", "scheduler"), scripts=("live",))
+        return super().media + page_media(sheets=("dashboard", "scheduler"), scripts=("live", "intervals"))
 
     def get_autocomplete_fields(self, request: HttpRequest) -> Any:
         """The user field has autocomplete if the project's user admin has search fields.
@@ -138,14 +189,15 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
 
         The field of a target gets a button to view the target.
         """
-        if db_field.name in self.get_autocomplete_fields(request):
-            kwargs["widget"] = Autocomplete(db_field, self.admin_site, _("No user"))
+        if db_field.name in (*self.get_autocomplete_fields(request), "after"):
+            empty = _("No schedule") if db_field.name == "after" else _("No user")
+            kwargs["widget"] = Autocomplete(db_field, self.admin_site, empty)
         field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name in (*TARGETS, "user", "group"):
+        if field is not None and db_field.name in (*TARGETS, "user", "group", "calendar", "after"):
             for ability in ("can_add_related", "can_change_related", "can_delete_related"):
                 setattr(field.widget, ability, False)
-            if db_field.name == "group":
-                own_groups_only(field, request)
+            if db_field.name in OWN_ONLY:
+                OWN_ONLY[db_field.name](field, request)
             if db_field.name in TARGETS:
                 options: Any = field
                 options.label_from_instance = _target_label
@@ -165,19 +217,37 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
     @admin.display(description=gettext_lazy("Date and time"))
     def date_shown(self, row: Scheduler) -> str:
         """The date and time in the schedule's zone."""
-        try:
-            return time_tag(row.date_time, zone(row.zone_name))
-        except ZoneError:
-            return time_tag(row.date_time)
+        return _in_own_zone(row, "date_time")
+
+    @admin.display(description=gettext_lazy("Active from"))
+    def active_from_shown(self, row: Scheduler) -> str:
+        return _in_own_zone(row, "active_from")
+
+    @admin.display(description=gettext_lazy("Active until"))
+    def active_until_shown(self, row: Scheduler) -> str:
+        return _in_own_zone(row, "active_until")
 
     @admin.display(description=gettext_lazy("Paused"), boolean=True)
     def paused_shown(self, row: Scheduler) -> bool:
         return not row.status
 
+    @admin.display(description=gettext_lazy("Calendar"))
+    def calendar_shown(self, row: Scheduler) -> str:
+        """The calendar's name as safe text."""
+        return visible_text(row.calendar, 100) if row.calendar is not None else EMPTY
+
     @admin.display(description=gettext_lazy("User"))
     def user_shown(self, row: Scheduler) -> str:
         """The user's name as safe text, because users choose their names themselves."""
         return visible_text(row.user, 150) if row.user is not None else EMPTY
+
+    @admin.display(description=gettext_lazy("Start after"))
+    def after_shown(self, row: Scheduler) -> str:
+        """The predecessor, named so that all who see the schedule may read it."""
+        if row.after_id is None:
+            return EMPTY
+        other = Scheduler.objects.filter(pk=row.after_id).first()
+        return predecessor_words(other, row.group_id) if other is not None else EMPTY
 
     @admin.display(description=gettext_lazy("Next 10 runs"))
     def next_runs(self, row: Scheduler) -> str:
@@ -185,7 +255,13 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
 
         A script updates the panel while the user types.
         """
-        return live_panel("runs", next_runs_panel(row))
+        return live_panel("runs", next_runs_panel(row), row.pk)
+
+    @admin.display(description=gettext_lazy("What changes"))
+    def what_changes(self, row: Scheduler) -> str:
+        """The next runs before and after the edit, and the load of the next 24 hours. A script updates the panel."""
+        visible: Visibility | None = getattr(row, SEEN_BY, None)
+        return live_panel("changes", changes_of(row, visible), of=row.pk or 0) if visible is not None else EMPTY
 
     @admin.display(description=gettext_lazy("Attempts"))
     def retry_table(self, row: Scheduler) -> str:
@@ -204,7 +280,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
 
     def edits_of(self, form: Any) -> list[Change]:
         """The box "Paused" is recorded under the name of its column, as the buttons "Pause" and "Resume" are."""
-        edits = form.with_ping_url(super().edits_of(form))
+        edits = [edit for edit in form.with_ping_url(super().edits_of(form)) if edit.name != CHANGE_REASON]
         return [Change("status", edit.new, edit.old) if edit.name == "paused" else edit for edit in edits]
 
     def construct_change_message(self, request: HttpRequest, form: Any, formsets: Any, add: bool = False) -> Any:
@@ -218,18 +294,21 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, PauseActions, PingPages,
         """Folds the groups of fields that are empty. Django unfolds a group with errors."""
         found = []
         for title, options in super().get_fieldsets(request, obj):
+            if obj is not None and not self.has_change_permission(request, obj):
+                options = {**options, "fields": [name for name in options["fields"] if name != "what_changes"]}
             names = [name for name in options["fields"] if name in FOLDED]
             # A copy shows the values of its source.
             row = obj or self.source_of(request)
             # The copy of a schedule has no ping URL.
             empty = names and all(
-                _is_empty(getattr(obj if name == PING_URL else row, stored_column(name), None)) for name in names
+                _is_empty(name, getattr(obj if name == PING_URL else row, stored_column(name), None)) for name in names
             )
             found.append((title, {**options, "classes": ["collapse"]} if empty else options))
         return found
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Adds the tabs, and the stored schedule's error. The error ignores unsaved values."""
+        setattr(context["adminform"].form.instance, SEEN_BY, visibility_of(request.user))
         if wrong := [name for name in context["adminform"].form.fields if name in context["adminform"].form.errors]:
             # The browser shows and focuses the first field with an error.
             context["adminform"].form.fields[wrong[0]].widget.attrs["autofocus"] = True

@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.schedulers.form import SchedulerForm, wall
 from scheduling.models import Scheduler
+from scheduling.models.plan import INSTANTS
 from scheduling.models.visibility import visibility_of
 
 ARGUMENT = "copy"
@@ -41,7 +42,7 @@ class Duplicate(admin.ModelAdmin):
         values = model_to_dict(source)
         values |= {
             "description": (_("%(name)s (copy)") % {"name": source.description or source})[:limit],
-            "date_time": wall(source),
+            **{name: wall(source, name) for name in INSTANTS},
             "paused": True,
             "pause_reason": "",
         }

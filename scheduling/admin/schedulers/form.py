@@ -15,6 +15,7 @@ from django.utils.translation import gettext_lazy as _
 from scheduling.admin.common.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.params.field import ParamsField, ParamsWidget
 from scheduling.admin.params.form import ParamsForm
+from scheduling.admin.schedulers.after_fields import AfterFields
 from scheduling.admin.schedulers.cron_input import CronInput
 from scheduling.admin.schedulers.languages import language_choices
 from scheduling.admin.schedulers.ping_fields import PingFields
@@ -28,13 +29,19 @@ from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
 from scheduling.core.retention import OWN
 from scheduling.core.retry import BOUNDS, spelled
 from scheduling.core.text import visible_text
+from scheduling.core.timing import MissedRuns, OnExcluded
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import find_target, handler_behind, handler_of
 from scheduling.handlers.validation import mark_checked, params_error, service_error
-from scheduling.models import Scheduler
+from scheduling.models import Calendar, Scheduler
+from scheduling.models.calendar import LONG
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.own_timing import TIMING_COLUMNS
+from scheduling.models.plan import INSTANTS
+from scheduling.models.run_bounds import BOUNDS as BOUNDS_OF_RUNS
+from scheduling.models.schedule_revision import REASON_LENGTH
 from scheduling.models.scheduler import TARGETS
-from scheduling.models.visibility import EVERYTHING
+from scheduling.models.time_words import format_span
 
 SWITCH = ("paused", "pause_reason")
 """Fields that the pause and resume buttons may change while this form is open."""
@@ -42,7 +49,7 @@ SWITCH = ("paused", "pause_reason")
 TIMES = ("schedule", "date_time", "timezone")
 
 
-class SchedulerForm(PingFields):
+class SchedulerForm(AfterFields, PingFields):
     """The form to add and edit a schedule.
 
     The form keeps two values for the audit entry. `former` has the values before the edit. `former_code` is the handler
@@ -63,6 +70,25 @@ class SchedulerForm(PingFields):
         ),
     )
     """The opposite of the column `status`."""
+    spread_seconds = TimeSpanField(
+        unit=1_000,
+        label=_("Spread"),
+        help_text=_(
+            "Such as 30m. Each run starts by an offset later that is less than this, so that schedules with the same "
+            "times do not start at once. Empty: none."
+        ),
+    )
+    missed_within_seconds = TimeSpanField(
+        unit=1_000,
+        label=_("Age of missed runs"),
+        help_text=_("Such as 2h. A run that has been due for longer does not run. Empty: as the settings say."),
+    )
+    active_from = WallClockField(
+        required=False, label=_("Active from"), help_text=_("In the time zone above. Empty: no beginning.")
+    )
+    active_until = WallClockField(
+        required=False, label=_("Active until"), help_text=_("In the time zone above. Empty: no end.")
+    )
     params = ParamsField(label=_("Parameters"), required=False)
     retry_delay_ms = TimeSpanField(label=RETRY_LABELS["retry_delay_ms"])
     retry_max_delay_ms = TimeSpanField(label=RETRY_LABELS["retry_max_delay_ms"])
@@ -74,10 +100,25 @@ class SchedulerForm(PingFields):
         ),
     )
 
+    change_reason = forms.CharField(
+        required=False,
+        max_length=REASON_LENGTH,
+        label=_("Reason for the change"),
+        help_text=_("Optional. The history shows it."),
+        widget=forms.TextInput(attrs={"class": "vTextField"}),
+    )
+    """Why the schedule is changed. Its revision keeps it."""
+    start_within_seconds = TimeSpanField(
+        unit=1_000,
+        label=_("Start deadline"),
+        help_text=_(
+            "Such as 10m or 2h. An occurrence that has not started so long after it was due does not run. Empty: no "
+            "deadline."
+        ),
+    )
+
     source: Scheduler | None = None
     """The schedule that is copied, if this form adds a copy."""
-    visible = EVERYTHING
-    """What the user of the form sees."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
@@ -88,10 +129,11 @@ class SchedulerForm(PingFields):
             self._show_chosen(row)
         if row.pk:
             self.initial["paused"] = not row.status
-        self.former = {**self.initial, "date_time": row.date_time}
+        self.former = {**self.initial, **{name: getattr(row, name) for name in INSTANTS}}
         self.former_code = handler_of(row)
-        if row.date_time is not None:
-            self.initial["date_time"] = wall(row)
+        for name in INSTANTS:
+            if getattr(row, name) is not None:
+                self.initial[name] = wall(row, name)
         # A user who may only view gets a form without fields.
         if "schedule" in self.fields:
             self._dress(row)
@@ -99,7 +141,7 @@ class SchedulerForm(PingFields):
     @staticmethod
     def _show_copied(row: Scheduler, source: Scheduler) -> None:
         """The panels of an empty form show the instance, so it gets the copied times, target and retry policy."""
-        for name in (*TIMES, *TARGETS, *RETRY_COLUMNS):
+        for name in (*TIMES, *TARGETS, *RETRY_COLUMNS, *TIMING_COLUMNS):
             setattr(row, name, getattr(source, name))
         row.status = False
 
@@ -117,6 +159,7 @@ class SchedulerForm(PingFields):
         schedule.widget, schedule.help_text = CronInput(), ""
         zone_field.widget = DatalistInput(zone_names(), {"class": "vTextField", "placeholder": get_conf().timezone})
         zone_field.help_text = _("An IANA name such as Europe/Madrid. Empty: %(zone)s.") % {"zone": get_conf().timezone}
+        self._dress_calendar(row)
         self.fields["language"] = forms.ChoiceField(
             choices=language_choices(row.language, self.visible),
             required=False,
@@ -125,9 +168,26 @@ class SchedulerForm(PingFields):
         for name in SWITCH:
             self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
         self._dress_retry(row)
+        for name in ("missed_runs", "on_excluded"):
+            self.fields[name].required = False  # a form that does not have it chooses what is usual
+        self.fields["missed_within_seconds"].widget.attrs |= {"placeholder": format_span(get_conf().catch_up_seconds)}
         for name, hint in inherited_retention().items():
             low, high = OWN
             self.fields[name].widget.attrs |= {"placeholder": hint, "min": low, "max": high}
+        for name in ("max_runs", "pause_after_failures"):
+            low, high = BOUNDS_OF_RUNS[name]
+            self.fields[name].widget.attrs |= {"placeholder": _("none"), "min": low, "max": high}
+
+    def _dress_calendar(self, row: Scheduler) -> None:
+        """Offers the calendars that the user sees. The chosen one stays, even if the user does not see it."""
+        field: Any = self.fields["calendar"]
+        rows = self.visible.calendars() | Calendar.objects.filter(pk=row.calendar_id or 0)
+        field.queryset = rows.defer(*LONG)
+        field.label_from_instance = self._calendar_label
+
+    def _calendar_label(self, row: Any) -> str:
+        name = visible_text(row.name, 100) if self.visible.shows(row) else gettext("a calendar of another group")
+        return f"{name} ({gettext('cannot be used')})" if row.error else name
 
     def _dress_retry(self, row: Scheduler) -> None:
         hints = inherited_hints(inherited_policy(handler_of(row)))
@@ -149,15 +209,22 @@ class SchedulerForm(PingFields):
             # If the schedule was paused while this form was open, saving the form must not resume the schedule.
             if self.instance.pk and self.fields[name].show_hidden_initial and name not in self.changed_data:
                 data[name] = self.initial[name]
-        local = data.get("date_time")
-        if isinstance(local, datetime) and local.tzinfo is None:
-            try:
-                data["date_time"] = resolve_wall(local, data.get("timezone") or get_conf().timezone)
-            except ZoneError:
-                data["date_time"] = local.replace(tzinfo=UTC)  # the zone's field shows the error
-            except ValueError as error:
-                self.add_error("date_time", ValidationError(str(error), code="range"))
+        for name in INSTANTS:
+            local = data.get(name)
+            if isinstance(local, datetime) and local.tzinfo is None:
+                try:
+                    data[name] = resolve_wall(local, data.get("timezone") or get_conf().timezone)
+                except ZoneError:
+                    data[name] = local.replace(tzinfo=UTC)  # the zone's field shows the error
+                except ValueError as error:
+                    self.add_error(name, ValidationError(str(error), code="range"))
         return data
+
+    def clean_missed_runs(self) -> str:
+        return self.cleaned_data["missed_runs"] or MissedRuns.LATEST.value
+
+    def clean_on_excluded(self) -> str:
+        return self.cleaned_data["on_excluded"] or OnExcluded.SKIP.value
 
     def _post_clean(self) -> None:
         if "paused" in self.cleaned_data:
@@ -188,15 +255,16 @@ class SchedulerForm(PingFields):
             self.add_error("params", ValidationError(found, code="params"))
 
 
-def wall(row: Scheduler) -> datetime | None:
-    """The row's `date_time` as naive local time. An invalid zone, which only plain SQL can write, counts as UTC."""
-    if row.date_time is None:
+def wall(row: Scheduler, name: str = "date_time") -> datetime | None:
+    """An instant of the row as naive local time. An invalid zone, which only plain SQL can write, counts as UTC."""
+    found: datetime | None = getattr(row, name)
+    if found is None:
         return None
     try:
         info = zone(row.zone_name)
     except ZoneError:
-        return row.date_time.astimezone(UTC).replace(tzinfo=None)
-    return row.date_time.astimezone(info).replace(tzinfo=None)
+        return found.astimezone(UTC).replace(tzinfo=None)
+    return found.astimezone(info).replace(tzinfo=None)
 
 
 def params_form(row: Scheduler, data: Any = None, initial: Mapping[str, Any] | None = None) -> ParamsForm:

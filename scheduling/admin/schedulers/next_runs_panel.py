@@ -17,15 +17,23 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from scheduling.admin.schedulers.panels import refused, table
+from scheduling.admin.schedulers.timing_words import timing_words
 from scheduling.admin.ui.badges import icon
 from scheduling.admin.ui.schedules import in_words
 from scheduling.admin.ui.times import format_instant, relative_time
-from scheduling.core.clockchanges import ClockChange, Effect, changes_met, effect_on
-from scheduling.core.cron import Cron, CronError, ZoneError, count_between, parse, zone
+from scheduling.core.clockchanges import ClockChange, Effect, changes_met, effect_on, moves_local_times
+from scheduling.core.cron import CronError, Timetable, ZoneError, count_between, zone
+from scheduling.core.days import EVERY_DAY
+from scheduling.core.dialect import Cron
+from scheduling.core.expected import Expected, Fate
+from scheduling.core.intervals import DayInterval, RealInterval
+from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
-from scheduling.operations.next_runs import next_runs
+from scheduling.models.own_timing import has_own_timing
+from scheduling.models.timetable import timetable_of
+from scheduling.operations.next_runs import next_expected, next_runs
 
-YEAR = timedelta(days=365)
+NOTHING, MINUTE, DAY, YEAR = timedelta(0), timedelta(minutes=1), timedelta(days=1), timedelta(days=365)
 MOST_CHANGES = 4
 """The maximum number of clock changes in the panel. Most zones have at most two a year; some have four."""
 
@@ -46,12 +54,17 @@ def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Se
     now = now or clock.now()
     try:
         words, runs = in_words(scheduler), next_runs(scheduler, now=now)
+        rules = next_expected(scheduler, now=now) if has_own_timing(scheduler) else None
         info = zone(scheduler.zone_name)
-        cron = parse(scheduler.schedule) if scheduler.date_time is None else None
-        often = how_often(cron, info.key, now) if cron is not None else ""
-        said = [*notes, *_warnings(scheduler, cron, bool(runs))]
-        changes = changes_met(cron, info.key, now, now + YEAR) if cron is not None else []
-        rows = [_row(run, cron, info, now) for run in runs]
+        times = timetable_of(scheduler.schedule) if scheduler.date_time is None else None
+        often = how_often(times, info.key, now) if times is not None else ""
+        said = [*notes, *_warnings(scheduler, times, bool(runs))]
+        if times is not None and moves_local_times(times, info.key, now, now + YEAR):
+            said.append(("", _("It is counted in real time, so its local times change when the clocks do.")))
+        changes = changes_met(times, info.key, now, now + YEAR) if times is not None else []
+        rows = [_row(run, times, info, now) for run in runs]
+        if rules is not None:
+            rows = [_row_by_rules(one, times, info, now) for one in rules]
     except (CronError, ZoneError) as error:
         return refused(error)
     if runs:
@@ -65,7 +78,7 @@ def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Se
         words,
         format_html("<p>{}</p>", often) if often else "",
         format_html_join("", '<p class="sch-note{}">{} {}</p>', (_noted(note) for note in said)),
-        table(_("Next runs"), _head(info), _ROW, rows) if runs else "",
+        table(_("Next runs"), _head(info), _ROW, rows) if rows else "",
         _clock_notes(changes),
     )
 
@@ -82,8 +95,8 @@ def _head(info: ZoneInfo) -> list[object]:
     return [_("In %(zone)s") % {"zone": info.key}, viewers, _("From now")]
 
 
-def _row(run: datetime, cron: Cron | None, info: ZoneInfo, now: datetime) -> Sequence[object]:
-    noted = effect_on(cron, info.key, run) if cron is not None else None
+def _row(run: datetime, times: Timetable | None, info: ZoneInfo, now: datetime) -> Sequence[object]:
+    noted = effect_on(times, info.key, run) if times is not None else None
     return (
         date_format(run.astimezone(info), "D"),
         format_instant(run, info),
@@ -94,6 +107,54 @@ def _row(run: datetime, cron: Cron | None, info: ZoneInfo, now: datetime) -> Seq
     )
 
 
+def _row_by_rules(one: Expected, times: Timetable | None, info: ZoneInfo, now: datetime) -> Sequence[object]:
+    """An occurrence of a schedule that is spread, bounded or has a calendar: its nominal time, and when it starts."""
+    shown = one.last if one.fate is Fate.HELD and one.last is not None and one.starts_at is not None else one.first
+    noted = effect_on(times, info.key, shown) if times is not None and one.fate is Fate.RUNS else None
+    lines = [(_said_of_run(*noted),)] if noted else []
+    if one.starts_at is None:
+        lines.append((_said_of_excluded(one, info),))
+        viewer = from_now = ""
+    else:
+        if one.fate is Fate.HELD:
+            lines.append((_("held: %(why)s") % {"why": visible_text(one.why, 200)},))
+        if one.starts_at != shown:
+            local = one.starts_at.astimezone(info)
+            day = "" if local.date() == shown.astimezone(info).date() else f"{local:%Y-%m-%d} "
+            lines.append((_("starts at %(time)s") % {"time": f"{day}{local:%H:%M:%S}"},))
+        viewer, from_now = f"{one.starts_at:%Y-%m-%d %H:%M:%S}", relative_time(one.starts_at, now)
+    return (
+        date_format(shown.astimezone(info), "D"),
+        format_instant(shown, info),
+        format_html_join("", '<span class="sch-below sch-clock">{}</span>', lines),
+        f"{one.starts_at.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}" if one.starts_at is not None else "",
+        viewer,
+        from_now,
+    )
+
+
+def _said_of_excluded(one: Expected, info: ZoneInfo) -> str:
+    facts = {"why": visible_text(one.why, 200), "count": _number(one.count)}
+    if one.fate is Fate.HELD:
+        if one.last is None:
+            return _("held for ever: %(why)s") % facts
+        return _("held, and gives way to the run at the end: %(why)s") % facts
+    if one.last is None:
+        return _("does not run, nor any after it: %(why)s") % facts
+    if one.count > 1:
+        last = {"last": format_instant(one.last, info)}
+        return _("%(count)s do not run, up to %(last)s: %(why)s") % (facts | last)
+    return _("does not run: %(why)s") % facts
+
+
+def clock_words(scheduler: Scheduler, run: datetime) -> str:
+    """What a clock change does to a run of the schedule; empty if it does nothing."""
+    if scheduler.date_time is not None or not scheduler.schedule:
+        return ""
+    noted = effect_on(timetable_of(scheduler.schedule), scheduler.zone_name, run)
+    return _said_of_run(*noted) if noted else ""
+
+
 def _said_of_run(effect: Effect, number: int) -> str:
     if effect is Effect.MOVED:
         return _("right after the hour that the clocks skip")
@@ -102,15 +163,22 @@ def _said_of_run(effect: Effect, number: int) -> str:
     return _("the first time that the clocks show it") if number == 1 else _("the second time that the clocks show it")
 
 
-def how_often(cron: Cron, tz: str, now: datetime) -> str:
+def how_often(times: Timetable, tz: str, now: datetime) -> str:
     """How often a schedule runs, in words.
 
     Examples: `288 runs a day.` and `1 run on each day that matches the schedule, 261 in the next 365 days.`
     """
-    daily = len(cron.hours) * len(cron.minutes)
-    if cron.calendar == "* * *":
-        return ngettext("%(count)s run a day.", "%(count)s runs a day.", daily) % {"count": _number(daily)}
-    yearly = count_between(cron, tz, now, now + YEAR)
+    if isinstance(times, RealInterval) and DAY % times.step == NOTHING:
+        return _runs_a_day(DAY // times.step)
+    if isinstance(times, DayInterval) and times.days == 1:
+        return _runs_a_day(1)
+    if isinstance(times, Cron) and times.calendar == EVERY_DAY:
+        return _runs_a_day(len(times.hours) * len(times.minutes))
+    yearly = count_between(times, tz, now, now + YEAR)
+    if not isinstance(times, Cron):
+        text = ngettext("%(count)s run in the next 365 days.", "%(count)s runs in the next 365 days.", yearly)
+        return text % {"count": _number(yearly)}
+    daily = len(times.hours) * len(times.minutes)
     text = ngettext(
         "%(count)s run on each day that matches the schedule, %(yearly)s in the next 365 days.",
         "%(count)s runs on each day that matches the schedule, %(yearly)s in the next 365 days.",
@@ -119,22 +187,42 @@ def how_often(cron: Cron, tz: str, now: datetime) -> str:
     return text % {"count": _number(daily), "yearly": _number(yearly)}
 
 
+def _runs_a_day(count: int) -> str:
+    return ngettext("%(count)s run a day.", "%(count)s runs a day.", count) % {"count": _number(count)}
+
+
 def _number(value: int) -> str:
     return number_format(value, force_grouping=True)
 
 
-def _warnings(scheduler: Scheduler, cron: Cron | None, any_runs: bool) -> Iterator[Note]:
+def _warnings(scheduler: Scheduler, times: Timetable | None, any_runs: bool) -> Iterator[Note]:
     if scheduler.stay_alive:
         yield "", _("It is a service: these times start it if it does not run.")
-    elif cron is not None and len(cron.minutes) == 60:
-        if len(cron.hours) == 24:
-            yield "warn", _("It runs each minute. If that is not meant, give the minute a number instead of *.")
-        else:
-            yield "warn", _("It runs each minute of the hours named. For once an hour, write 0 for the minute.")
+    elif times is not None:
+        yield from _too_often(times)
+    yield from _rules_notes(scheduler)
     if not any_runs:
         yield "warn", _("It has no run to come.")
     elif not scheduler.status:
         yield "", _("It is paused: these would be its next runs.")
+
+
+def _too_often(times: Timetable) -> Iterator[Note]:
+    if isinstance(times, RealInterval):
+        if times.step <= MINUTE:
+            yield "warn", _("It runs at least once in each minute. For minutes, write m after the number, for hours h.")
+    elif len(times.minutes) == 60:
+        if len(times.hours) == 24:
+            yield "warn", _("It runs each minute. If that is not meant, give the minute a number instead of *.")
+        else:
+            yield "warn", _("It runs each minute of the hours named. For once an hour, write 0 for the minute.")
+
+
+def _rules_notes(scheduler: Scheduler) -> Iterator[Note]:
+    """What the rules of the schedule mean, in words."""
+    yield from (("", said) for _name, said in timing_words(scheduler))
+    if scheduler.spread_seconds and scheduler.pk is None:
+        yield "", _("Its offset is chosen when it is saved. The times below are without it.")
 
 
 def _noted(note: Note) -> tuple[object, ...]:

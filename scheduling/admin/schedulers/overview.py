@@ -7,6 +7,7 @@ from typing import Any
 from django.contrib.admin.options import IS_POPUP_VAR, TO_FIELD_VAR
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.utils import timezone as clock
+from django.utils.html import format_html
 from django.utils.translation import gettext as _
 
 from scheduling.admin.alerts.standing import alerts_context
@@ -17,13 +18,17 @@ from scheduling.admin.common.pages import READ, Page
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.context import limit_context
 from scheduling.admin.pauses.context import pause_context
+from scheduling.admin.schedulers.after_fields import after_facts
+from scheduling.admin.schedulers.bounds_words import bounds_in_words
 from scheduling.admin.schedulers.columns import SchedulerColumns
 from scheduling.admin.schedulers.duplicate import ARGUMENT
+from scheduling.admin.schedulers.excluded_panel import excluded_panel
 from scheduling.admin.schedulers.from_code import from_code
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.recent_runs import recent_runs
 from scheduling.admin.schedulers.retention_panel import retention_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
+from scheduling.admin.schedulers.timing_words import timing_words
 from scheduling.admin.schedulers.why_at import panel
 from scheduling.admin.ui.badges import health_badge
 from scheduling.admin.ui.links import admin_url, scheduler_url
@@ -99,6 +104,7 @@ class Overview(SchedulerColumns, Audited):
             overdue=overdue(row, now),
             standing=self.standing(row),
             next_runs=next_runs_panel(row, now),
+            excluded=excluded_panel(row, now, row.calendar is None or viewer.visible.shows(row.calendar)),
             recent=recent_runs(row, viewer),
             why_at=panel(row, viewer.visible) if viewer.sees("schedulerexecution") else None,
             params=self.params_shown(row),
@@ -107,6 +113,7 @@ class Overview(SchedulerColumns, Audited):
             facts=self._facts(request, row),
             refusal=refused,
             may_run=not refused and self.has_run_permission(request),  # type: ignore[attr-defined]
+            may_backfill=not refused and self._may_backfill(request, row),
             may_pause=not refused and self.has_pause_permission(request),  # type: ignore[attr-defined]
             may_add=not refused and self.has_add_permission(request),
             may_delete=self.has_delete_permission(request, row),
@@ -115,6 +122,11 @@ class Overview(SchedulerColumns, Audited):
             **alerts_context(viewer, schedule=row.pk),
             **self.tabs(request, row),
         )
+
+    def _may_backfill(self, request: HttpRequest, row: Scheduler) -> bool:
+        """A service and a schedule with one date have no range of instants."""
+        may: bool = self.has_backfill_permission(request)  # type: ignore[attr-defined]
+        return may and not row.stay_alive and row.date_time is None
 
     @staticmethod
     def _pause(row: Scheduler, viewer: Viewer) -> dict[str, Any]:
@@ -127,6 +139,19 @@ class Overview(SchedulerColumns, Audited):
         found = pause_context(row.target_type, name, queue, viewer)
         found |= breaker_context(row.target_type, name, viewer) | limit_context(row.target_type, name, viewer)
         return found | batch_context(row.target_type, name)
+
+    @staticmethod
+    def _calendar(request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
+        """The name of the calendar, with a link to its page for users who may open it."""
+        if row.calendar is None:
+            return []
+        viewer = Viewer.of(request)
+        if not viewer.visible.shows(row.calendar):
+            return [(_("Calendar"), _("a calendar of another group"))]
+        name = visible_text(row.calendar, 100)
+        page = admin_url("scheduling_calendar_change", row.calendar.pk)
+        link = format_html('<a href="{}">{}</a>', page, name) if viewer.sees("calendar") else name
+        return [(_("Calendar"), link)]
 
     def _facts(self, request: HttpRequest, row: Scheduler) -> list[tuple[str, Any]]:
         """What the form says about the schedule beside its times and parameters."""
@@ -141,6 +166,9 @@ class Overview(SchedulerColumns, Audited):
             found.append((_("Service"), _("started again whenever it ends")))
         elif row.runs_alone:
             found.append((_("Overlap"), row.get_overlap_display()))
+        found += [*self._calendar(request, row), *timing_words(row)]
+        found += bounds_in_words(row)
+        found += after_facts(row, Viewer.of(request))
         if row.time_limit is not None:
             limit = format_duration(row.time_limit) if row.time_limit else _("none")
             found.append((_("Time limit"), limit))

@@ -11,6 +11,7 @@ from django.contrib import admin, messages
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
@@ -23,8 +24,10 @@ from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refused_schedules
 from scheduling.models import Scheduler
 from scheduling.models.scheduler import TARGETS
+from scheduling.operations.actor import Actor
 from scheduling.operations.audit import record
 from scheduling.operations.batches import in_chunks
+from scheduling.operations.catch_up import resume_words
 from scheduling.operations.params_diff import Change
 from scheduling.operations.pause_reason import REASON_LIMIT, pause_reason
 from scheduling.operations.schedule_state import switch
@@ -68,8 +71,10 @@ class PauseActions(Pages):
         if row.status == on:
             self.message_user(request, _("It is not paused.") if on else _("It is already paused."), messages.WARNING)
             return HttpResponseRedirect(back)
+        told: list[str] = []
         if on:
             lead = _("“%(name)s” will run on schedule again. Runs missed during the pause will not run.")
+            told = resume_words(row, clock.now())
         elif row.stay_alive:
             lead = _("“%(name)s” is a service: it ends within seconds, and does not run until it is resumed.")
         else:
@@ -82,7 +87,10 @@ class PauseActions(Pages):
             lead=lead % {"name": visible_text(row, 120)},
             submit=_("Resume") if on else _("Pause"),
             back=back,
-            facts=[(_("Reason for the pause"), visible_text(row.paused_because))] if row.paused_because else [],
+            facts=[
+                *([(_("Reason for the pause"), visible_text(row.paused_because))] if row.paused_because else []),
+                *([(_("During the pause"), " ".join(told))] if told else []),
+            ],
             form=form,
             hidden=[("back", (request.POST.get("back") or request.GET.get("back", ""))[:20])],
             crumbs=[(own, visible_text(row, 120))],
@@ -134,12 +142,12 @@ class PauseActions(Pages):
         ).response(request, self)
 
     def _switch(self, request: HttpRequest, queryset: QuerySet[Scheduler], on: bool, reason: str = "") -> None:
-        changed, refused = 0, list[str]()
+        changed, refused, by = 0, list[str](), Actor(request.user)
         for chunk in in_chunks(queryset.filter(status=not on).prefetch_related(*TARGETS)):
             done: dict[tuple[Change, ...], list[Scheduler]] = {}
             for row in chunk:
                 try:
-                    edits = switch(row, on, reason, request.user.get_username())
+                    edits = switch(row, on, reason, by.author(reason), by.get_username())
                 except ValidationError as error:
                     refused.append(f"{visible_text(row, 120)}: {' '.join(error.messages)}")
                 else:

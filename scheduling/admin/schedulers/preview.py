@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
+from typing import Any
 
 from django import forms
 from django.core.exceptions import PermissionDenied
@@ -15,9 +16,11 @@ from django.http import Http404, HttpRequest, HttpResponse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
+from django.utils.translation import gettext_lazy as _lazy
 
 from scheduling.admin.common.pages import READ, Page, Pages
 from scheduling.admin.common.time_span_field import RETRY_LABELS, TimeSpanField
+from scheduling.admin.schedulers.changes_panel import NOTHING, changes_panel
 from scheduling.admin.schedulers.form import params_form
 from scheduling.admin.schedulers.next_runs_panel import Note, next_runs_panel
 from scheduling.admin.schedulers.panels import refused
@@ -25,15 +28,23 @@ from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.links import admin_url
 from scheduling.core.cron import ZoneError, resolve_wall, zone
+from scheduling.core.text import is_number
 from scheduling.core.zones import instants
 from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
+from scheduling.models.own_timing import PLAIN, timing_errors
 from scheduling.models.scheduler import TARGETS
-from scheduling.models.visibility import visibility_of
+from scheduling.models.visibility import Visibility, visibility_of
 
+TIMES = (
+    "schedule", "date_time_0", "date_time_1", "timezone", "paused", "previewed", "spread_seconds", "spread_each",
+    "missed_runs", "missed_cap", "missed_within_seconds", "active_from_0", "active_from_1", "active_until_0",
+    "active_until_1", "on_excluded", "calendar",
+)  # fmt: skip
 FIELDS = {
-    "runs": ("schedule", "date_time_0", "date_time_1", "timezone", "paused"),
+    "runs": TIMES,
+    "changes": TIMES,
     "retry": (*TARGETS, *RETRY_COLUMNS),
 }
 """Maps each panel to the names of the form's fields on which the panel depends."""
@@ -45,7 +56,18 @@ LONGEST_ZONE = 65
 class Typed(forms.Form):
     """Reads the typed values. The model and the parser check them later."""
 
-    date_time = WallClockField(required=False)
+    date_time = WallClockField(required=False, label=_lazy("Date and time"))
+    previewed = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    """The number of the schedule, from which its offset is computed."""
+    spread_seconds = TimeSpanField(unit=1_000, label=_lazy("Spread"))
+    spread_each = forms.BooleanField(required=False)
+    missed_runs = forms.CharField(required=False)
+    missed_cap = forms.IntegerField(required=False, label=_lazy("At most so many missed runs"))
+    missed_within_seconds = TimeSpanField(unit=1_000, label=_lazy("Age of missed runs"))
+    active_from = WallClockField(required=False, label=_lazy("Active from"))
+    active_until = WallClockField(required=False, label=_lazy("Active until"))
+    on_excluded = forms.CharField(required=False)
+    calendar = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
 
     def __init__(self, data: dict[str, str]) -> None:
         super().__init__(data)
@@ -54,15 +76,25 @@ class Typed(forms.Form):
         self.fields |= {name: forms.IntegerField(required=False) for name in TARGETS}
 
 
-def live_panel(part: str, panel: object) -> SafeString:
-    """Puts the panel into an element that a script updates while the user types."""
+def live_panel(part: str, panel: object, pk: int | None = None, of: int | None = None) -> SafeString:
+    """Puts the panel into an element that a script updates while the user types.
+
+    Args:
+        pk: the number of the schedule, if it has one and the panel needs it.
+        of: the primary key of the stored schedule, if the panel depends on it; 0 for a new one.
+    """
+    number = format_html('<input type="hidden" name="previewed" value="{}">', pk) if pk is not None else ""
+    own = (
+        admin_url("scheduling_scheduler_preview", part) if of is None else admin_url(f"scheduling_scheduler_{part}", of)
+    )
     return format_html(
         '<div class="sch-live" data-live-url="{}" data-live-fields="{}" data-live-failed="{}">{}</div>'
-        '<p class="sch-hidden" role="status" aria-live="polite"></p>',
-        admin_url("scheduling_scheduler_preview", part),
+        '<p class="sch-hidden" role="status" aria-live="polite"></p>{}',
+        own,
         " ".join(FIELDS[part]),
         _("Not updated: the server does not answer."),
         panel,
+        number,
     )
 
 
@@ -71,6 +103,7 @@ class Preview(Pages):
 
     pages: tuple[Page, ...] = (
         Page("preview", "preview", "preview/<slug:part>/", READ),
+        Page("changes", "preview", "changes/<int:pk>/", READ),
         Page("params", "preview", "params/<int:pk>/", ("POST",)),
     )
 
@@ -92,10 +125,32 @@ class Preview(Pages):
 
     def preview_view(self, request: HttpRequest, part: str) -> HttpResponse:
         """A panel as HTML, for users who may add or edit schedules."""
-        if part not in FIELDS:
-            raise Http404
         panels: dict[str, Callable[[dict[str, str]], object]] = {"runs": runs_preview, "retry": retry_preview}
-        return _fragment(part, panels[part]({name: request.GET.get(name, "") for name in FIELDS[part]}))
+        if part not in panels:
+            raise Http404
+        return _fragment(part, panels[part](_typed(request, part)))
+
+    def changes_view(self, request: HttpRequest, pk: int) -> HttpResponse:
+        """The panel "What changes" as HTML. `pk` is 0 for a new schedule."""
+        visible = visibility_of(request.user)
+        if not (self.has_change_permission(request) if pk else self.has_add_permission(request)):
+            raise PermissionDenied
+        stored = visible.schedules().filter(pk=pk).first() if pk else None
+        if pk and stored is None:
+            return self.not_found(request, str(pk))
+        return _fragment("changes", changes_preview(_typed(request, "changes"), stored, visible))
+
+
+def _typed(request: HttpRequest, part: str) -> dict[str, str]:
+    typed = {name: request.GET.get(name, "") for name in FIELDS[part]}
+    if not _sees_calendar(request, typed.get("calendar", "")):
+        typed["calendar"] = ""
+    return typed
+
+
+def _sees_calendar(request: HttpRequest, key: str) -> bool:
+    """Whether the user sees the calendar with this primary key. Its reasons are shown to no other user."""
+    return is_number(key) and visibility_of(request.user).calendars().filter(pk=int(key)).exists()
 
 
 def _fragment(part: str, content: object) -> HttpResponse:
@@ -105,25 +160,69 @@ def _fragment(part: str, content: object) -> HttpResponse:
 
 def runs_preview(typed: dict[str, str]) -> SafeString:
     """The next runs of the typed schedule."""
+    try:
+        row, notes = _typed_row(typed)
+        return next_runs_panel(row, notes=notes)
+    except (ZoneError, ValueError) as error:
+        return refused(error)
+
+
+def changes_preview(typed: dict[str, str], stored: Scheduler | None, visible: Visibility) -> SafeString:
+    """The next runs of the stored and of the typed schedule, and the load."""
+    try:
+        row, _notes = _typed_row(typed)
+    except (ZoneError, ValueError):
+        return NOTHING  # the panel of the next runs says why
+    return changes_panel(stored, row, visible)
+
+
+def changes_of(row: Scheduler, visible: Visibility) -> SafeString:
+    """What the values of the form's row change. After a refused save, the row has the posted values."""
+    stored = visible.schedules().filter(pk=row.pk).first() if row.pk else None
+    return changes_panel(stored, row, visible)
+
+
+def _typed_row(typed: dict[str, str]) -> tuple[Scheduler, list[Note]]:
+    """A schedule with the typed times, and what the clocks do with a typed date.
+
+    Raises:
+        ZoneError, ValueError: the text says what cannot be used.
+    """
     # The cron expression may have any length, because the parser checks the length first.
     row = Scheduler(
         schedule=typed["schedule"].strip(),
         timezone=typed["timezone"].strip()[:LONGEST_ZONE],
         status=not typed["paused"],
     )
-    fields = Typed({name: value[:LONGEST_NUMBER] for name, value in typed.items() if name.startswith("date_")})
+    own = typed.keys() - {"schedule", "timezone", "paused"}
+    fields = Typed({name: typed[name][:LONGEST_NUMBER] for name in own})
     if not fields.is_valid():
-        return refused(_joined(fields.errors["date_time"]))
+        raise ValueError(_wrong(fields))
     local: datetime | None = fields.cleaned_data["date_time"]
+    if local is not None and row.schedule:
+        raise ValueError(_("Give either a cron schedule or one date and time."))
+    _take_rules(row, fields.cleaned_data)
     if local is None:
-        return next_runs_panel(row)
-    if row.schedule:
-        return refused(_("Give either a cron schedule or one date and time."))
-    try:
-        row.date_time = resolve_wall(local, row.zone_name)
-        return next_runs_panel(row, notes=_wall_notes(local, row))
-    except (ZoneError, ValueError) as error:
-        return refused(error)
+        return row, []
+    row.date_time = resolve_wall(local, row.zone_name)
+    return row, _wall_notes(local, row)
+
+
+def _take_rules(row: Scheduler, typed: dict[str, Any]) -> None:
+    """Write the typed rules into the row.
+
+    Raises:
+        ZoneError: the zone is unknown.
+        ValueError: a rule cannot be used. The message is a sentence.
+    """
+    row.pk, row.calendar_id = typed["previewed"], typed["calendar"]
+    for name in PLAIN:
+        value = typed[name]
+        if isinstance(value, datetime):
+            value = resolve_wall(value, row.zone_name)
+        setattr(row, name, PLAIN[name] if value in (None, "") else value)
+    if errors := timing_errors(row):
+        raise ValueError(" ".join(message for error in errors.values() for message in error.messages))
 
 
 def _wall_notes(local: datetime, row: Scheduler) -> list[Note]:
@@ -140,12 +239,19 @@ def retry_preview(typed: dict[str, str]) -> SafeString:
     """The table of attempts of the typed retry policy."""
     fields = Typed({name: value[:LONGEST_NUMBER] for name, value in typed.items()})
     if not fields.is_valid():
-        return refused(" ".join(f"{fields[name].label}: {_joined(texts)}" for name, texts in fields.errors.items()))
+        return refused(_wrong(fields))
     keys = {name: fields.cleaned_data[name] for name in TARGETS}
     # An empty key, or the key of a deleted row, means that no target is chosen.
     found = {name: find_target(name, key) for name, key in keys.items() if key}
     row = Scheduler(**{name: fields.cleaned_data[name] for name in RETRY_COLUMNS}, **found)
     return SafeString(retry_panel(row))
+
+
+def _wrong(fields: Typed) -> str:
+    date = fields.errors.get("date_time")
+    if date is not None:
+        return _joined(date)
+    return " ".join(f"{fields[name].label}: {_joined(texts)}" for name, texts in fields.errors.items())
 
 
 def _joined(texts: ErrorList) -> str:

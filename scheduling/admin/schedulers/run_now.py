@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from django import forms
 from django.contrib import admin, messages
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
@@ -31,6 +32,17 @@ from scheduling.models.scheduler import TARGETS
 from scheduling.operations.audit import params_edits, record
 
 LINKS = 5
+BESIDE = "beside"
+
+
+class BesideForm(forms.Form):
+    """Asks whether to obey the overlap policy of the schedule."""
+
+    beside = forms.BooleanField(
+        required=False,
+        label=gettext_lazy("Start it beside the run that is not over"),
+        help_text=gettext_lazy("Whatever the overlap of the schedule says, for this run only."),
+    )
 
 
 class RunNow(Pages):
@@ -53,7 +65,8 @@ class RunNow(Pages):
         blocked = scheduler.target is None or not isinstance(getattr(scheduler.target, "params", {}), dict)
         found = params_problem(scheduler) if blocked or not form.bound else ""
         if request.method == "POST" and not blocked and (form.is_valid() if form.bound else not found):
-            done = self._run(request, [scheduler], form.params if form.bound else scheduler.params)
+            params = form.params if form.bound else scheduler.params
+            done = self._run(request, [scheduler], params, beside=BESIDE in request.POST)
             if done and request.user.has_perm("scheduling.view_schedulerexecution"):
                 back = execution_url(done[0].pk)
             return HttpResponseRedirect(back)
@@ -73,6 +86,7 @@ class RunNow(Pages):
             warnings=_warnings(scheduler, problem),
             facts=[(_("Target"), visible_text(scheduler.target, 120)), (_("Type"), scheduler.target_type)],
             hidden=[("key", key_of(request) if form.bound else new_key())],
+            form=BesideForm() if overlap_now(scheduler.pk) and not scheduler.stay_alive else None,
             params=form,
             blocked=blocked,
             crumbs=[(back, visible_text(scheduler, 120))],
@@ -106,7 +120,12 @@ class RunNow(Pages):
         ).response(request, self)
 
     def _run(
-        self, request: HttpRequest, schedulers: list[Scheduler], params: dict[str, Any] | None = None
+        self,
+        request: HttpRequest,
+        schedulers: list[Scheduler],
+        params: dict[str, Any] | None = None,
+        *,
+        beside: bool = False,
     ) -> list[SchedulerExecution]:
         """Runs schedules, tells the operator the results, and writes audit entries.
 
@@ -114,6 +133,7 @@ class RunNow(Pages):
 
         Args:
             params: validated parameters for this run. If None, the schedules' own parameters are validated and used.
+            beside: whether the runs start beside others that are not over, whatever the overlap says.
         """
         key, by, done = key_of(request), request.user.get_username(), list[SchedulerExecution]()
         refused: list[str] = []
@@ -128,7 +148,7 @@ class RunNow(Pages):
                     if params is None and (found := params_problem(scheduler)):
                         refused.append(f"{visible_text(scheduler, 120)}: {found}")
                     else:
-                        done.append(run_now(scheduler, broker, by, key=key, instead=params))
+                        done.append(run_now(scheduler, broker, by, key=key, instead=params, beside=beside))
         except BrokerError as error:
             self.message_user(request, _("The broker cannot be reached: %s") % error, messages.ERROR)
         ran = {execution.scheduler_id for execution in done}
@@ -140,7 +160,14 @@ class RunNow(Pages):
         return done
 
     def _tell(self, request: HttpRequest, made: list[SchedulerExecution], refused: list[str]) -> None:
-        done = [row for row in made if row.state != State.SKIPPED.value]
+        done = [row for row in made if row.state not in (State.SKIPPED.value, State.BLOCKED.value)]
+        waits = [row for row in made if row.state == State.BLOCKED.value]
+        for row in waits[:LINKS]:
+            said = format_html("{}: {}", execution_link(row.pk), row.reason)
+            self.message_user(request, said, messages.WARNING)
+        if len(waits) > LINKS:
+            more = _("%(count)d more wait until the runs before them are over.") % {"count": len(waits) - LINKS}
+            self.message_user(request, more, messages.WARNING)
         left_out = [row for row in made if row.state == State.SKIPPED.value]
         refused = refused + [f"{visible_text(row.scheduler, 120)}: {row.reason}" for row in left_out]
         for text in refused[:LINKS]:

@@ -16,9 +16,10 @@ from scheduling.admin.schedulers.why_words import Words, words
 from scheduling.admin.ui.links import admin_url, scheduler_url
 from scheduling.admin.ui.media import MEDIA, page_media
 from scheduling.admin.ui.schedules import zone_of
-from scheduling.admin.ui.times import format_minute
+from scheduling.admin.ui.times import format_due
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
+from scheduling.models.timetable import is_asked_by_second
 from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.operations.typed_instants import LONGEST_TYPED, typed_instants
 from scheduling.operations.why import example, skipped_words
@@ -42,7 +43,7 @@ def panel(schedule: Scheduler, visible: Visibility, typed: str = "") -> dict[str
     }
     if not typed.strip():
         return context
-    chosen = typed_instants(typed, info, now)
+    chosen = typed_instants(typed, info, now, is_asked_by_second(schedule.schedule))
     if chosen is None:
         text = _("Type a time such as 03:00, or a date and a time such as %(example)s.")
         return context | {"error": text % {"example": context["example"]}}
@@ -55,7 +56,7 @@ def panel(schedule: Scheduler, visible: Visibility, typed: str = "") -> dict[str
 def answered(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime, info: ZoneInfo) -> dict[str, Any]:
     """One answer: the instant, the sentence, and the rows that it links to."""
     said: Words = words(schedule, found(schedule, visible, at, now), info)
-    return {"at": format_minute(at, info), **said}
+    return {"at": format_due(at, info), **said}
 
 
 class WhyAt(Pages):

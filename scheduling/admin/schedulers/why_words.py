@@ -10,7 +10,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import badge, state_badge
 from scheduling.admin.ui.links import execution_url
-from scheduling.admin.ui.times import format_minute
+from scheduling.admin.ui.times import format_due
 from scheduling.core.occurrences import cron_key
 from scheduling.core.why_at import Answer
 from scheduling.models import Scheduler
@@ -50,12 +50,16 @@ def words(schedule: Scheduler, found: Found, info: tzinfo) -> Words:
 
 def _chip(said: Answer) -> SafeString:
     match said:
-        case Answer.WILL_RUN:
+        case Answer.WILL_RUN | Answer.SPREAD:
             return badge(_("due"), "clock", "wait")
         case Answer.WAITS:
             return badge(_("late"), "warn", "bad")
         case Answer.PAUSED | Answer.WILL_BE_LEFT_OUT:
             return badge(_("paused"), "pause", "off")
+        case Answer.WILL_BE_EXCLUDED | Answer.EXCLUDED:
+            return badge(_("excluded"), "dot", "off")
+        case Answer.HELD:
+            return badge(_("held"), "clock", "wait")
         case Answer.NO_RECORD:
             return badge(_("not on record"), "dot", "warn")
         case Answer.NOT_CREATED | Answer.OTHER_TIMES:
@@ -74,5 +78,5 @@ def _near(found: Found, info: tzinfo) -> list[tuple[str, str, str, str]]:
 
 def _occurrence(found: Found, instant: datetime, info: tzinfo) -> tuple[str, str, str]:
     row = (found.executions or {}).get(cron_key(instant))
-    said = format_minute(instant, info)
+    said = format_due(instant, info)
     return (said, "", "") if row is None else (said, state_badge(row.state), execution_url(row.pk))

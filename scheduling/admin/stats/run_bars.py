@@ -13,7 +13,7 @@ from django.utils.translation import ngettext
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui import svg
 from scheduling.admin.ui.durations import took_words
-from scheduling.admin.ui.times import format_minute
+from scheduling.admin.ui.times import format_due
 from scheduling.core.lifecycle import State
 from scheduling.models.labels import STATES
 from scheduling.models.last_runs import FAILURES, RUNS, Ran
@@ -73,7 +73,7 @@ def _label(count: int, states: str) -> str:
 
 def _said(run: Ran, zone: tzinfo | None) -> str:
     word = STATES.get(run.state, run.state)
-    at = format_minute(run.scheduled_at, zone)
+    at = format_due(run.scheduled_at, zone)
     if run.state == State.SKIPPED.value:
         return f"{at}: {word}" + (f" ({run.missed})" if run.missed > 1 else "")
     if run.seconds is None:

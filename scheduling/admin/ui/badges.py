@@ -35,6 +35,7 @@ _PATHS = {
 }
 
 STATES: dict[str, tuple[str, str]] = {
+    State.BLOCKED: ("pause", "wait"),
     State.CLAIMED: ("hand", "wait"),
     State.QUEUED: ("clock", "wait"),
     State.RUNNING: ("play", "busy"),

@@ -14,6 +14,7 @@ from scheduling.models.time_words import format_duration as format_duration
 from scheduling.operations.times import EMPTY as EMPTY
 from scheduling.operations.times import due_words as due_words
 from scheduling.operations.times import duration_between as duration_between
+from scheduling.operations.times import format_due as format_due
 from scheduling.operations.times import format_instant as format_instant
 from scheduling.operations.times import format_minute as format_minute
 from scheduling.operations.times import relative_time as relative_time

@@ -15,6 +15,7 @@ from scheduling.alerts.rules import (
     processes,
     results,
     retries,
+    rule_pauses,
     slow,
     starts,
 )
@@ -37,6 +38,7 @@ FINDERS: Mapping[RuleKind, Finder] = {
     RuleKind.FAILED_IN_A_ROW: results.failed_in_a_row,
     RuleKind.SLOW: slow.slow,
     RuleKind.SKIPPED: results.skipped,
+    RuleKind.PAUSED_BY_FAILURES: rule_pauses.paused_by_failures,
     RuleKind.GROUP_BACK: error_groups.group_back,
     RuleKind.BREAKER: breakers.breaker,
     RuleKind.NO_PRODUCER: processes.no_producer,

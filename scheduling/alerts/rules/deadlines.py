@@ -13,11 +13,12 @@ from scheduling.alerts.runs import Run
 from scheduling.alerts.schedules import Schedule
 from scheduling.alerts.wanted import RuleProblem, Wanted
 from scheduling.core.alerts import Situation
-from scheduling.core.cron import CronError, ZoneError, parse, zone
+from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.deadlines import Deadline, Deadlines, deadlines, expected_seconds, time_of_day, will_be_late
-from scheduling.core.lifecycle import WAITING, State
+from scheduling.core.lifecycle import CANCELLED_AT_ONCE, State
 from scheduling.core.skip_reasons import is_on_purpose
 from scheduling.models.time_words import format_span
+from scheduling.models.timetable import timetable_of
 
 REMEMBERED = timedelta(days=2)
 
@@ -59,11 +60,14 @@ def _deadlines(rule: Wanted, schedule: Schedule, look: Look) -> list[Deadline]:
     try:
         at = time_of_day(rule.at)
         key = ("deadlines", schedule.cron, schedule.date_time, schedule.zone, at)
-        known: Deadlines | None = look.memory.known(key, look.now, REMEMBERED)
+        own = schedule.assigned()
+        # A calendar may be edited at any time, so what follows from it is not remembered.
+        known: Deadlines | None = look.memory.known(key, look.now, REMEMBERED) if own is None else None
         if known is None or not known.holds(look.now):
-            cron = parse(schedule.cron) if schedule.cron else None
-            known = deadlines(cron, schedule.date_time, schedule.zone, at, look.now)
-            look.memory.keep(key, look.now, known)
+            timetable = timetable_of(schedule.cron) if schedule.cron else None
+            known = deadlines(timetable, schedule.date_time, schedule.zone, at, look.now, own)
+            if own is None:
+                look.memory.keep(key, look.now, known)
     except (CronError, ZoneError, ValueError, OverflowError) as error:
         raise RuleProblem(str(error)) from error
     # The schedule did not have its present times before.
@@ -121,7 +125,7 @@ def _progress(occurrence: datetime, runs: Sequence[Run], look: Look) -> Progress
         if run.state == State.RUNNING.value:
             return Progress(False, look.now, run, run.started_at)
     for run in since:
-        if run.state in WAITING:
+        if run.state in CANCELLED_AT_ONCE:
             wake_at = look.whole(run).wake_at
             return Progress(False, max(look.now, wake_at or look.now), run)
     failed = next((run for run in since if run.state in (State.FAILED.value, State.DISCARDED.value)), None)

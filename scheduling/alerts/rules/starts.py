@@ -23,7 +23,7 @@ MOST_SCHEDULES = 500
 PLANNED = (Trigger.CRON.value, Trigger.DATE.value)
 """The triggers of occurrences. An operator who runs a schedule now sees by himself whether it starts."""
 
-WAITS = (State.QUEUED.value, State.CLAIMED.value)
+WAITS = (State.QUEUED.value, State.CLAIMED.value, State.BLOCKED.value)
 
 
 def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
@@ -40,12 +40,12 @@ def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, S
                 yield rule, _situation(schedule, since, text, look.now, schedule.group)
     for run in waiting:
         known = schedules.get(run.scheduler_id or 0)
-        if known is None or not known.active or run.scheduled_at is None:
+        if known is None or not known.active or run.should_start_at is None:
             continue
         for rule in scopes.of(known.pk, run.group_id):
-            if look.now - run.scheduled_at > rule.span:
+            if look.now - run.should_start_at > rule.span:
                 said = _said(run, reasons.get(run.pk, ""))
-                yield rule, _situation(known, run.scheduled_at, said, look.now, run.group_id, run.pk)
+                yield rule, _situation(known, run.should_start_at, said, look.now, run.group_id, run.pk)
 
 
 def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tuple[Schedule, datetime | None, str]]:
@@ -75,8 +75,8 @@ def _waiting(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[Run]:
         if run.scheduler_id is not None
         and run.attempt == 0
         and run.trigger in PLANNED
-        and run.scheduled_at is not None
-        and look.now - run.scheduled_at > span
+        and run.should_start_at is not None
+        and look.now - run.should_start_at > span
     ]
 
 

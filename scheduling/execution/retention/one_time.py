@@ -11,6 +11,7 @@ from scheduling.execution.retention.removal import ENDED_STATES
 from scheduling.execution.retention.windows import savepoint
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.author import Author, AuthorKind, authored
 from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.processes.database import is_away
 
@@ -47,7 +48,7 @@ def _remove(pk: int, before: datetime, dry_run: bool) -> int:
                 return 0
             if dry_run:
                 return 1
-            with transaction.atomic():
+            with authored(Author(AuthorKind.SYSTEM, "cleanup_executions")), transaction.atomic():
                 row = spent(before).filter(pk=pk).select_for_update().first()
                 return 0 if row is None else row.delete()[1].get(Scheduler._meta.label, 0)
     except Exception as error:

@@ -15,8 +15,8 @@ class Pruned:
     Args:
         rules: how many executions (for `Rule.ONE_TIME`: schedules) each rule removed. For `Rule.OUTPUT`, the number of
             executions that lost only their output and artefacts.
-        attempts, outputs, processes, handler_sets, replays, refused_rows, breakers, limits, tokens, answers,
-            tallies, alerts: how many rows of other tables were removed.
+        attempts, outputs, processes, handler_sets, replays, backfills, refused_rows, breakers, limits, tokens, answers,
+            tallies, alerts, revisions: how many rows of other tables were removed.
         held: how many executions stay until the failed queue no longer has their message, or until the queue can be
             read.
         complete: False if the pass ran out of time.
@@ -29,6 +29,7 @@ class Pruned:
     processes: int = 0
     handler_sets: int = 0
     replays: int = 0
+    backfills: int = 0
     refused_rows: int = 0
     breakers: int = 0
     limits: int = 0
@@ -36,6 +37,7 @@ class Pruned:
     answers: int = 0
     tallies: int = 0
     alerts: int = 0
+    revisions: int = 0
     held: int = 0
     complete: bool = True
     slowest: float = 0.0

@@ -82,15 +82,16 @@ class Command(SchedulingCommand):
         numbers = {
             "verb": verb, "age": "" if by_other_rules else _(" older than %(days)s days") % {"days": days},
             "executions": done.executions, "attempts": done.attempts, "outputs": done.outputs,
-            "processes": done.processes, "replays": done.replays, "refused": done.refused_rows,
-            "tokens": done.tokens, "answers": done.answers, "tallies": done.tallies,
-            "alerts": done.alerts,
+            "processes": done.processes, "replays": done.replays, "backfills": done.backfills,
+            "refused": done.refused_rows, "tokens": done.tokens, "answers": done.answers, "tallies": done.tallies,
+            "alerts": done.alerts, "revisions": done.revisions,
         }  # fmt: skip
         text = _(
             "%(verb)s %(executions)s execution records%(age)s (%(attempts)s attempts, "
             "%(outputs)s pieces of output, %(processes)s process records, %(replays)s replays, "
-            "%(refused)s records of refused rows, %(tokens)s API tokens, %(answers)s answers of the API, "
-            "%(tallies)s tallies, %(alerts)s alerts)."
+            "%(backfills)s backfills, %(refused)s records of refused rows, %(tokens)s API tokens, "
+            "%(answers)s answers of the API, %(tallies)s tallies, %(alerts)s alerts, "
+            "%(revisions)s revisions)."
         )
         self.stdout.write(text % numbers)
         for rule, words in RETENTION_RULES.items():
@@ -108,8 +109,8 @@ class Command(SchedulingCommand):
 
 
 COUNTED = (
-    "executions", "attempts", "outputs", "processes", "handler_sets", "replays", "refused_rows", "breakers", "limits",
-    "tokens", "answers", "tallies", "alerts", "held", "complete",
+    "executions", "attempts", "outputs", "processes", "handler_sets", "replays", "backfills", "refused_rows",
+    "breakers", "limits", "tokens", "answers", "tallies", "alerts", "revisions", "held", "complete",
 )  # fmt: skip
 
 

@@ -14,7 +14,7 @@ from scheduling.core.targets import TARGET_KINDS
 from scheduling.management.cron.checked import checked
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
-from scheduling.management.cron.moments import moment
+from scheduling.management.cron.moments import due_moment, moment
 from scheduling.management.cron.paging import add_paging
 from scheduling.management.cron.table import Cell, toned
 from scheduling.operations.schedule_filter import ScheduleFilter, filtered_schedules
@@ -68,6 +68,6 @@ def _row(row: ScheduleShape) -> list[object]:
         row.schedule or moment(row.date_time, zone),
         row.target.name,
         toned(row.health),
-        moment(row.next_run_at, zone) if row.status else Cell(_("paused"), "quiet"),
+        due_moment(row.next_run_at, zone) if row.status else Cell(_("paused"), "quiet"),
         toned(last.state) if last is not None else "-",
     ]

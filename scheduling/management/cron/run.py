@@ -30,6 +30,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     what.add_argument("name", nargs="?", metavar="SCHEDULE", help=CHANGING)
     for type_ in TARGET_KINDS:
         what.add_argument(f"--{type_}", metavar="NAME", help=f"run this {type_} once, without a schedule")
+    parser.add_argument("--beside", action="store_true", help="start it beside a run that is not over")
     add_params(parser)
     add_waiting(parser)
 
@@ -49,7 +50,8 @@ def _started(console: Console, actor: Actor, options: Mapping[str, Any]) -> Sche
     if not options["name"]:
         raise Refused(Code.NOT_FOUND, _("Name a schedule, or give --worker, --report or --reminder."))
     row = named_schedule(console, actor, options["name"], options)
-    return schedule_state.run(actor, row.pk, read_params(options, masked(handler_of(row), row.params)))
+    params = read_params(options, masked(handler_of(row), row.params))
+    return schedule_state.run(actor, row.pk, params, beside=options["beside"])
 
 
 def _target(actor: Actor, type_: str, name: str, options: Mapping[str, Any]) -> SchedulerExecution:

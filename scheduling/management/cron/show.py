@@ -12,7 +12,7 @@ from django.utils.translation import gettext as _
 from scheduling.management.cron.checked import checked
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
-from scheduling.management.cron.moments import moment
+from scheduling.management.cron.moments import due_moment
 from scheduling.management.cron.run_table import run_table
 from scheduling.management.cron.schedule_name import READING
 from scheduling.management.cron.schedule_sight import show_schedule
@@ -48,7 +48,7 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
         console.say()
         console.say(_("Next runs (%(words)s):") % {"words": following.words})
         for at in following.runs:
-            console.say(f"  {moment(at, zone_of(row))}")
+            console.say(f"  {due_moment(at, zone_of(row))}")
     if last or unusable:
         console.say()
         run_table(console, last, unusable)

@@ -15,7 +15,7 @@ from scheduling.management.cron.schedule_name import READING
 from scheduling.operations.schedule_words import zone_of
 from scheduling.operations.schedules import find
 from scheduling.operations.shapes import NearShape
-from scheduling.operations.times import format_minute
+from scheduling.operations.times import format_due
 from scheduling.operations.why import why
 
 HELP = "Says whether a schedule ran at an instant, and why or why not."
@@ -41,10 +41,10 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
     def near(word: str, one: NearShape | None) -> None:
         if one is not None:
             run = "" if one.execution is None else _("  execution %(id)s") % {"id": one.execution} + f" {one.state}"
-            console.say(f"  {word} {format_minute(one.at, info)}{run}")
+            console.say(f"  {word} {format_due(one.at, info)}{run}")
 
     for answer in answers:
-        console.say(f"{format_minute(answer.at, info)}: {answer.text}")
+        console.say(f"{format_due(answer.at, info)}: {answer.text}")
         if answer.note:
             console.say(f"  {answer.note}")
         if answer.execution is not None:

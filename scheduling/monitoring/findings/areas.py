@@ -17,6 +17,7 @@ from scheduling.monitoring.findings import (
     queues,
     runs,
     schedules,
+    zone_data,
 )
 from scheduling.monitoring.findings.finding import Finding, Level, severity
 from scheduling.monitoring.findings.present import Present
@@ -32,6 +33,7 @@ AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "runs": runs.examine,
     "inbox": inbox.examine,
     "pings": pings.examine,
+    "zones": zone_data.examine,
     "rows": bad_rows.examine,
 }
 

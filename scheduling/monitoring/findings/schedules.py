@@ -46,6 +46,7 @@ def examine(present: Present) -> Iterator[Finding]:
     yield from _overdue(present)
     yield from _failing(present)
     yield from _skipped(present)
+    yield from _paused_by_failures(present)
     yield from _paused(present)
 
 
@@ -131,6 +132,15 @@ def _skipped(present: Present) -> Iterator[Finding]:
         _("Run them now if their work is still needed."),
     )
     yield from _named(finding, found, lambda row: reasons[row.pk])
+
+
+def _paused_by_failures(present: Present) -> Iterator[Finding]:
+    finding = warn(
+        "paused by failures",
+        _("Schedules that their own rule has paused after failures in a row: %(count)s."),
+        _("Fix the cause, and resume them. Republish the failures that are still needed."),
+    )
+    yield from _watched(finding, watched.paused_by_failures, present, lambda row: row.pause_reason)
 
 
 def _paused(present: Present) -> Iterator[Finding]:

@@ -14,12 +14,14 @@ from scheduling.core.breaker import BreakerState
 from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
 from scheduling.core.pings import Event
 from scheduling.core.queues import MAIN, STANDALONE
+from scheduling.core.run_bounds import PausedFor
 from scheduling.core.service import OFTEN, STEADY
 from scheduling.models import (
     Alert,
     AlertMessage,
     AlertRule,
     Breaker,
+    MovedRun,
     Pause,
     Ping,
     Process,
@@ -94,6 +96,15 @@ def paused_work(now: datetime) -> QuerySet[Pause]:
     return Pause.objects.filter(Q(ends_at=None) | Q(ends_at__gt=now)).order_by("-pk")
 
 
+MOVED_LATELY = timedelta(days=3)
+"""For so long, the runs that new zone data has moved are a finding."""
+
+
+def moved_runs(now: datetime) -> QuerySet[MovedRun]:
+    """The runs that new zone data has moved, the newest first."""
+    return MovedRun.objects.filter(moved_at__gte=now - MOVED_LATELY).order_by("-pk")
+
+
 def open_breakers(_now: datetime) -> QuerySet[Breaker]:
     """The circuit breakers that are open or half open."""
     return Breaker.objects.exclude(state=BreakerState.CLOSED.value).order_by("-state", "pk")
@@ -113,6 +124,12 @@ def overdue(now: datetime) -> QuerySet[Scheduler]:
 def paused_long(now: datetime) -> QuerySet[Scheduler]:
     """The schedules that have been paused for more than `PAUSED_LONG`."""
     return Scheduler.objects.filter(status=False, paused_at__lt=now - PAUSED_LONG).order_by("-paused_at", "pk")
+
+
+def paused_by_failures(_now: datetime) -> QuerySet[Scheduler]:
+    """The schedules that their own rule has paused after failures in a row, the last one first."""
+    rows = Scheduler.objects.filter(status=False, paused_at__isnull=False, paused_for=PausedFor.FAILURES.value)
+    return rows.order_by("-paused_at", "pk")
 
 
 def services(_now: datetime) -> QuerySet[Scheduler]:
@@ -220,7 +237,9 @@ WATCHED: tuple[Rows, ...] = (
     without_next_run,
     overdue,
     paused_long,
+    paused_by_failures,
     paused_work,
+    moved_runs,
     open_breakers,
     closed_breakers,
     services,

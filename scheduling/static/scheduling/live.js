@@ -1,6 +1,7 @@
 /* Updates panels while the user types, and helps the user to write a cron expression.
 
    <div data-live-url="..." data-live-fields="schedule timezone" data-live-failed="...">  a panel
+   <div ... data-live-post>              likewise, with a POST: the values may be too long for an address
    <p role="status" aria-live="polite">  follows the panel; announces the text in data-live-said of the new content
    <span data-live-hint="name">          in a panel: the value that the field of that name inherits if it is empty
    <button data-live-fill="name" value="..." hidden>  in a panel: writes its value into the field of that name
@@ -44,9 +45,11 @@
             if (asked) asked.abort();
             const mine = asked = new AbortController();
             try {
-                const response = await fetch(`${panel.dataset.liveUrl}?${query()}`, {
-                    credentials: "same-origin", redirect: "manual", signal: mine.signal,
-                });
+                const options = { credentials: "same-origin", redirect: "manual", signal: mine.signal };
+                const token = form.elements.csrfmiddlewaretoken?.value || "";
+                const response = panel.dataset.livePost === undefined
+                    ? await fetch(`${panel.dataset.liveUrl}?${query()}`, options)
+                    : await fetch(panel.dataset.liveUrl, { ...options, method: "POST", body: query(), headers: { "X-CSRFToken": token } });
                 if (!response.ok || !response.headers.get("X-Part")) throw new Error();
                 const html = await response.text();
                 if (asked !== mine) return;

@@ -145,6 +145,17 @@ def test_timeline_shows_the_next_hour_in_order_up_to_its_limit() -> None:
     assert (len(runs), more) == (200, True)
 
 
+@pytest.mark.django_db
+def test_timeline_and_next_day_know_intervals(context: Context) -> None:
+    row = SchedulerFactory(schedule="@every 20m from 2026-01-05T00:00Z")
+    Scheduler.objects.exclude(pk=row.pk).update(next_run_at=None)
+    runs, more = timeline.upcoming_runs(EVERYTHING, row.next_run_at - timedelta(seconds=1))
+    assert ([run.instant - row.next_run_at for run in runs], more) == (
+        [timedelta(minutes=20 * number) for number in range(3)], False,
+    )  # fmt: skip
+    assert context("next_day")["total"] in (72, 73)
+
+
 def test_an_empty_site_shows_the_first_three_steps(viewer: Client, editor: Client) -> None:
     page = viewer.get(PAGE).content.decode()
     assert "Your first schedule" in page

@@ -16,6 +16,7 @@ from scheduling.execution.planning import plan_anew
 from scheduling.management.groups import make_groups
 from scheduling.models import (
     ApiToken,
+    Calendar,
     Channel,
     Output,
     Process,
@@ -34,12 +35,15 @@ from tests.admin.screenshots.history import CONSUMER, store_history
 from tests.factories import (
     ApiTokenFactory,
     AttemptFactory,
+    BackfillFactory,
     BreakerFactory,
+    CalendarFactory,
     DeathRecordFactory,
     EventFactory,
     LimitPlaceFactory,
     LoweredLimitFactory,
     ManualExecutionFactory,
+    MovedRunFactory,
     PauseFactory,
     PingFactory,
     ProcessFactory,
@@ -69,11 +73,21 @@ def store_installation(now: datetime) -> Rows:
     assert worker is not None
     return {
         "replay": _replays(anna, schedules, now),
+        "backfill": [
+            BackfillFactory(
+                scheduler=schedules["Import orders DE"],
+                requested_by="anna",
+                reason="The depot was closed",
+                note="It waits until execution 4711 is over.",
+            )
+        ],
+        "movedrun": [MovedRunFactory(scheduler=schedules["Import orders DE"])],
         "scheduler": [schedules["Import orders DE"]],
         "schedulerexecution": [failed, slow, *executions],
         "failedexecution": [failed],
         "worker": [worker],
         "reminder": [reminder],
+        "calendar": [_calendar(schedules["Import orders DE"], report)],
         "channel": [*Channel.objects.filter(name__in=["Shop team", "Billing", "Accounts"]).order_by("-name")],
         **store_alerts(schedules, failed, now),
         "pause": [
@@ -112,6 +126,22 @@ def _pings(failed: SchedulerExecution, now: datetime) -> None:
     PingFactory(execution=failed, event="start", kind="sentry", host="o1.ingest.sentry.io", **begun)
     PingFactory(execution=failed, event="fail", dropped=True)
     PingFactory(execution=failed, event="fail", kind="sentry", waiting=True)
+
+
+def _calendar(orders: Scheduler, daily: Scheduler) -> Calendar:
+    """A calendar that leaves out the runs of one schedule, and holds those of another."""
+    found: Calendar = CalendarFactory(
+        name="Holidays DE", description="Public holidays, and the days on which the depot is closed",
+        timezone="Europe/Berlin",
+        entries="# public holidays\nevery 01-01 New Year\nevery 05-01 Labour Day\nevery 10-03 Unity Day\n"
+        "every 12-25..12-26 Christmas\n2027-03-26 Good Friday\n2027-03-29 Easter Monday\n\n# the depot\n"
+        "sun closed on Sundays\nevery 12-24 12:00-24:00 early closing\n2027-02-15..2027-02-19 stocktaking",
+    )  # fmt: skip
+    for row, what in ((orders, "skip"), (daily, "hold")):
+        row.refresh_from_db()
+        row.calendar, row.on_excluded = found, what
+        row.save()
+    return found
 
 
 def _users() -> tuple[User, User]:
@@ -179,6 +209,7 @@ def _executions(schedules: dict[str, Scheduler], report: Scheduler, now: datetim
     by_hand = ManualExecutionFactory(succeeded=True, scheduler=schedules["Send invoices"], requested_by="ben",
                                      params={"batch": 20})  # fmt: skip
     _from_another_client(schedules["Send invoices"], now)
+    _that_waits(schedules["Import orders UK"], now)
     store_batch(schedules["Send invoices"], CONSUMER, now)
     service, left_out = _of_the_service(schedules["Listen for events of the warehouse"], now)
     morning = now - timedelta(hours=11)
@@ -208,6 +239,21 @@ def _of_the_service(schedule: Scheduler, now: datetime) -> list[SchedulerExecuti
     )  # fmt: skip
     Scheduler.objects.filter(pk=schedule.pk).update(open_run=run.pk, open_skip=skip.pk)
     return [run, skip]
+
+
+def _that_waits(schedule: Scheduler, now: datetime) -> None:
+    """A run that waits for its turn, of a schedule whose runs have all bounds."""
+    run = SchedulerExecutionFactory(
+        running=True, scheduler=schedule, attempt=1, consumer=CONSUMER, scheduled_at=now - timedelta(minutes=22)
+    )
+    waits = SchedulerExecutionFactory(
+        blocked=True, scheduler=schedule, scheduled_at=now - timedelta(minutes=2), start_by=now + timedelta(minutes=13),
+        reason=f"It waits until execution {run.pk} is over.",
+    )  # fmt: skip
+    Scheduler.objects.filter(pk=schedule.pk).update(
+        overlap="wait", open_run=run.pk, waiting_run=waits.pk, start_within_seconds=900, max_runs=5_000,
+        runs_counted=1_284, counted_for=5_000, pause_after_failures=3,
+    )  # fmt: skip
 
 
 def _from_another_client(schedule: Scheduler, now: datetime) -> None:

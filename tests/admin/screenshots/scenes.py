@@ -17,13 +17,26 @@ from tests.admin.addresses import every_address
 from tests.admin.rows import Rows
 from tests.admin.screenshots.batches import batch_pages
 
-FRAGMENTS = ("part", "preview", "params", "follow", "output", "download", "keys", "logout", "jsi18n", "autocomplete")
+FRAGMENTS = (
+    "part",
+    "preview",
+    "changes",
+    "params",
+    "follow",
+    "output",
+    "download",
+    "keys",
+    "logout",
+    "jsi18n",
+    "autocomplete",
+)
 """An address whose name ends with one of these words returns a file or a part of a page, or ends the session."""
 
 
 SERVICE = "Listen for events of the warehouse"
 
 SHOWN = (
+    "Customers export",
     "Exchange rates, second source",
     "Archive log files of the test machines",
     "Nightly stock comparison, shard 1",
@@ -76,6 +89,11 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("inbox-ticked", f"{inbox}?group=each", _tick)
     yield Scene("inbox-republish-a-group", f"{inbox}?group=error", _press("Republish the group"))
     yield Scene("inbox-discard-a-group", f"{inbox}?group=error", _press("Discard the group"))
+    edited = Scheduler.objects.get(description="Import orders DE")
+    edit = reverse("admin:scheduling_scheduler_edit", args=[edited.pk])
+    yield Scene("schedule-what-changes", edit, _another_time)
+    asked = reverse("admin:scheduling_scheduler_backfill", args=[edited.pk])
+    yield Scene("schedule-backfill-dry-run", asked, _press("Show what would run"))
     yield Scene("runs-filtered", f"{runs}?state=succeeded&took=slow")
     yield Scene("runs-nothing-found", f"{runs}?q=nowhere")
     yield Scene("runs-state-menu", runs, _filters("State"))
@@ -101,6 +119,12 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("schedule-copy", f"{add}?copy={orders.pk}")
     why = reverse("admin:scheduling_scheduler_why", args=[orders.pk])
     yield Scene("schedule-why-answered", f"{why}?at=03:00")
+    bounded = Scheduler.objects.get(waiting_run__isnull=False)
+    yield Scene("bounds-schedule", reverse("admin:scheduling_scheduler_change", args=[bounded.pk]))
+    yield Scene("bounds-edit", reverse("admin:scheduling_scheduler_edit", args=[bounded.pk]))
+    yield Scene("bounds-run-now", reverse("admin:scheduling_scheduler_run", args=[bounded.pk]))
+    waits = reverse("admin:scheduling_schedulerexecution_change", args=[bounded.waiting_run])
+    yield Scene("bounds-waiting-run", waits)
     moved = DeathRecord.objects.latest("pk").execution_id
     yield Scene("run-x-death", reverse("admin:scheduling_schedulerexecution_change", args=[moved]))
     service = Scheduler.objects.get(description=SERVICE)
@@ -108,6 +132,7 @@ def further_scenes() -> Iterator[Scene]:
     for word, pk in (("run", service.open_run), ("left-out", service.open_skip)):
         yield Scene(f"service-{word}", reverse("admin:scheduling_schedulerexecution_change", args=[pk]))
     yield from _alerts()
+    yield Scene("calendar-wrong", reverse("admin:scheduling_calendar_add"), _save_wrong_calendar)
     token = reverse("admin:scheduling_apitoken_add")
     yield Scene("apitoken-secret", token, _make_token)
     yield Scene("nowhere", f"{reverse('admin:index')}nowhere/")
@@ -130,6 +155,12 @@ def _alerts() -> Iterator[Scene]:
     yield Scene("alertrule-wrong", f"{rules}?kind=not_started", _save_wrong_rule)
     yield Scene("alerts-no-channel", alerts, _no_channel)
     yield Scene("alertrules-no-channel", _list("alertrule"))
+
+
+def _save_wrong_calendar(page: Page) -> None:
+    page.get_by_label("Name:").fill("Holidays FR")
+    page.get_by_label("Entries:").fill("every 07-14 Bastille Day\n25.12.2026 Noël\nsat 09:00")
+    _submit(page, "Save and continue editing")
 
 
 def _save_wrong_rule(page: Page) -> None:
@@ -204,3 +235,8 @@ def _hold(page: Page) -> None:
     """Make the database that of another deployment."""
     Deployment.objects.update(name="production", fingerprints="0" * 32)
     page.reload()
+
+
+def _another_time(page: Page) -> None:
+    page.fill("#id_schedule", "30 2,14 * * *")
+    page.wait_for_selector(".sch-run-added, .sch-run-changed, .sch-run-removed")

@@ -27,6 +27,7 @@ PLACES: dict[str, tuple[str, str]] = {
     "handler over": (AFTER, "scheduling.consumer.child._perform"),
     "outcome heard": (BEFORE, "scheduling.consumer.row_writer.RowWriter._settle_run"),
     "settled": (BEFORE, "scheduling.consumer.acknowledge.Answers.settled"),
+    "predecessor succeeded": (BEFORE, "scheduling.consumer.successors.look"),
     "retry published": (BEFORE, "scheduling.consumer.acknowledge.Answers._retry_published"),
     "failure parked": (BEFORE, "scheduling.consumer.acknowledge.mark_parked"),
     "acknowledging": (BEFORE, "scheduling.broker.rabbitmq.adapter.RabbitBroker._answer"),

@@ -28,6 +28,12 @@ def tell_release(params: BaseModel, run: Run) -> None:
         print(f"headers {headers.get('trace')} {headers.get('Authorization')} {len(headers)}, read-only")  # noqa: T201
 
 
+@worker("tests.tell_occasion")
+def tell_occasion(params: BaseModel, run: Run) -> None:
+    """Prints what has caused the run, and its due instant."""
+    print(f"{run.trigger} {run.scheduled_at.isoformat()}")  # noqa: T201
+
+
 @worker("tests.use_resources")
 def use_resources(params: BaseModel, run: Run) -> None:
     """Uses memory, and CPU time in a process that it waits for."""

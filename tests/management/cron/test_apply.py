@@ -70,6 +70,17 @@ def test_an_export_is_applied_to_an_empty_database() -> None:
     assert sorted(path.name for path in Path().iterdir()) == ["jobs.json", "jobs.yaml"]
 
 
+def test_a_file_has_intervals() -> None:
+    write("a.json", A | {"schedule": "@every 2w on fri at 08:00"})
+    assert cron("apply", "a.json")[0] == 0
+    assert cron("apply", "a.json", "--check")[0] == 0
+    assert '"schedule": "@every 2w on fri at 08:00"' in cron("export", "-")[1]
+    write("a.json", A | {"schedule": "@every 10s"})
+    code, _out, err = cron("apply", "a.json")
+    assert (code, "CRON_SECONDS" in err) == (4, True)
+    assert Scheduler.objects.get(name="a").schedule == "@every 2w on fri at 08:00"
+
+
 def test_the_difference_is_printed_before_it_is_done() -> None:
     SchedulerFactory(name="a", schedule=YEARLY, description="line\nline", source_file="f.json", status=False)
     SchedulerFactory(name="b", schedule=YEARLY, source_file="f.json")

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.test import override_settings
 from django.utils import timezone as clock
 
 from scheduling.models import Scheduler, SchedulerExecution
@@ -47,6 +49,24 @@ def test_a_schedule_is_made_changed_paused_and_resumed() -> None:
     entries = list(LogEntry.objects.filter(object_id=pk))
     assert len(entries) == 5
     assert all(entry.user.username == "boss" and read(entry)[0] == "command" for entry in entries)
+
+
+def test_an_interval_is_made_and_told() -> None:
+    every = "@every 2w on mon,fri at 08:00 from 2026-01-09"
+    made = cron("add", "--name", "often", "--schedule", every, "--timezone", "UTC", "--worker", "tests.noop", "--json")
+    assert made.json["schedule"]["schedule"] == every
+    found = NextRunsShape.model_validate(cron("next", "often", "--count", "2", "--json").json["next_runs"])
+    assert found.words == "At 08:00, every second week on Monday and Friday, counted from 2026-01-09"
+    assert [(run.weekday() in (0, 4), run.hour) for run in found.runs] == [(True, 8), (True, 8)]
+    refused = cron("edit", "often", "--schedule", "@every 10s", "--json")
+    assert (refused.code, refused.json["problems"][0]["field"]) == (4, "schedule")
+    assert "CRON_SECONDS" in refused.json["problems"][0]["message"]
+    with override_settings(CRON_SECONDS=True):
+        assert cron("edit", "often", "--schedule", "@every 10s from 2026-01-05T00:00:05Z").code == 0
+        assert re.search(r":[0-5]5 UTC  (in|now)", cron("next", "often", "--count", "1").out)
+        assert re.search(r"next run +.*:[0-5]5 UTC", cron("show", "often").out)
+    off = cron("next", "often", "--json")  # the setting is false again
+    assert (off.code, "CRON_SECONDS" in off.json["next_runs"]["problem"]) == (1, True)
 
 
 def test_a_schedule_is_deleted_after_a_yes() -> None:

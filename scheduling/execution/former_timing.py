@@ -1,0 +1,70 @@
+"""Records what a schedule with rules of its own has not started yet, before an edit replaces these rules.
+
+An occurrence may be due and wait: its schedule is spread, or a calendar holds it. Others are excluded, and are put on
+record with the next one that runs. An edit decides about all of them by the former rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from scheduling.core.cron import CronError, ZoneError
+from scheduling.core.lifecycle import Trigger
+from scheduling.core.planned import settle
+from scheduling.execution.insert import execution_of, insert, skipped
+from scheduling.models import Scheduler
+from scheduling.models.exclusions import planned_exclusions
+from scheduling.models.own_timing import Former, assigned_of, has_own_timing
+
+
+def first_of(row: Scheduler) -> datetime | None:
+    """The nominal instant of the first occurrence that is not on record; None if none is planned."""
+    return row.next_nominal_at or row.next_run_at
+
+
+def settle_former(row: Scheduler, now: datetime) -> bool:
+    """Record what does not run, if the former rules of the schedule are its own, and an occurrence is due by them.
+
+    The latest occurrence that is free stays in `next_run_at`, where a producer finds it. The row is not saved.
+
+    Args:
+        row: the stored schedule, with its former plan. Its row is locked.
+
+    Returns:
+        Whether the schedule had rules of its own. Otherwise nothing was done.
+    """
+    former, first = Former(row), first_of(row)
+    if not has_own_timing(former):
+        return False
+    if first is None or first > now or not row.planned_status:
+        return True
+    try:
+        own = assigned_of(former, planned_exclusions(row))
+        settled = settle(own, first, now)
+    except (CronError, ZoneError, ValueError):
+        return True  # plain SQL wrote the former times, and no producer could plan them
+    trigger = Trigger.CRON if own.times.cron is not None else Trigger.DATE
+    insert([
+        execution_of(
+            row, now, execution_key=missed.key, scheduled_at=missed.first, trigger=trigger.value,
+            **skipped(now, missed.reason, missed.count),
+        )
+        for missed in settled.skips
+    ])  # fmt: skip
+    row.next_run_at, row.next_nominal_at = settled.kept, None
+    return True
+
+
+def settle_before_change(ids: Iterable[int], now: datetime) -> None:
+    """Record what the schedules have not started yet, before something outside their rows changes when they run.
+
+    The caller changes it in the same transaction, and plans them anew afterwards (`planning.plan_anew`).
+    """
+    with transaction.atomic():
+        for row in Scheduler.objects.select_for_update().filter(pk__in=list(ids)).order_by("pk"):
+            if settle_former(row, now):
+                own = {"next_run_at": row.next_run_at, "next_nominal_at": row.next_nominal_at}
+                Scheduler.objects.filter(pk=row.pk).update(**own)

@@ -1,0 +1,259 @@
+"""Reads what the rule of `core.after` must know, and says in sentences what it decides.
+
+Everything is read from the present rows, so an edit of a schedule also holds for its occurrence that waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta, tzinfo
+from typing import Any, NamedTuple
+
+from scheduling.core import skip_reasons
+from scheduling.core.after import (
+    Late,
+    Predecessor,
+    Run,
+    Span,
+    Start,
+    TooLate,
+    Wait,
+    decide,
+    span_start,
+)
+from scheduling.core.chunks import chunks
+from scheduling.core.cron import CronError, ZoneError, last_between, zone
+from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.text import visible_text
+from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.after import NAME_CHARS, is_named_to
+from scheduling.models.own_timing import has_own_timing
+from scheduling.models.scheduler import TARGETS
+from scheduling.models.timetable import timetable_of
+from scheduling.processes.database import is_away
+from scheduling.processes.set_aside import savepoint
+from scheduling.processes.unusable_values import read
+
+OCCURRENCES = frozenset({Trigger.CRON.value, Trigger.DATE.value})
+
+ROWS = (20, 200, 2_000)
+"""So many of the newest executions of the predecessor are read: the next number if they do not reach back to the span.
+No more are read, so that a predecessor which runs each second costs no more."""
+
+_COLUMNS = ("pk", "scheduled_at", "executed_at", "finished_at", "state", "trigger", "reason", "missed")
+
+
+class PredecessorUnusable(ValueError):
+    """A schedule cannot wait for its predecessor: it is gone, or they are in a circle. Only plain SQL can write it."""
+
+
+def check_predecessor(row: Scheduler, look_up: Callable[[int], Scheduler | None] | None = None) -> None:
+    """Refuse a predecessor that plain SQL has written and that no schedule can wait for. The walk is bounded.
+
+    Args:
+        look_up: returns a schedule; by default, a query does.
+
+    Raises:
+        PredecessorUnusable: the text says why.
+    """
+    if row.after_id is not None and (problem := next(iter(row.after_errors(look_up).values()), None)) is not None:
+        raise PredecessorUnusable(" ".join(problem.messages))
+
+
+class Waiting(NamedTuple):
+    """The columns of a blocked execution that waits for a predecessor."""
+
+    pk: int
+    scheduler_id: int | None
+    scheduled_at: datetime
+    executed_at: datetime
+    wake_at: datetime
+    group_id: int | None
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What to do with an occurrence.
+
+    Args:
+        decided: the decision.
+        sentence: the reason for operators; empty for a start.
+        waits_for: the id of the predecessor.
+    """
+
+    decided: Start | Wait | TooLate
+    sentence: str = ""
+    waits_for: int | None = None
+
+
+class Judge:
+    """Decides about occurrences. What is read once is used for all occurrences that one judge is asked about."""
+
+    def __init__(self, now: datetime) -> None:
+        self._now = now
+        self._schedules: dict[int, Scheduler | None] = {}
+        self._runs: dict[int, tuple[datetime | None, list[Run], str]] = {}
+        """Maps a predecessor to its executions: since when they are complete (None: always), and what is wrong."""
+
+    def load(self, schedules: Iterable[int]) -> None:
+        """Read these schedules and their predecessors, with two queries. Those that cannot be read are left out."""
+        own = self._load({*schedules})
+        self._load({row.after_id for row in own if isinstance(row.after_id, int)})
+
+    def _load(self, keys: set[int]) -> list[Scheduler]:
+        found: dict[int, Scheduler] = {}
+        for some in chunks(sorted(keys - self._schedules.keys())):
+            try:
+                with savepoint():
+                    found |= Scheduler.objects.select_related(*TARGETS).in_bulk(some)
+            except Exception as error:
+                if is_away(error):
+                    raise
+        self._schedules |= found
+        return list(found.values())
+
+    def schedule(self, pk: int) -> Scheduler | None:
+        """The schedule with this id; None if there is none."""
+        if pk not in self._schedules:
+            self._schedules[pk] = Scheduler.objects.select_related(*TARGETS).filter(pk=pk).first()
+        return self._schedules[pk]
+
+    def verdict(self, own: Scheduler, row: Waiting) -> Verdict:
+        """What to do with a blocked occurrence of a schedule.
+
+        Raises:
+            PredecessorUnusable: the schedule cannot wait for its predecessor.
+            CronError, ZoneError: the times of the schedule cannot be read.
+        """
+        if own.after_id is None:
+            return Verdict(Start())
+        if row.wake_at <= row.executed_at:  # it has just been claimed
+            check_predecessor(own, self.schedule)
+        try:
+            with savepoint():
+                other = self.schedule(own.after_id)
+        except Exception as error:
+            if is_away(error):
+                raise
+            return self._unreadable(own, row)
+        if other is None:
+            raise PredecessorUnusable(f"It waits for schedule {own.after_id}, which does not exist.")
+        due, tz = row.scheduled_at, own.zone_name
+        after = span_start(Span(own.after_span), due, tz, timetable_of(own.schedule) if own.schedule else None)
+        latest = due + timedelta(seconds=own.after_within_seconds)
+        decided = decide(due, after, latest, Late(own.after_late), self._known(other, after, due), self._now)
+        if isinstance(decided, Start):
+            return Verdict(decided, "", other.pk)
+        return Verdict(decided, _said(decided, _why(row, other, decided, zone(tz)), latest, own), other.pk)
+
+    def _unreadable(self, own: Scheduler, row: Waiting) -> Verdict:
+        """The predecessor may be mended until the latest time."""
+        due, latest = row.scheduled_at, row.scheduled_at + timedelta(seconds=own.after_within_seconds)
+        known = Predecessor((), problem="its row cannot be read")
+        decided = decide(due, due, latest, Late(own.after_late), known, self._now)
+        assert not isinstance(decided, Start)  # noqa: S101 - nothing has succeeded
+        return Verdict(
+            decided, _said(decided, f"schedule {own.after_id}: its row cannot be read", latest, own), own.after_id
+        )
+
+    def _known(self, other: Scheduler, after: datetime, due: datetime) -> Predecessor:
+        runs, unreadable = self._runs_of(other.pk, after)
+        try:
+            planned, problem = last_planned(other, after, due), unreadable or other.plan_error
+        except (CronError, ZoneError) as error:
+            planned, problem = None, unreadable or str(error)
+        return Predecessor(runs, planned, not other.status, problem)
+
+    def _runs_of(self, pk: int, after: datetime) -> tuple[list[Run], str]:
+        known = self._runs.get(pk)
+        if known is None or (known[0] is not None and known[0] > after):
+            known = self._runs[pk] = _read_runs(pk, after)
+        return known[1], known[2]
+
+
+def last_planned(other: Scheduler, after: datetime, until: datetime) -> datetime | None:
+    """The last occurrence in (after, until] by the present times of a schedule.
+
+    Times that it did not have yet do not count.
+
+    Raises:
+        CronError, ZoneError: its times cannot be read.
+    """
+    since = max(after, other.planned_at or other.created_at)
+    if has_own_timing(other):
+        return other.assigned().times.last(since, until)
+    if other.date_time is not None:
+        return other.date_time if since < other.date_time <= until else None
+    return last_between(timetable_of(other.schedule), other.zone_name, since, until)
+
+
+def _read_runs(pk: int, after: datetime) -> tuple[datetime | None, list[Run], str]:
+    rows = SchedulerExecution.objects.filter(scheduler=pk).order_by("-pk")
+    values: list[Any] = []
+    for number in ROWS:
+        values, error = read(rows[:number], list(_COLUMNS))
+        if error is not None:
+            return None, [], f"its executions cannot be read ({visible_text(error, 120)})"
+        if len(values) < number:
+            break
+        oldest = values[-1][2]
+        if isinstance(oldest, datetime) and oldest <= after:
+            break
+    try:
+        found = [_run(*columns) for columns in values]
+        found += _before_left_out(rows, found)
+    except (ValueError, TypeError, AttributeError) as error:
+        return None, [], f"its executions cannot be read ({visible_text(error, 120)})"
+    complete = None if len(values) < number else after
+    return complete, found, ""
+
+
+def _before_left_out(rows: Any, found: list[Run]) -> list[Run]:
+    """The run that was not over when the oldest of these occurrences was left out."""
+    left_out = [run for run in found if run.skip is skip_reasons.SkipReason.OVERLAP]
+    if not left_out or any(run.id < left_out[-1].id and run.skip is None for run in found):
+        return []
+    before = rows.filter(pk__lt=left_out[-1].id).exclude(state=State.SKIPPED.value)
+    return [_run(*columns) for columns in before.values_list(*_COLUMNS)[:1]]
+
+
+def _run(
+    pk: int,
+    at: datetime,
+    claimed: datetime,
+    finished: datetime | None,
+    state: str,
+    trigger: str,
+    reason: str,
+    missed: int,
+) -> Run:
+    if not isinstance(at, datetime) or not isinstance(claimed, datetime):
+        raise ValueError(f"the times of execution {pk}")  # plain SQL has written them
+    is_skipped = state == State.SKIPPED.value
+    return Run(
+        pk, at, max(at, claimed) if is_skipped and missed > 1 else at, State(state), trigger in OCCURRENCES,
+        skip_reasons.kind_of(reason) if is_skipped else None, finished,
+    )  # fmt: skip
+
+
+def _why(row: Waiting, other: Scheduler, decided: Wait | TooLate, info: tzinfo) -> str:
+    """For what an occurrence waits, and what has become of that. All who see the occurrence read it."""
+    if not is_named_to(other, row.group_id):
+        return "a schedule of another group"
+    return f"“{visible_text(other, NAME_CHARS)}” (schedule {other.pk}): its run {_of(decided, info)}{decided.what}"
+
+
+def _said(decided: Wait | TooLate, why: str, latest: datetime, own: Scheduler) -> str:
+    if isinstance(decided, Wait):
+        return f"Waits for {why}."
+    if decided.late is Late.RUN:
+        return f"Started at its latest time. It waited for {why}."
+    return skip_reasons.predecessor_late(latest, why, zone(own.zone_name))
+
+
+def _of(decided: Wait | TooLate, info: tzinfo) -> str:
+    if decided.awaited is None:
+        return ""
+    at = decided.awaited.astimezone(info)
+    return f"of {at:%Y-%m-%d %H:%M} {at.tzname()} "

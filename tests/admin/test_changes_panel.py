@@ -1,0 +1,97 @@
+"""The panel "What changes" of the schedule's form."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from bs4 import BeautifulSoup
+from django.test import Client
+from django.urls import reverse
+
+from scheduling.operations import site_load as looks
+from tests.admin.conftest import logged_in
+from tests.factories import GroupFactory, SchedulerFactory, UserFactory
+
+pytestmark = pytest.mark.django_db
+REMOVED = "\N{MINUS SIGN} removed"
+
+
+@pytest.fixture(autouse=True)
+def fresh_look() -> Iterator[None]:
+    looks.forget()
+    yield
+    looks.forget()
+
+
+def panel(client: Client, pk: int, **typed: Any) -> BeautifulSoup:
+    response = client.get(reverse("admin:scheduling_scheduler_changes", args=[pk]), typed)
+    assert (response.status_code, response.headers["X-Part"]) == (200, "changes")
+    return BeautifulSoup(response.content, "html.parser")
+
+
+def test_changed_added_and_removed_runs_are_told_by_a_word_and_a_sign(editor: Client) -> None:
+    row = SchedulerFactory(schedule="0 8 * * *", timezone="UTC")
+    found = panel(editor, row.pk, schedule="0 8 * * 1-5", timezone="UTC")
+    marks = {cell.get_text(" ", strip=True) for cell in found.select("td.sch-run-mark")}
+    assert REMOVED in marks
+    assert "are removed" in found.get_text() or "is removed" in found.get_text()
+    words = {
+        cell.get_text(" ", strip=True) for cell in panel(editor, row.pk, schedule="5 8 * * *").select(".sch-run-mark")
+    }
+    assert words == {"~ changed"}
+    assert "stay as they are" in panel(editor, row.pk, schedule="0 8 * * *", timezone="UTC").get_text()
+    paused = panel(editor, row.pk, schedule="0 8 * * *", timezone="UTC", paused="on")
+    assert {cell.get_text(" ", strip=True) for cell in paused.select(".sch-run-mark")} == {REMOVED}
+
+
+def test_a_clock_change_is_marked(editor: Client) -> None:
+    row = SchedulerFactory(schedule="30 2 29 3 *", timezone="Europe/Madrid")
+    text = panel(editor, row.pk, schedule="30 2 25-31 3 0", timezone="Europe/Madrid").get_text(" ")
+    assert "right after the hour that the clocks skip" in text
+
+
+def test_the_crowded_minute_and_emptier_ones_are_shown(editor: Client) -> None:
+    for _number in range(6):
+        SchedulerFactory(schedule="0 3 * * *", timezone="UTC")
+    text = panel(editor, 0, schedule="0 3 * * *", timezone="UTC").get_text(" ")
+    assert "03:00 UTC, 7 schedules start; without the edit, 6." in text
+    assert "Emptier minutes near it, with their starts: 03:01 (0)" in text.replace("02:59 (0), ", "")
+    assert "(this schedule)" in text
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        {},
+        {"schedule": "61 * * * *"},
+        {"schedule": "\x00"},
+        {"schedule": "* " * 5_000},
+        {"schedule": "0 8 * * *", "timezone": "../x"},
+        {"schedule": "0 0 31 2 *"},
+        {"date_time_0": "2999-01-01", "date_time_1": "12:00"},
+        {"date_time_0": "9999-12-31", "date_time_1": "23:59:59", "timezone": "America/New_York"},
+        {"schedule": "0 8 * * *", "date_time_0": "2026-01-01", "date_time_1": "12:00"},
+    ],
+)
+def test_hostile_values_give_a_panel(editor: Client, typed: dict[str, str]) -> None:
+    row = SchedulerFactory()
+    for pk in (0, row.pk):
+        assert panel(editor, pk, **typed).select(".sch-panel")
+
+
+def test_the_panel_is_on_the_form_of_those_who_may_save_it(editor: Client, viewer: Client) -> None:
+    row = SchedulerFactory()
+    address = reverse("admin:scheduling_scheduler_changes", args=[row.pk])
+    assert address in editor.get(reverse("admin:scheduling_scheduler_edit", args=[row.pk])).content.decode()
+    new = reverse("admin:scheduling_scheduler_changes", args=[0])
+    assert new in editor.get(reverse("admin:scheduling_scheduler_add")).content.decode()
+    assert address not in viewer.get(reverse("admin:scheduling_scheduler_edit", args=[row.pk])).content.decode()
+    assert viewer.get(address).status_code == 403
+
+
+def test_a_schedule_of_another_group_is_not_found() -> None:
+    row = SchedulerFactory(group=GroupFactory())
+    client = logged_in(UserFactory(permissions=["scheduling.view_scheduler", "scheduling.change_scheduler"]))
+    assert client.get(reverse("admin:scheduling_scheduler_changes", args=[row.pk])).status_code == 302
