@@ -107,8 +107,8 @@ def plan(
         raise Refused(Code.CONFLICT, said)
     if problems := [*_range_problems(since, until, now), *_option_problems(options)]:
         raise Refused.invalid(problems)
-    # The occurrences from `next_run_at` on belong to the producers, which may claim one of them at this moment.
-    waits = schedule.next_run_at if schedule.status and schedule.next_run_at is not None else None
+    # The occurrences from this one on belong to the producers, which may claim one of them at this moment.
+    waits = schedule.next_nominal_at or schedule.next_run_at if schedule.status else None
     if waits is not None and waits > until:
         waits = None
     end = until if waits is None else min(until, waits - _TICK)

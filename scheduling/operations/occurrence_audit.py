@@ -39,7 +39,7 @@ MOST_FAULTS = 1_000
 """At most so many faults of one schedule are named. All are counted."""
 
 _TICK = timedelta(microseconds=1)
-_COLUMNS = ("pk", "name", "description", "status", "next_run_at", "plan_error", "keep_count")
+_COLUMNS = ("pk", "name", "description", "status", "next_run_at", "next_nominal_at", "plan_error", "keep_count")
 
 
 @dataclass
@@ -141,12 +141,12 @@ def _audit_safely(asked: _Asked) -> Audited:
 
 def _audit(asked: _Asked) -> Audited:
     pk, history = asked.pk, asked.history
-    # `next_run_at` is read before the rows: what a producer claims meanwhile is left out.
+    # The first instant that is not on record is read before the rows: what a producer claims meanwhile is left out.
     row = Scheduler.objects.filter(pk=pk).values(*_COLUMNS).first()
     if row is None or not history:
         return Audited(pk, str(pk), note=_("It has no revision, so nothing tells when it was due."))
     found = Audited(pk, visible_text(row["name"] or row["description"] or pk, 120))
-    start, end = _start(asked, row["keep_count"], found), _end(asked, row["next_run_at"])
+    start, end = _start(asked, row["keep_count"], found), _end(asked, row["next_nominal_at"] or row["next_run_at"])
     if start >= end:
         return found
     begin, (rows, counting) = start, _rows(pk, start, end, history)
@@ -177,10 +177,10 @@ def _start(asked: _Asked, keep_count: Any, found: Audited) -> datetime:
     return max(known, asked.since or known)
 
 
-def _end(asked: _Asked, next_run_at: datetime | None) -> datetime:
+def _end(asked: _Asked, first: datetime | None) -> datetime:
     """The last instant that is asked for, and that producers have passed."""
     end = min(asked.now, asked.until or asked.now)
-    return end if next_run_at is None else min(end, next_run_at - _TICK)
+    return end if first is None else min(end, first - _TICK)
 
 
 class _Due:
