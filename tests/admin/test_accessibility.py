@@ -20,7 +20,7 @@ from tests.factories import SchedulerFactory, UserFactory
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
-FRAGMENTS = ("part", "preview", "params", "follow", "chip", "output", "download", "keys")
+FRAGMENTS = ("part", "preview", "changes", "params", "follow", "chip", "output", "download", "keys")
 """An address whose name ends with one of these words returns a file or only a part of a page."""
 
 

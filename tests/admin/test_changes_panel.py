@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,6 +10,7 @@ import pytest
 from bs4 import BeautifulSoup
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone as clock
 
 from scheduling.operations import site_load as looks
 from tests.admin.conftest import logged_in
@@ -53,11 +55,14 @@ def test_a_clock_change_is_marked(editor: Client) -> None:
 
 
 def test_the_crowded_minute_and_emptier_ones_are_shown(editor: Client) -> None:
+    hour = (clock.now().hour + 12) % 24  # far from both ends of the next 24 hours
     for _number in range(6):
-        SchedulerFactory(schedule="0 3 * * *", timezone="UTC")
-    text = panel(editor, 0, schedule="0 3 * * *", timezone="UTC").get_text(" ")
-    assert "03:00 UTC, 7 schedules start; without the edit, 6." in text
-    assert "Emptier minutes near it, with their starts: 03:01 (0)" in text.replace("02:59 (0), ", "")
+        SchedulerFactory(schedule=f"0 {hour} * * *", timezone="UTC")
+    text = panel(editor, 0, schedule=f"0 {hour} * * *", timezone="UTC").get_text(" ")
+    assert f"{hour:02}:00 UTC, 7 schedules start; without the edit, 6." in text
+    emptier = re.search(r"Emptier minutes near it, with their starts: ([^.]+)", text)
+    assert emptier is not None
+    assert f"{hour:02}:01 (0)" in emptier[1]
     assert "(this schedule)" in text
 
 

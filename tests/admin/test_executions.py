@@ -96,7 +96,7 @@ def test_filters_show_labels_and_the_selected_choice(viewer: Client) -> None:
     page = BeautifulSoup(viewer.get(f"{LIST}?trigger=manual&within=1h").content, "html.parser")
     block = page.find("li", attrs={"data-filter": "trigger"})
     links = block.select(".sch-filter-panel a")
-    assert [link.text.strip() for link in links] == ["All", "cron", "date", "by hand", "message", "code"]
+    assert [link.text.strip() for link in links] == ["All", "cron", "date", "by hand", "message", "code", "backfill"]
     assert [link.text for link in links if "aria-current" in link.attrs] == ["by hand"]
     assert block.find("summary").text == "Trigger: by hand"
     assert block.find("a", class_="sch-remove")["href"] == "?within=1h"

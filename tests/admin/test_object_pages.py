@@ -117,7 +117,7 @@ def test_every_admin_class_of_the_project_uses_pages() -> None:
     ours = [
         own for own in admin.site._registry.values() if type(own).__module__.startswith(("scheduling.", "reports."))
     ]
-    assert len(ours) == 22
+    assert len(ours) == 24
     for own in ours:
         assert isinstance(own, Pages), own
         assert {f"{own.opts.app_label}_{own.opts.model_name}_changelist"} <= {pattern.name for pattern in own.urls}

@@ -121,7 +121,7 @@ def test_a_qualifier_that_cannot_be_used_is_said(viewer: Client) -> None:
     page = search(viewer, EXECUTIONS, "state:fialed ValueError")
     assert page.context["cl"].result_count == 0
     (note,) = notes(page)
-    assert note.startswith("“state:fialed”: state is one of these: claimed, queued, running,")
+    assert note.startswith("“state:fialed”: state is one of these: blocked, claimed, queued, running,")
     assert notes(search(viewer, EXECUTIONS, "id:x1")) == ["“id:x1”: an id is a whole number."]
     assert notes(search(viewer, EXECUTIONS, "state:failed state:running")) == [
         "“state:failed”: a search can have one state only.",

@@ -25,6 +25,9 @@ STEPS = 4
 FILLED = {"reason": "it is known", "description": "described anew", "subject": "Another one"}
 """The texts that are typed into the fields of every form. Each key is the name of a field."""
 
+PER_ROW = {"scheduling_scheduler_backfill"}
+"""Buttons that are pressed on the page of each row: for some rows there is nothing to do."""
+
 PARAMS = {"params.field.since_days": "7"}
 
 TYPED: dict[str, dict[str, Any]] = {
@@ -138,7 +141,8 @@ def _press(
     client: Client, post: Post, typed: Mapping[str, Any], found: set[str], seen: set[str]
 ) -> Iterator[tuple[Post, dict[str, Any]]]:
     for _step in range(STEPS):
-        mark = f"{post.key} {sorted(post.data)}"
+        row = post.path if post.key in PER_ROW else ""
+        mark = f"{post.key} {row} {sorted(post.data)}"
         if post.key in found or mark in seen:
             return
         response, changes = press(client, post)

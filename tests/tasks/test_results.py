@@ -18,7 +18,8 @@ pytestmark = pytest.mark.django_db
 
 NOW = clock.now().replace(microsecond=0)
 STATUSES = {
-    "claimed": "READY", "queued": "READY", "retrying": "READY", "running": "RUNNING", "succeeded": "SUCCESSFUL",
+    "blocked": "READY", "claimed": "READY", "queued": "READY", "retrying": "READY", "running": "RUNNING",
+    "succeeded": "SUCCESSFUL",
     "failed": "FAILED", "discarded": "FAILED", "cancelled": "FAILED", "skipped": "FAILED",
 }  # fmt: skip
 

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.schedulers.next_runs_panel import clock_words
-from scheduling.admin.schedulers.panels import refused, table
+from scheduling.admin.schedulers.panels import table
 from scheduling.admin.ui.times import EMPTY, format_instant
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.run_changes import Mark, RunChange
@@ -63,8 +63,8 @@ def changes_panel(
         changes = run_changes(stored, edited, now) if stored is not None else []
         load = load_change(visible, stored, edited, now)
         rows = [_row(one, stored, edited, info) for one in changes]
-    except (CronError, ZoneError) as error:
-        return refused(error)
+    except (CronError, ZoneError):
+        return NOTHING  # the panel of the next runs says why
     said = _said(changes) if stored is not None else ""
     told = [*([said] if said else []), *_load_words(load, info)]
     changed = any(one.mark is not Mark.SAME for one in changes)

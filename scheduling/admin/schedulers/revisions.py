@@ -55,6 +55,9 @@ class Revisions(Pages):
 
     def save_model(self, request: HttpRequest, obj: Scheduler, form: ModelForm, change: bool) -> None:
         reason = str(form.cleaned_data.get(CHANGE_REASON) or "")
+        source = getattr(form, "source", None)
+        if source is not None and not change:
+            reason = _("Added as a copy of schedule %(id)s") % {"id": source.pk}
         with authored(Actor(request.user).author(reason)):
             super().save_model(request, obj, form, change)
 
