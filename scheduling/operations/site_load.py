@@ -74,8 +74,14 @@ def _look(visible: Visibility, now: datetime) -> Load:
     start, is_cut = now.replace(second=0, microsecond=0), len(read) > LoadLimits.schedules
     end = read.pop()[0] if is_cut else now + DAY
     minutes = max((end - start) // MINUTE, 0) + is_cut
-    times = Counter(Times(*row[3:6], offset_of(*row[6:])) for row in read if row[1] and visible.shows_group(row[2]))
+    times = Counter(_times(*row[3:]) for row in read if row[1] and visible.shows_group(row[2]))
     return load_of(start, minutes, _starts(times.items(), now), is_cut=is_cut)
+
+
+def _times(
+    schedule: str, timezone: str, date_time: datetime | None, pk: int, spread_seconds: object, spread_each: object
+) -> Times:
+    return Times(schedule, timezone, date_time, offset_of(pk, spread_seconds, spread_each))
 
 
 def _starts(times: Iterable[tuple[Times, int]], now: datetime) -> Iterator[tuple[list[datetime], int]]:
