@@ -6,9 +6,9 @@ each test comes to each server after some commits. Without the variable, all tes
 All other tests run on every server. `TEST_REST_SHARE=1/2` chooses among them, too, file by file, for two servers of the
 same kind: CI sets it for MariaDB and MySQL, which have one driver and the same queries. The tests of `contract` and
 `models` are never left out.
-`TEST_PROCESS_SHARE=1/3` chooses among the tests with the mark `processes` or `rabbitmq` for SQLite: a third of those with
-two transports, never both transports of a test, and a third of those that the servers run, too. The next commits have
-the others. All other tests stay. CI sets it.
+`TEST_PROCESS_SHARE=1/3` chooses among the tests with the mark `processes` or `rabbitmq` for SQLite: a third of those
+with two transports, never both transports of a test, and a third of those that the servers run, too. The next commits
+have the others. All other tests stay. CI sets it.
 With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
 this after the first run, which takes all rows.
 """
