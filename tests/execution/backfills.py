@@ -20,17 +20,17 @@ from scheduling.operations.backfills import start
 FAST = 6_000
 MONDAY = datetime(2026, 1, 5, tzinfo=UTC)
 BROKER = DatabaseBroker()
-NOBODY = Actor(None)
+NO_USER = Actor(None)
 
 
 def dry_run(row: Scheduler, days: float = 7, since: datetime = MONDAY, **options: Any) -> BackfillPlan:
     """What a backfill of so many days would do. The last instant of the range does not belong to a further day."""
     row.refresh_from_db()
     until = since + timedelta(days=days) - timedelta(seconds=1)
-    return plan(NOBODY, row, since, until, Options(**{"per_minute": FAST, **options}), clock.now())
+    return plan(NO_USER, row, since, until, Options(**{"per_minute": FAST, **options}), clock.now())
 
 
-def ask(*rows: Scheduler, key: uuid.UUID | None = None, actor: Actor = NOBODY, **range_and_options: Any) -> Backfill:
+def ask(*rows: Scheduler, key: uuid.UUID | None = None, actor: Actor = NO_USER, **range_and_options: Any) -> Backfill:
     """Start a backfill of these schedules. Returns the one of the first schedule."""
     plans = [dry_run(row, **range_and_options) for row in rows]
     return start(actor, plans, plans[0].options, key or uuid.uuid4()).rows[0]

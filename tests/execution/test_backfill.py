@@ -24,7 +24,7 @@ from scheduling.operations.refused import Refused
 from scheduling.operations.why import why
 from scheduling.producer.sweeps import publish_claimed
 from scheduling.testing import drain
-from tests.execution.backfills import BROKER, MONDAY, NOBODY, ask, dry_run, made, sweep, sweep_all
+from tests.execution.backfills import BROKER, MONDAY, NO_USER, ask, dry_run, made, sweep, sweep_all
 from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, due
 from tests.producer.recording_broker import RecordingBroker
 from tests.support import at_once
@@ -131,7 +131,7 @@ def test_a_schedule_that_runs_alone_stays_alone_unless_it_shall_not() -> None:
     assert sweep(seconds=20) == 1
     second = SchedulerExecution.objects.filter(trigger="backfill").latest("pk")
     assert refreshed(one).note == f"It waits until execution {second.pk} is over."
-    backfills.cancel(NOBODY, one.pk)
+    backfills.cancel(NO_USER, one.pk)
     ask(row, obey_overlap=False)
     sweep_all()
     assert len(made(row)) == 7
@@ -155,18 +155,18 @@ def test_it_is_paused_resumed_and_cancelled() -> None:
     row = SchedulerFactory(schedule="0 0 * * *")
     one = ask(row, per_minute=1)
     sweep()
-    backfills.pause(NOBODY, one.pk)
+    backfills.pause(NO_USER, one.pk)
     assert sweep(seconds=600) == 0
     with pytest.raises(Refused, match="The backfill is paused"):
-        backfills.pause(NOBODY, one.pk)
-    backfills.resume(NOBODY, one.pk)
+        backfills.pause(NO_USER, one.pk)
+    backfills.resume(NO_USER, one.pk)
     assert sweep(seconds=600) == 1
-    cancelled = backfills.cancel(NOBODY, one.pk)
+    cancelled = backfills.cancel(NO_USER, one.pk)
     assert (cancelled.state, cancelled.note, cancelled.created) == ("cancelled", "Cancelled by a command.", 2)
     assert (sweep(seconds=6_000), len(made(row))) == (0, 2)
     for act in (backfills.cancel, backfills.pause, backfills.resume):
         with pytest.raises(Refused, match="Nothing was changed"):
-            act(NOBODY, one.pk)
+            act(NO_USER, one.pk)
     # A new request makes the rest.
     ask(row)
     sweep_all()
@@ -226,11 +226,11 @@ def test_the_handler_sees_the_past_instant_and_that_it_is_a_backfill() -> None:
 def test_the_question_whether_it_ran_is_answered_by_the_backfill() -> None:
     row = SchedulerFactory(schedule="0 0 * * *")
     has_run(row, MONDAY, state="skipped", reason="No producer was running.")
-    assert why(NOBODY, row, "2026-01-05 00:00", clock.now())[0].text == "It did not run. No producer was running."
+    assert why(NO_USER, row, "2026-01-05 00:00", clock.now())[0].text == "It did not run. No producer was running."
     ask(row, days=2)
     sweep_all()
     for day in ("2026-01-05", "2026-01-06"):
-        (said,) = why(NOBODY, row, f"{day} 00:00", clock.now())
+        (said,) = why(NO_USER, row, f"{day} 00:00", clock.now())
         assert said.answer == "recorded"
         assert said.text == "A backfill has made up for it. It is on record and has not ended yet."
 
