@@ -56,6 +56,13 @@ def offset(row: Scheduler) -> timedelta:
     return SpreadOffset(row.pk, SECOND * (row.spread_seconds or 0)).stable
 
 
+def late_by(least: timedelta, **columns: Any) -> Scheduler:
+    """A schedule that starts at least so much later. Its offset is computed from its number."""
+    while offset(row := hourly(**columns)) < least:
+        row.delete()
+    return row
+
+
 def rows() -> list[tuple[str, str, int]]:
     found = SchedulerExecution.objects.order_by("scheduled_at", "pk")
     return [(row.execution_key, row.state, row.missed) for row in found]
@@ -75,7 +82,7 @@ class TestSpread:
         assert (row.next_nominal_at, row.next_run_at) == (NOON + HOUR, start + HOUR)
 
     def test_an_edit_while_it_waits_loses_nothing(self, at: Clock) -> None:
-        row = hourly(spread_seconds=86_400)
+        row = late_by(4 * HOUR, spread_seconds=86_400)
         at(NOON + 3 * HOUR + MINUTE)
         assert row.next_run_at is not None
         assert row.next_run_at > clock.now()
@@ -87,7 +94,7 @@ class TestSpread:
         assert skip_reasons.EDITED in SchedulerExecution.objects.get(state="skipped").reason
 
     def test_a_pause_while_it_waits_loses_nothing(self, at: Clock) -> None:
-        row = hourly(spread_seconds=1800)
+        row = late_by(MINUTE, spread_seconds=1800)
         at(NOON + offset(row) - SECOND)
         row.status = False
         row.save()
