@@ -70,7 +70,7 @@ def rows() -> list[tuple[str, str, int]]:
 
 class TestSpread:
     def test_an_occurrence_starts_at_its_assigned_time_with_its_nominal_key(self, at: Clock) -> None:
-        row = hourly(spread_seconds=1800)
+        row = late_by(MINUTE, spread_seconds=1800)
         assert (row.next_nominal_at, row.next_run_at) == (NOON, NOON + offset(row))
         stored = Scheduler.objects.get(pk=row.pk)
         assert (stored.next_nominal_at, stored.next_run_at) == (NOON, NOON + offset(row))
@@ -272,7 +272,7 @@ class TestPlainSql:
         assert Scheduler.objects.filter(IS_PLAIN, pk=row.pk).exists()
 
     def test_an_occurrence_that_waits_outlives_an_edit_by_plain_sql(self, at: Clock) -> None:
-        row = hourly(spread_seconds=1800)
+        row = late_by(MINUTE, spread_seconds=1800)
         now = at(NOON + offset(row) - SECOND)
         Scheduler.objects.filter(pk=row.pk).update(missed_runs="all")
         plan_stale(now)
@@ -281,7 +281,7 @@ class TestPlainSql:
         assert made.scheduled_at == NOON
 
     def test_a_pause_by_plain_sql_puts_what_waits_on_record(self, at: Clock) -> None:
-        row = hourly(spread_seconds=1800)
+        row = late_by(MINUTE, spread_seconds=1800)
         now = NOON + offset(row)
         Scheduler.objects.filter(pk=row.pk).update(status=False)
         claim_due(now, embedded=True)
@@ -291,7 +291,7 @@ class TestPlainSql:
 
 
 def test_what_fell_due_before_a_restore_is_skipped(at: Clock) -> None:
-    row = hourly(spread_seconds=1800)
+    row = late_by(MINUTE, spread_seconds=1800)
     until = NOON + 2 * HOUR + offset(row)
     assert skip_due(until, skip_reasons.RAN_BEFORE_RESTORE, until + SECOND) == 1
     row.refresh_from_db()
