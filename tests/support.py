@@ -29,7 +29,7 @@ NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 
 def examples(count: int) -> settings:
     """Return Hypothesis settings for `count` examples, or for an eighth of them if TEST_FAST is set."""
-    return settings(max_examples=count // 8 if os.environ.get("TEST_FAST") else count)
+    return settings(max_examples=max(1, count // 8) if os.environ.get("TEST_FAST") else count)
 
 
 def wait_for(condition: Callable[[], T], what: str, seconds: float = 90.0) -> T:
