@@ -38,7 +38,7 @@ WORDS: Values = {
     "active_from": ("2026-03-10T12:00", None),
     "active_until": ("2030-03-31T02:30", "0001-01-01T00:00"),
     "on_excluded": ("hold",),
-    "after": ("named", "nobody"),
+    "after": ("named", "missing"),
     "after_span": ("previous",),
     "after_late": ("run", "fail"),
     "after_within_seconds": (60, 59, 604_801),

@@ -74,7 +74,7 @@ def test_the_api_refuses_what_cannot_be_used() -> None:
     client = ApiClient(UserFactory(superuser=True))
     SchedulerFactory(name="load")
     wrong: list[tuple[str, dict[str, Any]]] = [
-        ("after", {"after": "nobody"}),
+        ("after", {"after": "missing"}),
         ("after_id", {"after": "load", "after_id": -1}),
         ("after_id", {"after_id": 2**63 - 1}),
         ("after_id", {"after_id": True}),
@@ -128,7 +128,7 @@ def test_code_names_the_predecessor() -> None:
     again = api.schedule("report", "0 2 * * *", "tests.noop", after="load")
     assert again.changed == ()
     assert api.schedule("report", "0 2 * * *", "tests.noop", after=None).changed == ("after",)
-    for wrong in ("nobody", "NO NAME", ""):
+    for wrong in ("missing", "NO NAME", ""):
         with pytest.raises(ValueError, match="after="):
             api.schedule("report", "0 2 * * *", "tests.noop", after=wrong)
     api.schedule("report", "0 2 * * *", "tests.noop", after="load")
@@ -174,7 +174,7 @@ def test_a_prune_keeps_what_another_schedule_waits_for(root: Actor) -> None:
     [
         ([entry("a", "a")], "a → a"),
         ([entry("a", "b"), entry("b", "c"), entry("c", "a")], "a → b → c → a"),
-        ([entry("a", "nobody")], "There is no schedule “nobody”"),
+        ([entry("a", "missing")], "There is no schedule “missing”"),
         ([entry("a", "payroll")], "There is no schedule “payroll”"),
         ([entry("a", after_within_seconds=5)], "from 60 to 604800"),
         ([entry("a", 5)], "a.after"),  # type: ignore[arg-type]
