@@ -13,9 +13,9 @@ from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import Missed, Plan, cron_key, date_key, plan_cron
 from scheduling.core.planned import skip_all
 from scheduling.core.timing import Exclusions
-from scheduling.execution.claim import move_on
 from scheduling.execution.due_row import COLUMNS, DueRow, due_row
 from scheduling.execution.insert import execution_of, insert, skipped
+from scheduling.execution.move_on import move_on
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler

@@ -15,7 +15,7 @@ from django.utils import timezone as clock
 
 from scheduling.core import skip_reasons
 from scheduling.core.spread_offset import SpreadOffset
-from scheduling.execution import claim
+from scheduling.execution import claim, due_plans
 from scheduling.execution.claim import claim_due
 from scheduling.execution.due_row import COLUMNS, due_row
 from scheduling.execution.skip_due import skip_due
@@ -137,7 +137,7 @@ class TestMissed:
     def test_one_batch_makes_a_limited_number_of_runs(self, at: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
         for _number in range(3):
             hourly(missed_runs="all", missed_within_seconds=864_000)
-        monkeypatch.setattr(claim, "RUNS_PER_BATCH", 20)
+        monkeypatch.setattr(due_plans, "RUNS_PER_BATCH", 20)
         counts = []
         while True:
             done = claim_due(NOON + 20 * HOUR, embedded=True)

@@ -1,0 +1,97 @@
+"""Plans the schedules that are due: what runs, what was missed, and when each is due next."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from scheduling.conf import get_conf
+from scheduling.core.cron import CronError, ZoneError
+from scheduling.core.occurrences import Due, Plan, cron_key, plan_cron, plan_date
+from scheduling.core.planned import first_plan
+from scheduling.core.planned import plan as plan_own
+from scheduling.core.timing import Exclusions
+from scheduling.execution.due_row import DueRow
+from scheduling.execution.planning import plan_anew, set_aside
+from scheduling.models.exclusions import exclusions_of
+from scheduling.models.own_timing import assigned_of, has_own_timing
+from scheduling.models.plan import PlanState
+from scheduling.models.timetable import timetable_of
+
+RUNS_PER_BATCH = 5000
+"""When a batch has so many executions, no further schedule is claimed with it."""
+
+
+@dataclass
+class DuePlans:
+    """The plans of one batch.
+
+    Args:
+        rows: the schedules that can be planned, with their plans.
+        broken: how many schedules were set aside, because they cannot be planned.
+        full: whether schedules were left for the next batch.
+    """
+
+    rows: list[tuple[DueRow, Plan]] = field(default_factory=list)
+    broken: int = 0
+    full: bool = False
+
+
+def plan_due(rows: Sequence[DueRow], now: datetime) -> DuePlans:
+    """Plan the schedules that are due. A schedule that cannot be planned is set aside."""
+    plans: dict[tuple[Any, ...], Plan] = {}
+    planned = DuePlans()
+    own = {row.id for row in rows if has_own_timing(row)}
+    calendars = exclusions_of(row for row in rows if row.id in own) if own else {}
+    runs = 0
+    for row in rows:
+        if runs >= RUNS_PER_BATCH:
+            planned.full = True  # the others stay due
+            break
+        if row.plan_state == PlanState.STALE and row.status:
+            # Plain SQL has changed the schedule, and no sweep has planned it since. The next claim uses the new plan.
+            plan_anew([row.id], now)
+            continue
+        try:
+            found = _own_plan(row, now, calendars.get(row.id)) if row.id in own else _plan(row, now, plans)
+            runs += len(found.earlier) + 1
+            planned.rows.append((row, found))
+        except (CronError, ZoneError) as error:
+            set_aside(row.id, error, now)
+            planned.broken += 1
+    return planned
+
+
+def _plan(row: DueRow, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Plan:
+    if not row.status:
+        return Plan(run=None, missed=None, next_run_at=None)
+    conf = get_conf()
+    zone_name = row.timezone or conf.timezone
+    catch_up = timedelta(seconds=conf.catch_up_seconds)
+    if row.date_time is not None and row.date_time != row.next_run_at:
+        # The schedule had a cron expression when this occurrence fell due. Before a producer claimed the occurrence, an
+        # operator replaced the expression with a date.
+        return Plan(run=Due(row.next_run_at, cron_key(row.next_run_at)), missed=None, next_run_at=row.date_time)
+    key = (row.schedule, row.date_time, zone_name, row.next_run_at)
+    if key not in plans:
+        plans[key] = (
+            plan_date(row.date_time, now, catch_up)
+            if row.date_time is not None
+            else plan_cron(timetable_of(row.schedule), zone_name, row.next_run_at, now, catch_up)
+        )
+    return plans[key]
+
+
+def _own_plan(row: DueRow, now: datetime, excluded: Exclusions | None) -> Plan:
+    """The plan of a schedule with rules of its own."""
+    if not row.status:
+        return Plan(run=None, missed=None, next_run_at=None)
+    own = assigned_of(row, excluded)
+    if row.date_time is not None and row.date_time != row.first:
+        # As in `_plan`: a date has replaced the expression.
+        following = first_plan(own, now)
+        run = Due(row.first, cron_key(row.first), row.next_run_at)
+        return Plan(run=run, missed=None, next_run_at=following[0], next_nominal_at=following[1])
+    return plan_own(own, row.first, now)
