@@ -149,11 +149,11 @@ def check_schedules(databases: Sequence[str] | None = None, **_kwargs: Any) -> l
 
     Only `check --database` and `migrate` run this check.
     """
+    from scheduling.core.targets import TARGETS
     from scheduling.handlers import validation
     from scheduling.handlers.targets import handler_of
     from scheduling.models import Scheduler
     from scheduling.models.parts import rows_in_parts
-    from scheduling.models.scheduler import TARGETS
 
     found: list[CheckMessage] = []
     for alias in databases or []:

@@ -16,11 +16,12 @@ from scheduling.conf import get_conf
 from scheduling.core.assigned import Assigned
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import exclusions_of
 from scheduling.models.own_timing import TIMING_COLUMNS, assigned_of, has_own_timing, timing_problem
-from scheduling.models.scheduler import TARGETS, load_names
+from scheduling.models.scheduler import load_names
 from scheduling.processes.database import is_away
 
 COLUMNS = (

@@ -15,7 +15,7 @@ from typing import Any
 from scheduling.core import json_bounds
 from scheduling.core.headers import usable
 from scheduling.core.lifecycle import Trigger
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGETS
 
 VERSION = 1
 MAX_BODY = 1_000_000
@@ -159,8 +159,8 @@ def decode(body: bytes) -> TaskMessage:
 def _decode(body: bytes) -> TaskMessage:
     data = _object(body)
     # Another client may send an unhashable value, so the value is looked up in a tuple.
-    if data.get("type") not in tuple(TARGET_KINDS):
-        raise DecodeError(f"'type' must be one of {', '.join(TARGET_KINDS)}, not {data.get('type')!r:.100}.", body)
+    if data.get("type") not in TARGETS:
+        raise DecodeError(f"'type' must be one of {', '.join(TARGETS)}, not {data.get('type')!r:.100}.", body)
     version = _optional(data, "version", body)
     if version is not None and version > VERSION:
         raise DecodeError(f"The message has version {version}; this consumer reads up to {VERSION}. Update it.", body)

@@ -36,5 +36,8 @@ TARGET_KINDS = {
     "reminder": TargetKind("scheduling.Reminder", handler="send", sends=True),
 }
 
+TARGETS = tuple(TARGET_KINDS)
+"""The types of the targets."""
+
 A_TARGET = " or ".join(", ".join(f"a {type_}" for type_ in TARGET_KINDS).rsplit(", ", 1))
 """`a worker, a report or a reminder`: for messages to users."""

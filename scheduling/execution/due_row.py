@@ -5,9 +5,9 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from scheduling.core.targets import TARGETS
 from scheduling.models.own_timing import TIMING_COLUMNS
 from scheduling.models.run_bounds import COUNTED_RUNS
-from scheduling.models.scheduler import TARGETS
 from scheduling.policies import overlap
 
 COLUMNS = (

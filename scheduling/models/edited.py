@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from scheduling.models.scheduler import TARGETS
+from scheduling.core.targets import TARGETS
 
 STANDARD = ("view", "add", "change", "delete")
 """The code name of each of Django's default permissions begins with one of these words. Every other permission allows

@@ -17,11 +17,12 @@ from django.db.models.functions import Coalesce, Least
 from scheduling.core.health import RESULTS, Health
 from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.skip_reasons import ON_PURPOSE
+from scheduling.core.targets import TARGETS
 from scheduling.models.counts import count
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
 from scheduling.models.plan import OVERDUE_AFTER, PlanState
-from scheduling.models.scheduler import TARGETS, Scheduler
+from scheduling.models.scheduler import Scheduler
 from scheduling.models.visibility import Visibility
 
 _GOES_ON = [state.value for state in OPEN_STATES]

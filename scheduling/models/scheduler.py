@@ -13,31 +13,23 @@ from django.core.exceptions import ValidationError
 from django.db import models, transaction
 from django.db.models import Q, prefetch_related_objects
 from django.utils import timezone as clock
-from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core import json_bounds
-from scheduling.core.cron import CronError, ZoneError, next_after, zone
-from scheduling.core.messages import FIRST_YEAR, LAST_YEAR, is_in_calendar
 from scheduling.core.pings import URL_LENGTH
-from scheduling.core.retry import DELAY_MS, RetryPolicy
-from scheduling.core.targets import A_TARGET, TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models.after import AfterModel
 from scheduling.models.calendar import Calendar
-from scheduling.models.exclusions import calendar
 from scheduling.models.overlap import OPEN_COLUMNS, SERVICE_TARGET, OverlapModel
 from scheduling.models.own_queue import OwnQueue
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
-from scheduling.models.own_timing import timing_errors
 from scheduling.models.pausable import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
 from scheduling.models.run_bounds import COUNTED_RUNS, RunBounds
-from scheduling.models.timetable import timetable_of
+from scheduling.models.schedule_checks import ONE_TARGET, ONE_TIME, form_problems, stored_problems
 from scheduling.models.used_group import group_column
 
-TARGETS = tuple(TARGET_KINDS)
 OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
 """Options of an optional text column: a form, code or plain SQL may leave out the column."""
 
@@ -47,10 +39,6 @@ DEFAULT_MARK = "@worker:"
 
 OWN_NUMBERS = (*OPEN_COLUMNS, *COUNTED_RUNS, "revision")
 """Columns that a save leaves alone, because other transactions count them up."""
-
-ONE_TIME = _("Give either a cron schedule or one date and time.")
-SERVICE_PING = _("The run of a service never ends, so no monitor can be told its end. Remove the ping URL.")
-ONE_TARGET = format_lazy(_("Choose exactly one target: {}."), A_TARGET)
 
 
 def _only(target: str) -> Q:
@@ -194,80 +182,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
         return getattr(self, self.target_type) if self.target_type else None
 
     def clean(self) -> None:
-        problems: dict[str, ValidationError] = {}
-        if sum(getattr(self, f"{name}_id") is not None for name in TARGETS) != 1:
-            problems[TARGETS[0]] = ValidationError(ONE_TARGET, code="target")
-        if bool(self.schedule) == (self.date_time is not None):
-            problems["schedule"] = ValidationError(ONE_TIME, code="time")
-        if self.stay_alive and self.target_type not in ("", "worker"):
-            problems["stay_alive"] = ValidationError(SERVICE_TARGET, code="stay_alive")
-        if self.stay_alive and self.ping_url:
-            problems["stay_alive"] = ValidationError(SERVICE_PING, code="ping_url")
-        if self.stay_alive and "stay_alive" not in problems and (said := self.awaited_problem()):
-            problems["stay_alive"] = ValidationError(said, code="after")
-        problems |= self._plan_problems()
-        if problems:
+        if problems := form_problems(self):
             raise ValidationError(problems)
-
-    def _plan_problems(self) -> dict[str, ValidationError]:
-        problems: dict[str, ValidationError] = {}
-        try:
-            zone(self.zone_name)
-        except ZoneError as error:
-            problems["timezone"] = ValidationError(str(error), code="timezone")
-        if self.schedule:
-            try:
-                # Parsing is not enough: an expression may match only local times that the zone's clock change skips.
-                times = timetable_of(self.schedule)
-                next_after(times, "UTC" if "timezone" in problems else self.zone_name, clock.now())
-            except CronError as error:
-                problems["schedule"] = ValidationError(str(error), code="schedule")
-        if (wrong := self._date_problem()) is not None:
-            problems["date_time"] = wrong
-        # Only the schedule's own values are checked here, so `base` has the lowest allowed values. The values of the
-        # handler and of the settings are checked where they are set.
-        problems |= self.retry_errors(RetryPolicy(max_retries=0, delay_ms=DELAY_MS[0]))
-        problems |= self.retention_errors()
-        problems |= timing_errors(self)
-        problems |= self.queue_errors(service=self.stay_alive)
-        problems |= self._calendar_problems()
-        problems |= self.overlap_errors()
-        problems |= self.bound_errors(service=self.stay_alive, one_time=self.date_time is not None)
-        problems |= self.after_errors()
-        if self.language and self.language != self._stored_language and self.language not in dict(settings.LANGUAGES):
-            offered = ", ".join(sorted(code for code, _name in settings.LANGUAGES))
-            unknown = _("The setting LANGUAGES has no language %(code)s. It has: %(offered)s.")
-            facts = {"code": repr(self.language), "offered": offered}
-            problems["language"] = ValidationError(unknown, code="language", params=facts)
-        if not isinstance(self.params, dict):
-            problems["params"] = ValidationError(_("Parameters are a JSON object."), code="params")
-        elif problem := json_bounds.problem(self.params):
-            problems["params"] = ValidationError(f"The JSON {problem}", code="params")
-        return problems
-
-    def _calendar_problems(self) -> dict[str, ValidationError]:
-        """Each user who sees the schedule sees its calendar, too."""
-        if self.calendar_id is None:
-            return {}
-        said: Any = ""
-        found = list(Calendar.objects.filter(pk=self.calendar_id).values_list("group", flat=True))
-        if not found:
-            said = _("There is no such calendar.")
-        elif found[0] is not None and found[0] != self.group_id:
-            said = _("The calendar belongs to a group. Only schedules of the same group can name it.")
-        elif self.status:
-            said = calendar(self.calendar_id).problem
-        return {"calendar": ValidationError(said, code="calendar")} if said else {}
-
-    def _date_problem(self) -> ValidationError | None:
-        if not isinstance(self.date_time, datetime):
-            return None  # no date, or a text that Django has not read yet
-        if not is_in_calendar(self.date_time):
-            beyond = _("It must lie between the years %(first)s and %(last)s.")
-            return ValidationError(beyond % {"first": FIRST_YEAR, "last": LAST_YEAR}, code="range")
-        if self.status and self.plan_changed() and self.date_time <= clock.now():
-            return ValidationError(_("This instant has passed. Choose one in the future."), code="past")
-        return None
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Validate the row. If a column of `PLAN` has changed, plan the next run. Then save the row.
@@ -276,7 +192,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
             django.core.exceptions.ValidationError: the plan, the retry policy, the retention, the queue or the params
                 are invalid.
         """
-        if problems := self._plan_problems():
+        if problems := stored_problems(self):
             raise ValidationError(problems)
         # The change and its revision are one transaction (`execution.revisions`).
         with transaction.atomic(using=kwargs.get("using")):

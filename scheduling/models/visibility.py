@@ -22,6 +22,7 @@ from typing import Any, TypeVar
 
 from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
 
+from scheduling.core.targets import TARGETS
 from scheduling.models.alert import Alert
 from scheduling.models.alert_rule import AlertRule
 from scheduling.models.backfill import Backfill
@@ -31,7 +32,7 @@ from scheduling.models.counts import counts
 from scheduling.models.execution import FailedExecution, SchedulerExecution
 from scheduling.models.refused_row import RefusedRow
 from scheduling.models.replay import Replay, ReplayGroup
-from scheduling.models.scheduler import TARGETS, Scheduler
+from scheduling.models.scheduler import Scheduler
 from scheduling.models.zone_data import MovedRun
 
 VIEW_ALL_GROUPS = "scheduling.view_all_groups"

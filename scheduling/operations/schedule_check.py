@@ -16,7 +16,7 @@ from django.utils.translation import gettext as _
 from scheduling.core import json_bounds
 from scheduling.core.cron import ZoneError, resolve_wall
 from scheduling.core.keys import is_name
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refused_targets
 from scheduling.handlers.retry_policy import inherited_policy
@@ -27,7 +27,7 @@ from scheduling.models import Scheduler
 from scheduling.models.calendar import LONG
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.plan import INSTANTS
-from scheduling.models.scheduler import DEFAULT_MARK, TARGETS
+from scheduling.models.scheduler import DEFAULT_MARK
 from scheduling.models.visibility import visibility_by_groups
 from scheduling.operations import predecessors
 from scheduling.operations.actor import Actor

@@ -22,14 +22,13 @@ from scheduling.core.cron import ZoneError, zone
 from scheduling.core.keys import is_name
 from scheduling.core.pings import VARIABLE
 from scheduling.core.schedule_files import Entry, nameless
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.params_model import ParamsInvalid, instance
 from scheduling.handlers.secret_params import secret_names
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
 from scheduling.models.plan import INSTANTS
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations.predecessors import name_of
 from scheduling.operations.refused import Problem, Refused
 from scheduling.operations.schedule_stated import Stated

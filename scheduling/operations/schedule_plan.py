@@ -10,13 +10,12 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
 from scheduling.core.schedule_files import Entry, is_source, nameless
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.secret_params import MASK
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import VALUE_MAX_CHARS, edits_since, snapshot

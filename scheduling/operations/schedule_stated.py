@@ -11,10 +11,9 @@ from django.utils.dateparse import parse_datetime
 
 from scheduling.conf import get_conf
 from scheduling.core.cron import resolve_wall
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_named
-from scheduling.models.scheduler import TARGETS
 
 
 @dataclass(frozen=True)

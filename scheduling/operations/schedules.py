@@ -14,6 +14,7 @@ from django.db.models import ProtectedError, QuerySet, RestrictedError
 from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import is_number, visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.targets import handler_of
@@ -25,7 +26,6 @@ from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.own_timing import TIMING_COLUMNS
 from scheduling.models.run_bounds import RUN_BOUNDS
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import deletion_edits, edits_since, record, snapshot
 from scheduling.operations.refused import Code, Refused, problems_of

@@ -15,7 +15,7 @@ from scheduling.core.headers import usable
 from scheduling.core.json_bounds import problem
 from scheduling.core.lifecycle import OPEN_STATES, WAITING, State
 from scheduling.core.queues import priority_of, queue_of
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.core.text import visible_text
 from scheduling.execution.results import result_of
 from scheduling.handlers.secret_params import masked
@@ -25,7 +25,6 @@ from scheduling.models.after import AFTER_COLUMNS
 from scheduling.models.health import health_of, last_results, with_health
 from scheduling.models.own_timing import TIMING_COLUMNS
 from scheduling.models.run_bounds import RUN_BOUNDS
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations import artefacts, executions, predecessors
 from scheduling.operations.actor import Actor
 from scheduling.operations.refused import Code, Refused

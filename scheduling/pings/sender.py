@@ -18,9 +18,9 @@ from django.db.models import QuerySet
 from django.utils import timezone as clock
 
 from scheduling.core.pings import Kind, host_of, wait_before
+from scheduling.core.targets import TARGETS
 from scheduling.logs import get_logger
 from scheduling.models import Ping, Scheduler
-from scheduling.models.scheduler import TARGETS
 from scheduling.pings import healthchecks, sentry
 from scheduling.pings.bounded import Ending, Request, send_all
 from scheduling.pings.claims import claim, give_up_lost, put_off, record

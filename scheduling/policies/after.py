@@ -25,11 +25,11 @@ from scheduling.core.after import (
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError, ZoneError, last_between, zone
 from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.after import NAME_CHARS, is_named_to
 from scheduling.models.own_timing import has_own_timing
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.timetable import timetable_of
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import savepoint

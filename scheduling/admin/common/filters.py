@@ -15,10 +15,10 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.ui.autocomplete import Autocomplete
 from scheduling.admin.ui.text import is_number
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models.first_keys import first_keys
 from scheduling.models.labels import TYPES
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.visibility import visibility_of
 
 

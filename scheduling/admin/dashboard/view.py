@@ -31,9 +31,9 @@ from scheduling.admin.pauses.context import freeze_context
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import time_tag
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models.dashboard import Dashboard
-from scheduling.models.scheduler import TARGETS
 from scheduling.monitoring.findings import watched
 
 TEMPLATES = "admin/scheduling/dashboard"

@@ -10,8 +10,8 @@ from django.http import HttpRequest
 from django.utils import timezone as clock
 
 from scheduling.admin.executions.duration import newest_of, note_durations
+from scheduling.core.targets import TARGETS
 from scheduling.models import Artefact
-from scheduling.models.scheduler import TARGETS
 
 SCHEDULER = [f"scheduler__{target}" for target in TARGETS]
 

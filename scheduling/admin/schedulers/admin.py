@@ -37,6 +37,7 @@ from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
 from scheduling.core.health import Health
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind, handler_of
@@ -47,7 +48,6 @@ from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.own_timing import PLAIN, TIMING_COLUMNS
 from scheduling.models.run_bounds import RUN_BOUNDS
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.operations.audit import message
 from scheduling.operations.names import SCHEDULE_COLUMNS

@@ -25,11 +25,11 @@ from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url, execution_link, list_url, scheduler_url
 from scheduling.core.backfill import MOST_SCHEDULES, PER_MINUTE, REASON_LENGTH, USUAL_PER_MINUTE, Options, Standing
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.execution.backfill_record import Recorded
 from scheduling.handlers.permission import refused_schedules
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations import backfills
 from scheduling.operations.actor import Actor
 from scheduling.operations.backfill_plan import BackfillPlan, digest, plan, typed_range, warnings

@@ -28,13 +28,13 @@ from scheduling.admin.ui.paginators import KeyPaginator
 from scheduling.admin.ui.schedules import in_words, plan_error_badge, zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, relative_time_tag, time_tag
 from scheduling.core.cron import CronError, ZoneError, zone
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models import health as health_rules
 from scheduling.models.health import ORDER, RANK, health_of, last_results, may_sort, with_health
 from scheduling.models.last_runs import last_runs
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.visibility import visibility_of
 
 

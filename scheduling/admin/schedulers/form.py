@@ -28,6 +28,7 @@ from scheduling.conf import get_conf
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
 from scheduling.core.retention import OWN
 from scheduling.core.retry import BOUNDS, spelled
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.core.timing import MissedRuns, OnExcluded
 from scheduling.handlers.retry_policy import inherited_policy
@@ -40,7 +41,6 @@ from scheduling.models.own_timing import TIMING_COLUMNS
 from scheduling.models.plan import INSTANTS
 from scheduling.models.run_bounds import BOUNDS as BOUNDS_OF_RUNS
 from scheduling.models.schedule_revision import REASON_LENGTH
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.time_words import format_span
 
 SWITCH = ("paused", "pause_reason")

@@ -20,10 +20,10 @@ from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields
 from scheduling.admin.common.continuation import remaining
 from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.ui.links import list_url, scheduler_url
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refused_schedules
 from scheduling.models import Scheduler
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import record
 from scheduling.operations.batches import in_chunks

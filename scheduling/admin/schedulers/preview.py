@@ -28,13 +28,13 @@ from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.links import admin_url
 from scheduling.core.cron import ZoneError, resolve_wall, zone
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import is_number
 from scheduling.core.zones import instants
 from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.own_timing import PLAIN, timing_errors
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.visibility import Visibility, visibility_of
 
 TIMES = (

@@ -23,12 +23,12 @@ from scheduling.admin.ui.links import execution_link, execution_url, scheduler_u
 from scheduling.broker import BrokerError
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.execution.run_now import overlap_now, run_now
 from scheduling.handlers.permission import refused_schedules
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.scheduler import TARGETS
 from scheduling.operations.audit import params_edits, record
 
 LINKS = 5

@@ -23,12 +23,12 @@ from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, format_duration, time_with_relative
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import lacked
 from scheduling.models import Scheduler
 from scheduling.models.health import health_in_bulk, health_of, may_sort, most_urgent
 from scheduling.models.last_runs import last_runs
-from scheduling.models.scheduler import TARGETS
 from scheduling.models.visibility import visibility_of
 
 LISTED = 10

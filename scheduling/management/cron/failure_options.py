@@ -6,7 +6,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGETS
 from scheduling.management.cron.checked import checked
 from scheduling.management.cron.schedule_name import READING
 from scheduling.operations.actor import Actor
@@ -20,7 +20,7 @@ def add_conditions(parser: ArgumentParser) -> None:
     """--group, --schedule, --type, --target and --error."""
     parser.add_argument("--group", metavar="FINGERPRINT", help="an error group, as `failed --groups` tells")
     parser.add_argument("--schedule", help=READING)
-    parser.add_argument("--type", choices=tuple(TARGET_KINDS), help="the type of the target")
+    parser.add_argument("--type", choices=TARGETS, help="the type of the target")
     parser.add_argument("--target", metavar="NAME", help="the name of a target")
     parser.add_argument("--error", metavar="CLASS", help="the class of the error")
 

@@ -10,7 +10,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduling.core.health import Health
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGETS
 from scheduling.management.cron.checked import checked
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
@@ -29,7 +29,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The filters, --limit and --after."""
     parser.add_argument("words", nargs="*", metavar="WORD", help="in the name, description, cron expression or target")
     parser.add_argument("--status", choices=("active", "paused"))
-    parser.add_argument("--type", choices=tuple(TARGET_KINDS), help="the type of the target")
+    parser.add_argument("--type", choices=TARGETS, help="the type of the target")
     parser.add_argument("--health", choices=tuple(str(health) for health in Health))
     parser.add_argument("--group", help="the name of a group; '' for the schedules without a group")
     add_paging(parser)

@@ -12,7 +12,7 @@ from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
 from scheduling.core.lifecycle import State, Trigger
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import TARGETS
 from scheduling.management.cron.checked import checked
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
@@ -38,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     """The id or the filters, --limit and --after."""
     parser.add_argument("id", nargs="?", metavar="ID", help="show this execution")
     parser.add_argument("--state", choices=tuple(str(state) for state in State))
-    parser.add_argument("--type", choices=tuple(TARGET_KINDS))
+    parser.add_argument("--type", choices=TARGETS)
     parser.add_argument("--trigger", choices=tuple(str(trigger) for trigger in Trigger))
     parser.add_argument("--schedule", help=READING)
     parser.add_argument("--target", help="the name of a target")
