@@ -15,6 +15,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import Scheduler
+from scheduling.models.exclusions import cache
 from scheduling.processes import left_out
 from scheduling.processes.guard import guard
 from tests.hostile.fuzz import choose_seed
@@ -81,6 +82,13 @@ def knows_no_database() -> Iterator[None]:
     """Forget what this process knows about the beats of the test database. A test may take the beats back."""
     yield
     guard.forget()
+
+
+@pytest.fixture(autouse=True)
+def knows_no_calendar() -> Iterator[None]:
+    """Forget the prepared calendars. A later test may use their primary keys and times again."""
+    yield
+    cache.clear()
 
 
 @pytest.fixture(scope="session")

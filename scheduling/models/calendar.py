@@ -155,7 +155,9 @@ class Calendar(models.Model):
                 columns = (one for one in self._meta.concrete_fields if not (one.primary_key or one.generated))
                 names = {one.name for one in columns} - {*PLANNED}
                 given = kwargs.get("update_fields")
-                kwargs["update_fields"] = names if given is None else {*given, "version", "error", *_COPIES}
+                kwargs["update_fields"] = (
+                    names if given is None else {*given, "version", "error", "updated_at", *_COPIES}
+                )
             self.read_entries, self.read_timezone, self.error = self.entries, self.timezone, ""
             super().save(*args, **kwargs)
 

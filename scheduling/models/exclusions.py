@@ -143,7 +143,7 @@ def calendars(ids: Collection[int]) -> dict[int, NamedCalendar]:
 
 
 def _calendars(ids: Collection[int]) -> dict[int, NamedCalendar]:
-    heads = Calendar.objects.filter(pk__in=ids).values_list("pk", "name", "version", "state", "timezone")
+    heads = Calendar.objects.filter(pk__in=ids).values_list("pk", "name", "version", "state", "timezone", "updated_at")
     known = {values[0]: values for values in heads}
     return {pk: _named(*known[pk]) if pk in known else _missing(pk) for pk in ids}
 
@@ -191,11 +191,12 @@ def _former_calendar(pk: int) -> NamedCalendar | None:
     return _with(pk, name, version, found)
 
 
-def _named(pk: int, name: Any, version: int, state: int, tz: Any) -> NamedCalendar:
+def _named(pk: int, name: Any, version: int, state: int, tz: Any, updated_at: Any) -> NamedCalendar:
     tz = str(tz or "") or get_conf().timezone
     # Plain SQL has changed the row, and no sweep has given it its next version yet: the text itself is the key.
     entries = _entries(pk) if state == CalendarState.CHANGED else None
-    key = (pk, tz, version) if entries is None else (pk, tz, version, entries)
+    # The time of the change: a change that was rolled back had the same version as the one that was made after it.
+    key = (pk, tz, version, updated_at) if entries is None else (pk, tz, version, updated_at, entries)
     if (found := cache.get(key)) is None:
         found = _parsed(_entries(pk) if entries is None else entries, tz)
         cache.put(key, found)

@@ -14,7 +14,6 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.models import Calendar, Scheduler
-from scheduling.models.exclusions import cache
 from scheduling.producer.changed_calendars import sweep_calendars
 from tests.admin.audit import entry_line
 from tests.admin.conftest import logged_in
@@ -26,12 +25,6 @@ pytestmark = pytest.mark.django_db
 
 LIST, ADD = "/admin/scheduling/calendar/", "/admin/scheduling/calendar/add/"
 CHECK = "/admin/scheduling/calendar/check/"
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache() -> None:
-    """Ids may come again after a test is rolled back."""
-    cache.clear()
 
 
 def change(row: Calendar) -> str:

@@ -8,7 +8,6 @@ import pytest
 
 from scheduling.api import schedule
 from scheduling.models import Scheduler
-from scheduling.models.exclusions import cache
 from scheduling.operations.actor import Actor
 from scheduling.operations.calendars import find
 from scheduling.operations.refused import Code, Refused
@@ -19,12 +18,6 @@ from tests.factories import CalendarFactory, GroupFactory, UserFactory, WorkerFa
 pytestmark = pytest.mark.django_db
 
 VALUES = {"schedule": "0 8 * * *", "worker": "tests.noop"}
-
-
-@pytest.fixture(autouse=True)
-def fresh_cache() -> None:
-    """Ids may come again after a test is rolled back."""
-    cache.clear()
 
 
 def problem(actor: Actor, values: dict[str, Any]) -> tuple[str, str]:

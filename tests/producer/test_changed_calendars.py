@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Iterator
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import transaction
 from django.db.models import ProtectedError
 
 from scheduling.core.calendars import CalendarError
@@ -18,7 +18,7 @@ from scheduling.execution.planning import plan_anew
 from scheduling.models import Calendar, Scheduler, SchedulerExecution
 from scheduling.models import plan as plan_module
 from scheduling.models.calendar import CalendarState
-from scheduling.models.exclusions import CalendarCache, cache, calendar
+from scheduling.models.exclusions import CalendarCache, calendar
 from scheduling.models.plan import PlanState
 from scheduling.producer import changed_calendars
 from scheduling.producer.changed_calendars import sweep_calendars
@@ -35,12 +35,8 @@ LUNCH = "2026-03-10 14:00-16:30 lunch"
 
 
 @pytest.fixture(autouse=True)
-def fresh_cache() -> Iterator[None]:
-    """Ids may come again after a test is rolled back."""
-    cache.clear()
+def no_failures() -> None:
     changed_calendars._failed.clear()
-    yield
-    cache.clear()
 
 
 def hourly(entries: str = LUNCH, **columns: Any) -> Scheduler:
@@ -306,6 +302,21 @@ def test_a_process_keeps_the_newest_version_of_few_calendars() -> None:
     assert [small.get((pk, "UTC", 1)) is not None for pk in range(4)] == [False, False, False, True]
     small.put((3, "UTC", 2), entries)
     assert small.get((3, "UTC", 1)) is None
+
+
+def test_an_edit_that_is_rolled_back_leaves_nothing_behind() -> None:
+    """The edit after it gets the same version."""
+    named = CalendarFactory(entries="sat")
+    with transaction.atomic():
+        named.entries = "2026-03-10"
+        named.save(update_fields=["entries"])
+        assert calendar(named.pk)(NOON) is not None
+        transaction.set_rollback(True)
+    row = Calendar.objects.get(pk=named.pk)
+    row.entries = "2026-03-11"
+    row.save(update_fields=["entries"])
+    assert row.version == named.version
+    assert calendar(row.pk)(NOON) is None
 
 
 def test_a_claim_reads_the_entries_only_once(django_assert_num_queries: Any) -> None:
