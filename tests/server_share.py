@@ -9,6 +9,8 @@ same kind: CI sets it for MariaDB and MySQL, which have one driver and the same 
 `TEST_PROCESS_SHARE=1/3` chooses among the tests with the mark `processes` or `rabbitmq` for SQLite: a third of those
 with two transports, never both transports of a test, and a third of those that the servers run, too. The next commits
 have the others. All other tests stay. CI sets it.
+`TEST_PAGE_SHARE=1/2` chooses among the tests with the mark `browser` or `slow`, which open many pages, and among the
+pages of the largest of them (`shared_pages`). The next commit has the others. CI sets it.
 With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
 this after the first run, which takes all rows.
 """
@@ -18,14 +20,16 @@ from __future__ import annotations
 import os
 import subprocess
 import zlib
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 import pytest
 
 if TYPE_CHECKING:
     from tests.admin.addresses import Address
+
+P = TypeVar("P")
 
 TESTS = Path(__file__).parent
 DOORS = {TESTS / folder for folder in ("admin", "http", "metrics", "operations", "management/cron", "alerts", "pings")}
@@ -41,6 +45,11 @@ ON_EACH_SERVER = {
     "test_pgbouncer.py",
 }
 """Files and tests that are not shared."""
+
+SHARED_INSIDE = {"test_accessibility.py", "test_hostile_text.py", "test_layout_texts_browser.py"}
+"""Files whose tests choose their pages by `shared_pages`."""
+ONE_WALK = {"test_every_address.py"}
+"""Files whose tests share one walk over all pages. They belong to one share."""
 
 NEVER_LEFT_OUT = {"contract", "models"}
 """Folders of tests of which each database server has all that are not shared."""
@@ -123,19 +132,45 @@ def process_name(item: pytest.Item) -> tuple[str, int] | None:
     return (f"{item.path.name}::{item.name}", 0) if on_servers else None
 
 
+def page_name(item: pytest.Item) -> str | None:
+    """The name that decides whether a test runs with TEST_PAGE_SHARE; None if it always does."""
+    if not (item.get_closest_marker("browser") or item.get_closest_marker("slow")) or item.path.name in SHARED_INSIDE:
+        return None
+    return item.path.name if item.path.name in ONE_WALK else f"{item.path.name}::{item.name}"
+
+
+def shared_pages(pages: Iterable[P], name_of: Callable[[P], str]) -> list[P]:
+    """The pages that belong to this run; without TEST_PAGE_SHARE, all of them.
+
+    Args:
+        name_of: the name of a page. Pages with the same name stay together.
+    """
+    value = os.environ.get("TEST_PAGE_SHARE", "")
+    if not value:
+        return list(pages)
+    (share, shares), turn = _share_of("TEST_PAGE_SHARE", value), commit_number()
+    return [page for page in pages if in_share(name_of(page), share, shares, turn)]
+
+
+SHARES: dict[str, Callable[[pytest.Item], str | tuple[str, int] | None]] = {
+    "TEST_SHARE": shared_name,
+    "TEST_REST_SHARE": rest_name,
+    "TEST_PROCESS_SHARE": process_name,
+    "TEST_PAGE_SHARE": page_name,
+}
+"""The environment variables, and what each one asks of a test."""
+
+
 def leave_out_other_shares(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Deselect the tests that another server's run has in its share.
 
     Raises:
-        pytest.UsageError: if TEST_SHARE or TEST_REST_SHARE is not two numbers with a slash, the first at most the
-            second.
+        pytest.UsageError: if a variable is not two numbers with a slash, the first at most the second.
     """
-    for variable, name_of in (("TEST_SHARE", shared_name), ("TEST_REST_SHARE", rest_name)):
+    for variable, name_of in SHARES.items():
         value = os.environ.get(variable, "")
         if value:
             _leave_out(config, items, *_share_of(variable, value), name_of)
-    if value := os.environ.get("TEST_PROCESS_SHARE", ""):
-        _leave_out(config, items, *_share_of("TEST_PROCESS_SHARE", value), process_name)
 
 
 def _share_of(variable: str, value: str) -> tuple[int, int]:

@@ -10,19 +10,22 @@ from scheduling.models import Scheduler
 from tests.admin.addresses import Address
 from tests.server_share import (
     DOORS,
+    SHARES,
     in_share,
     leave_out_other_shares,
+    page_name,
     process_name,
     rest_name,
     rows_to_walk,
     shared_name,
+    shared_pages,
 )
 
 
 @pytest.fixture(autouse=True)
 def own_shares(monkeypatch: pytest.MonkeyPatch) -> None:
     """The shares that these tests choose are the only ones."""
-    for variable in ("TEST_SHARE", "TEST_REST_SHARE", "TEST_PROCESS_SHARE"):
+    for variable in SHARES:
         monkeypatch.delenv(variable, raising=False)
 
 
@@ -92,6 +95,23 @@ def test_of_two_transports_each_commit_has_one(request: pytest.FixtureRequest, m
     for items in halves:
         pairs = {name for item in items if (name := names[item]) is not None and "[" in name[0]}
         assert all((name, 1 - place) not in pairs for name, place in pairs)
+
+
+def test_of_two_commits_each_page_is_in_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    every, pages = request.session.items, [f"page {number}" for number in range(20)]
+    halves, seen = list[list[pytest.Item]](), list[list[str]]()
+    for share in (1, 2):
+        monkeypatch.setenv("TEST_PAGE_SHARE", f"{share}/2")
+        items = list(every)
+        leave_out_other_shares(request.config, items)
+        halves.append(items)
+        seen.append(shared_pages(pages, str))
+    times = Counter(item for items in halves for item in items)
+    assert all(times[item] == (2 if page_name(item) is None else 1) for item in every)
+    assert sorted(seen[0] + seen[1]) == sorted(pages)
+    assert all(seen)
+    monkeypatch.delenv("TEST_PAGE_SHARE")
+    assert shared_pages(pages, str) == pages
 
 
 def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

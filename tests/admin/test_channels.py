@@ -109,6 +109,7 @@ def test_an_address_that_cannot_be_used_is_refused_at_the_field(editor: Client, 
     assert row.address == "json://127.0.0.1:9/channel-token"
 
 
+@pytest.mark.slow
 @pytest.mark.any_database  # what a page shows of this column does not depend on the database
 def test_no_page_shows_the_address(editor: Client, viewer: Client, settings: Any, tmp_path: Any) -> None:
     """Every address of the site is requested, with the secret in every channel, by three users."""

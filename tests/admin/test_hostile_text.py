@@ -20,6 +20,7 @@ from tests.admin.conftest import logged_in
 from tests.admin.rows import one_of_each
 from tests.admin.walk import text_of, undone
 from tests.factories import OutputFactory, SchedulerExecutionFactory, UserFactory
+from tests.server_share import shared_pages
 
 pytestmark = pytest.mark.slow
 
@@ -99,7 +100,7 @@ def paths(db: None, settings: Any, tmp_path: Path) -> list[str]:
     columns = {"schedule": HOSTILE, "timezone": HOSTILE[:64], "language": HOSTILE[:8], "status": True}
     type(second)._base_manager.filter(pk=second.pk).update(**columns)
     addresses = [address for address in every_address(rows) if address.own or address.name in ("index", "app_list")]
-    return sorted({address.path for address in addresses})
+    return sorted({address.path for address in shared_pages(addresses, lambda one: one.name)})
 
 
 def faults(page: str) -> Iterator[str]:

@@ -119,6 +119,7 @@ def test_an_anonymous_user_is_sent_to_the_login_page(db: None, rows: dict[str, A
         assert "/login/" in response["Location"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("who", ["viewer", "operator", "editor"])
 def test_users_with_view_permissions_can_open_all_pages(
     who: str, rows: dict[str, Any], request: pytest.FixtureRequest
@@ -155,6 +156,7 @@ def test_a_post_without_permission_changes_nothing(
     assert stored_values() == before
 
 
+@pytest.mark.slow
 def test_each_permission_allows_only_its_own_action(rows: dict[str, Any]) -> None:
     for permission in OPERATE:
         client, own = logged_in(UserFactory(permissions=[*VIEW, permission])), permission.removeprefix("scheduling.")

@@ -122,6 +122,7 @@ PEOPLE: dict[str, tuple[tuple[str, ...], str]] = {
 """The roles of each person, and the rows that the person asks for."""
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PEOPLE)
 def test_each_role_meets_the_same_at_both_doors(house: House, name: str) -> None:
     """A token of an editor that only reads is a viewer, and one with the permissions of an operator is an operator."""
