@@ -24,6 +24,7 @@ from scheduling.execution.revisions import note_found
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from scheduling.models.author import Author, AuthorKind
+from scheduling.models.set_each import set_each
 from scheduling.processes.conflicts import again_after_conflicts
 from scheduling.processes.database import locking
 
@@ -54,11 +55,13 @@ def count_runs(rows: Iterable[Any], inserted: Iterable[SchedulerExecution], now:
         pk = execution.scheduler_id
         if pk is not None and pk in bound and execution.state != State.SKIPPED.value:
             new[pk] = new.get(pk, 0) + 1
+    counted: dict[int, tuple[int, int]] = {}
     for pk, count in new.items():
         most = bound[pk].max_runs
-        counted = runs_before(bound[pk].runs_counted, bound[pk].counted_for, most) + count
-        Scheduler.objects.filter(pk=pk).update(runs_counted=counted, counted_for=most)
-        if counted >= most:
+        counted[pk] = runs_before(bound[pk].runs_counted, bound[pk].counted_for, most) + count, most
+    set_each(Scheduler, ("runs_counted", "counted_for"), counted)
+    for pk, (runs, most) in counted.items():
+        if runs >= most:
             _pause(pk, PausedFor.RUNS, ran_often(most), now)
 
 

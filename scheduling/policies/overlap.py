@@ -19,12 +19,13 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from django.db.models import Case, F, PositiveBigIntegerField, Q, Value, When
+from django.db.models import F, Q
 
 from scheduling.core.lifecycle import LET_IN, OPEN_STATES, State
 from scheduling.core.overlap import Turn, blocked_by, runs_alone, turn, waits_its_turn
 from scheduling.core.skip_reasons import LEFT_OUT, PAUSED_SERVICE, left_out
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.set_each import set_each
 from scheduling.processes.database import locking
 
 COLUMNS = ("id", "overlap", "stay_alive", "open_run", "open_skip", "waiting_run")
@@ -188,9 +189,7 @@ def _forget(schedules: Collection[int]) -> None:
 
 def _set(column: str, values: Mapping[int, int], **columns: None) -> None:
     if values:
-        whens = (When(pk=pk, then=Value(value)) for pk, value in values.items())
-        own = {column: Case(*whens, output_field=PositiveBigIntegerField())}
-        Scheduler.objects.filter(pk__in=list(values)).update(**own, **columns)
+        set_each(Scheduler, [column], {pk: [value] for pk, value in values.items()}, **columns)
 
 
 def look_soon(ended: Collection[int], now: datetime) -> None:
