@@ -23,6 +23,7 @@ from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.confirm import Confirmation
 from scheduling.admin.common.filter_bar import add_notes
 from scheduling.admin.common.filters import ChoiceFilter, GroupFilter
+from scheduling.admin.common.grouped_rows import ChangesOwnGroups
 from scheduling.admin.common.mute_form import MuteForm
 from scheduling.admin.common.own_rows import own_groups_only
 from scheduling.admin.common.pages import READ, Page
@@ -47,7 +48,7 @@ TEMPLATES = "admin/scheduling/alertrule"
 
 
 @admin.register(AlertRule)
-class AlertRuleAdmin(RuleColumns, Audited):
+class AlertRuleAdmin(RuleColumns, ChangesOwnGroups, Audited):
     """A new rule begins with the choice of its kind, because each kind has other fields."""
 
     form = AlertRuleForm
@@ -94,15 +95,6 @@ class AlertRuleAdmin(RuleColumns, Audited):
     def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
         add_notes(request, how_to_be_told(Viewer.of(request)))
         return super().changelist_view(request, extra_context)
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Users who do not see all groups change only the rules of their own groups."""
-        own = obj is None or is_own(visibility_of(request.user), obj)
-        return own and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        own = obj is None or is_own(visibility_of(request.user), obj)
-        return own and super().has_delete_permission(request, obj)
 
     def has_acknowledge_permission(self, request: HttpRequest) -> bool:
         return request.user.has_perm(ACKNOWLEDGE)

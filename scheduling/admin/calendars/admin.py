@@ -20,7 +20,7 @@ from scheduling.admin.calendars.preview import MOST_TYPED, calendar_panel, too_l
 from scheduling.admin.calendars.uses import uses_of, why_protected
 from scheduling.admin.common.audited import Audited
 from scheduling.admin.common.filters import GroupFilter
-from scheduling.admin.common.own_rows import own_groups_only
+from scheduling.admin.common.grouped_rows import GroupedRows
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.common.viewer import Viewer
@@ -33,7 +33,6 @@ from scheduling.core.text import visible_text
 from scheduling.models import Calendar
 from scheduling.models.calendar import LONG
 from scheduling.models.visibility import visibility_of
-from scheduling.operations.alert_rules import is_own
 from scheduling.operations.params_diff import Change
 
 LONGEST_ZONE = 65
@@ -41,7 +40,7 @@ LONGEST_ZONE = 65
 
 
 @admin.register(Calendar)
-class CalendarAdmin(Audited):
+class CalendarAdmin(GroupedRows, Audited):
     form = CalendarForm
     change_form_template = "admin/scheduling/calendar/change_form.html"
     list_display = (column(Calendar, "name"), column(Calendar, "description"), "zone_shown", "usable", "group_shown")
@@ -68,30 +67,6 @@ class CalendarAdmin(Audited):
         """Lists and choices need no entries, which may be long. The page of a calendar loads them on demand."""
         found: QuerySet[Calendar] = super().get_queryset(request)
         return visibility_of(request.user).only(found).defer(*LONG)
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
-        form.needs_group = visibility_of(request.user).is_limited
-        return form
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only groups of the user can be chosen. The buttons that add, change or delete a group are left out."""
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name == "group":
-            own_groups_only(field, request)
-            for ability in ("can_add_related", "can_change_related", "can_delete_related"):
-                setattr(field.widget, ability, False)
-        return field
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A calendar without a group may be named by schedules of all groups. Users who do not see all groups do not
-        change it."""
-        own = obj is None or is_own(visibility_of(request.user), obj)
-        return own and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        own = obj is None or is_own(visibility_of(request.user), obj)
-        return own and super().has_delete_permission(request, obj)
 
     def has_check_permission(self, request: HttpRequest) -> bool:
         return self.has_add_permission(request) or self.has_change_permission(request)

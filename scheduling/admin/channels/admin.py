@@ -20,7 +20,7 @@ from scheduling.admin.channels.form import FIELD, MAKE, SECRET, ChannelForm
 from scheduling.admin.channels.test_message import send_test
 from scheduling.admin.channels.uses import links_to_uses, why_protected
 from scheduling.admin.common.audited import Audited
-from scheduling.admin.common.own_rows import own_groups_only
+from scheduling.admin.common.grouped_rows import GroupedRows
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.safe_text import column
 from scheduling.admin.common.secret_page import secret_page
@@ -34,7 +34,6 @@ from scheduling.models.visibility import visibility_of
 from scheduling.notify import guarded_http, webhook
 from scheduling.notify.chat_address import not_installed
 from scheduling.notify.chat_plugin import IS_INSTALLED
-from scheduling.operations.alert_rules import is_own
 from scheduling.operations.params_diff import Change
 
 HIDDEN = {"address", "secret"}
@@ -61,7 +60,7 @@ WRITTEN: dict[str, tuple[str, ...]] = {
 
 
 @admin.register(Channel)
-class ChannelAdmin(Audited):
+class ChannelAdmin(GroupedRows, Audited):
     form = ChannelForm
     change_form_template = "admin/scheduling/channel/change_form.html"
     list_display = (
@@ -98,29 +97,6 @@ class ChannelAdmin(Audited):
     def get_queryset(self, request: HttpRequest) -> QuerySet[Channel]:
         found: QuerySet[Channel] = super().get_queryset(request)
         return visibility_of(request.user).only(found)
-
-    def get_form(self, request: HttpRequest, obj: Any = None, change: bool = False, **kwargs: Any) -> Any:
-        form: Any = super().get_form(request, obj, change, **kwargs)
-        form.needs_group = visibility_of(request.user).is_limited
-        return form
-
-    def formfield_for_dbfield(self, db_field: Any, request: HttpRequest, **kwargs: Any) -> Any:
-        """Only groups of the user can be chosen. The buttons that add, change or delete a group are left out."""
-        field = super().formfield_for_dbfield(db_field, request, **kwargs)
-        if field is not None and db_field.name == "group":
-            own_groups_only(field, request)
-            for ability in ("can_add_related", "can_change_related", "can_delete_related"):
-                setattr(field.widget, ability, False)
-        return field
-
-    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """A channel without a group may be told of all groups. Users who do not see all groups do not change it."""
-        own = obj is None or is_own(visibility_of(request.user), obj)
-        return own and super().has_change_permission(request, obj)
-
-    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        own = obj is None or is_own(visibility_of(request.user), obj)
-        return own and super().has_delete_permission(request, obj)
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest) -> bool:
         """Refuses to filter the list by a secret. A user could find it out, one character at a time."""
