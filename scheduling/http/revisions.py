@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from scheduling.http.once import Asked, in_one
 from scheduling.http.parameters import PROBLEMS, Id, Page
 from scheduling.http.schemas import Listing, ReasonBody
 from scheduling.operations import revisions, schedules
+from scheduling.operations.actor import Actor
 from scheduling.operations.revision_shapes import RevisionShape, revisions_in_bulk
 from scheduling.operations.shapes import ScheduleShape
 from scheduling.operations.shaping import page_keys, schedule_shape
@@ -42,13 +44,7 @@ def undo_revision(
     body: Annotated[ReasonBody, Body(default_factory=ReasonBody)],
 ) -> HttpResponse:
     """The values that it has changed get their former values again, as a new revision. A secret keeps its value."""
-
-    def work(_asked: Asked) -> HttpResponse:
-        caller = caller_of(request)
-        revisions.reverse(caller, revisions.undo_of(caller, scheduler_id, number), body.reason)
-        return _shaped(request, scheduler_id)
-
-    return in_one(request, (schedules.CHANGE,), work)
+    return _reverse(request, revisions.undo_of, scheduler_id, number, body.reason)
 
 
 @router.post(
@@ -61,11 +57,16 @@ def restore_revision(
     body: Annotated[ReasonBody, Body(default_factory=ReasonBody)],
 ) -> HttpResponse:
     """The schedule becomes as the revision has left it, as a new revision. Its name and its secrets stay."""
+    return _reverse(request, revisions.restore_of, scheduler_id, number, body.reason)
 
+
+def _reverse(
+    request: HttpRequest, edit_of: Callable[[Actor, int, int], revisions.Reversal], pk: int, number: int, reason: str
+) -> HttpResponse:
     def work(_asked: Asked) -> HttpResponse:
         caller = caller_of(request)
-        revisions.reverse(caller, revisions.restore_of(caller, scheduler_id, number), body.reason)
-        return _shaped(request, scheduler_id)
+        revisions.reverse(caller, edit_of(caller, pk, number), reason)
+        return _shaped(request, pk)
 
     return in_one(request, (schedules.CHANGE,), work)
 
