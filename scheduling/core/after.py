@@ -16,7 +16,7 @@ has left out counts as never due.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, time, timedelta
 from enum import StrEnum
@@ -88,7 +88,8 @@ class Run:
     finished_at: datetime | None = None
 
     def covers(self, instant: datetime) -> bool:
-        """Whether the execution records the occurrence of this instant."""
+        """Whether the execution may record the occurrence of this instant. Up to which one it counts is not known
+        exactly: others may have executions of their own, or may not be on record yet."""
         return self.is_occurrence and (
             self.at == instant or (self.skip is not None and self.at < instant <= self.until)
         )
@@ -101,6 +102,8 @@ class Predecessor:
     Args:
         runs: its executions in the span, those after it, and the one before a run that was left out; in any order.
         planned: its last occurrence in the span by its present times, whether or not it is on record.
+        pending: its first occurrence that is not on record; None if it has none. A row that counts several occurrences
+            counts none from this one on.
         paused: whether it is paused.
         problem: why its times or executions cannot be read; empty if they can.
     """
@@ -109,6 +112,14 @@ class Predecessor:
     planned: datetime | None = None
     paused: bool = False
     problem: str = ""
+    pending: datetime | None = None
+
+    def records_of(self, instant: datetime) -> list[Run]:
+        """The executions that record the occurrence of an instant: its own one, or those that count it."""
+        own = [run for run in self.runs if run.is_occurrence and run.at == instant]
+        if own or (self.pending is not None and instant >= self.pending):
+            return own
+        return [run for run in self.runs if run.covers(instant)]
 
 
 @dataclass(frozen=True)
@@ -172,7 +183,7 @@ def decide(
     awaited = _awaited(after, due, known)
     # If it is not known whether the predecessor was due, any success in the span will do.
     from_ = awaited or (after + _INSTANT if known.problem else None)
-    if from_ is None or _has_succeeded(from_, known.runs):
+    if from_ is None or _has_succeeded(from_, known):
         return Start()
     what = _standing(from_, known)
     if now >= latest:
@@ -187,21 +198,19 @@ def look_again(due: datetime, now: datetime) -> datetime:
 
 def _awaited(after: datetime, due: datetime, known: Predecessor) -> datetime | None:
     """The instant of the awaited occurrence; None if there is nothing to wait for."""
-    excluded = [run for run in known.runs if run.skip == BY_CALENDAR]
     instants = {run.at for run in known.runs if run.is_occurrence}
     if known.planned is not None:
         instants.add(known.planned)
-    instants = {at for at in instants if after < at <= due and not any(run.covers(at) for run in excluded)}
-    return max(instants, default=None)
+    in_span = sorted((at for at in instants if after < at <= due), reverse=True)
+    return next((at for at in in_span if not any(run.skip == BY_CALENDAR for run in known.records_of(at))), None)
 
 
-def _has_succeeded(awaited: datetime, runs: Iterable[Run]) -> bool:
-    rows = list(runs)
-    if any(run.at >= awaited and _is_success(run) for run in rows):
+def _has_succeeded(awaited: datetime, known: Predecessor) -> bool:
+    if any(run.at >= awaited and _is_success(run) for run in known.runs):
         return True
-    left_out = any(run.covers(awaited) and run.skip is SkipReason.OVERLAP for run in rows)
+    left_out = any(run.skip is SkipReason.OVERLAP for run in known.records_of(awaited))
     return left_out and any(
-        _is_success(run) and run.finished_at is not None and run.finished_at >= awaited for run in rows
+        _is_success(run) and run.finished_at is not None and run.finished_at >= awaited for run in known.runs
     )
 
 
@@ -215,7 +224,7 @@ def _standing(awaited: datetime, known: Predecessor) -> str:
         run = max(going_on, key=lambda one: one.id)
         doing = {State.RUNNING: "is running", State.RETRYING: "waits for its next attempt"}
         return f"{doing.get(run.state, 'waits to start')} as execution {run.id}"
-    if of_it := [run for run in known.runs if run.covers(awaited)]:
+    if of_it := known.records_of(awaited):
         run = max(of_it, key=lambda one: one.id)
         if run.skip is not None:
             return f"was skipped, as execution {run.id} says"

@@ -24,11 +24,13 @@ from scheduling.core.after import (
 )
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError, ZoneError, last_between, zone
+from scheduling.core.last_free import last_free
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.after import NAME_CHARS, is_named_to
+from scheduling.models.exclusions import exclusions_of
 from scheduling.models.own_timing import has_own_timing
 from scheduling.models.timetable import timetable_of
 from scheduling.processes.database import is_away
@@ -163,7 +165,7 @@ class Judge:
             planned, problem = last_planned(other, after, due), unreadable or other.plan_error
         except (CronError, ZoneError) as error:
             planned, problem = None, unreadable or str(error)
-        return Predecessor(runs, planned, not other.status, problem)
+        return Predecessor(runs, planned, not other.status, problem, other.next_nominal_at or other.next_run_at)
 
     def _runs_of(self, pk: int, after: datetime) -> tuple[list[Run], str]:
         known = self._runs.get(pk)
@@ -175,14 +177,19 @@ class Judge:
 def last_planned(other: Scheduler, after: datetime, until: datetime) -> datetime | None:
     """The last occurrence in (after, until] by the present times of a schedule.
 
-    Times that it did not have yet do not count.
+    Times that it did not have yet do not count, and neither does what its calendar leaves out. That is put on record
+    only with its next run, perhaps days later.
 
     Raises:
         CronError, ZoneError: its times cannot be read.
     """
     since = max(after, other.planned_at or other.created_at)
     if has_own_timing(other):
-        return other.assigned().times.last(since, until)
+        own = other.assigned()
+        calendar = None if own.holds else exclusions_of([other]).get(other.pk)
+        return (
+            own.times.last(since, until) if calendar is None else last_free(own.times, calendar.usable(), since, until)
+        )
     if other.date_time is not None:
         return other.date_time if since < other.date_time <= until else None
     return last_between(timetable_of(other.schedule), other.zone_name, since, until)

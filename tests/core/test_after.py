@@ -94,6 +94,14 @@ WAITS = "is due and has not been claimed yet"
         # One skipped execution counts all that were left out.
         (said(run(3, "skipped", 2, skip=SkipReason.OVERLAP, until=NOON), run(26, finished_at=NOON), planned=1),
          "start"),
+        # Such a row does not count what has an execution of its own, and what is not on record yet.
+        (said(run(3, "skipped", 2, skip=SkipReason.OVERLAP, until=NOON), run(1, "failed", 3),
+              run(26, finished_at=NOON)),
+         "has failed as execution 3"),
+        (said(run(3, "skipped", 2, skip=SkipReason.EXCLUDED, until=NOON), planned=1), "start"),
+        (said(run(3, "skipped", 2, skip=SkipReason.EXCLUDED, until=NOON), planned=1, pending=NOON - HOUR), WAITS),
+        (said(run(3, "skipped", 2, skip=SkipReason.EXCLUDED, until=NOON), run(0, "running", 3), planned=0),
+         "is running as execution 3"),
         (said(planned=2, paused=True), "fell into a pause"),
         (said(run(2), planned=2, paused=True), "start"),
         (said(problem="no zone."), "cannot be judged: no zone"),

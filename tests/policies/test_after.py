@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import timedelta
 from itertools import pairwise
 from typing import Any
@@ -15,24 +16,33 @@ from django.db.models import RestrictedError
 from scheduling.broker.database import DatabaseBroker
 from scheduling.core.outcome import Skipped
 from scheduling.execution import after_runs, transitions
-from scheduling.execution.after_runs import LATE, UNUSABLE
+from scheduling.execution.after_runs import LATE, UNUSABLE, look
 from scheduling.execution.cancel import cancel
 from scheduling.execution.claim import claim_due
 from scheduling.execution.mending import Mending
 from scheduling.execution.run_now import run_now
 from scheduling.inbox.actions import republish
 from scheduling.models import Scheduler, SchedulerExecution, UncountedSkip
+from scheduling.models.exclusions import cache
 from scheduling.models.plan import PlanState
 from scheduling.policies.after import Judge
 from scheduling.processes.set_aside import fail_row
 from scheduling.producer.after_waits import look_at_waiting
 from scheduling.producer.sweeps import plan_stale, publish_claimed
-from tests.factories import ReportFactory, due
+from tests.factories import CalendarFactory, ReportFactory, SchedulerExecutionFactory, due
 from tests.policies.after_world import FAILURE, HOUR, MINUTE, World, edge, last, schedule, words
 from tests.producer.recording_broker import RecordingBroker
 from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def no_calendars() -> Iterator[None]:
+    """Forget the calendars of other tests: SQLite uses their primary keys again."""
+    cache.clear()
+    yield
+    cache.clear()
 
 
 def states(row: Scheduler) -> list[str]:
@@ -80,6 +90,60 @@ def test_times_that_the_predecessor_did_not_have_yet_do_not_count() -> None:
     Scheduler.objects.filter(pk=first.pk).update(planned_at=NOON + MINUTE)
     world.claim(second)
     assert states(second) == ["queued"]
+
+
+@pytest.mark.parametrize(
+    ("on_excluded", "succeeded", "state"),
+    [("skip", False, "queued"), ("skip", True, "queued"), ("hold", True, "blocked")],
+)
+def test_what_a_calendar_leaves_out_is_not_due_before_it_is_on_record(
+    on_excluded: str, succeeded: bool, state: str
+) -> None:
+    # It is put on record with the next run: of a daily schedule, on the next day that the calendar does not exclude.
+    world = World()
+    calendar = CalendarFactory(entries="2026-03-10 09:30-24:00 stocktaking")
+    first = schedule(calendar=calendar, on_excluded=on_excluded, schedule="0 9-12 * * *" if succeeded else "0 12 * * *")
+    second = schedule(after=first)
+    if succeeded:
+        SchedulerExecutionFactory(scheduler=first, state="succeeded", scheduled_at=NOON - 3 * HOUR)
+    world.claim(second)
+    assert states(second) == [state]
+
+
+def test_the_first_run_after_several_excluded_ones_is_awaited() -> None:
+    # The row that counts the excluded ones is written together with this run.
+    world = World(NOON + MINUTE)
+    first = schedule(calendar=CalendarFactory(entries="2026-03-10 10:30-12:00 stocktaking"), schedule="*/30 * * * *")
+    second = schedule(after=first, schedule="*/30 * * * *")
+    Scheduler.objects.filter(pk=first.pk).update(next_run_at=NOON, next_nominal_at=NOON - 1.5 * HOUR)
+    claim_due(world.now, embedded=True)
+    assert [row.missed for row in SchedulerExecution.objects.filter(scheduler=first, state="skipped")] == [3]
+    due(second, NOON)
+    look(claim_due(world.now, embedded=True).blocked, world.broker, world.now)
+    assert words(second).endswith(f"its run of 2026-03-10 12:00 UTC waits to start as execution {last(first).pk}.")
+
+
+def test_an_occurrence_that_is_not_on_record_is_awaited_after_excluded_ones() -> None:
+    # It waits for its time to start, because its schedule is spread. A row that was written since counts earlier ones.
+    world = World(NOON + 2 * MINUTE)
+    first = schedule(schedule="* * * * *", spread_seconds=86_400)
+    second = schedule(after=first)
+    SchedulerExecutionFactory(
+        scheduler=first, state="skipped", reason="Excluded 2 occurrences", missed=2, scheduled_at=NOON - 3 * MINUTE,
+        executed_at=world.now,
+    )  # fmt: skip
+    Scheduler.objects.filter(pk=first.pk).update(next_run_at=NOON + HOUR, next_nominal_at=NOON - MINUTE)
+    due(second, NOON)
+    look(claim_due(world.now, embedded=True).blocked, world.broker, world.now)
+    assert words(second).endswith("its run of 2026-03-10 12:00 UTC is due and has not been claimed yet.")
+
+
+def test_what_is_due_before_an_exclusion_is_awaited() -> None:
+    world = World()
+    first = schedule(calendar=CalendarFactory(entries="2026-03-10 09:30-24:00 stocktaking"))
+    second = schedule(after=first)
+    world.claim(second)
+    assert words(second).endswith("its run of 2026-03-10 09:00 UTC is due and has not been claimed yet.")
 
 
 def test_a_failure_may_be_republished_or_run_by_hand() -> None:
