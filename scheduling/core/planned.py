@@ -110,23 +110,18 @@ class Settled:
     kept: datetime | None
 
 
-def settle(own: Assigned, first: datetime, now: datetime) -> Settled:
+def settle(own: Assigned, first: datetime, now: datetime, *, goes_on: bool) -> Settled:
     """Decide what becomes of the occurrences up to now that are not on record, before an edit or a pause.
 
     The latest one that is free is kept. What a calendar holds does not run: the edit ends the hold.
+
+    Args:
+        goes_on: whether the schedule stays active. Then the next plan begins with the one that is kept, so it also
+            decides about those that are excluded after it.
     """
-    free: list[_Counted] = []
-    excluded: dict[str, _Counted] = {}
-    for number, stretch in enumerate(own.walk(first)):
-        if stretch.first > now:
-            break
-        if number >= MOST_LOOKED_AT:
-            free.append(_until(own, stretch.first, now))
-            break
-        if stretch.why is None:
-            free.append(_Counted(stretch.first, stretch.first, 1))
-        else:
-            _add(excluded, stretch.why, _until(own, stretch.first, min(now, stretch.last or now)))
+    free, excluded, later = _until_now(own, first, now)
+    if not free or not goes_on:
+        _add_all(excluded, later)
     if own.holds:
         skips = [_held(own, counted, why, skip_reasons.HELD_EDITED) for why, counted in excluded.items()]
     else:
@@ -136,6 +131,28 @@ def settle(own: Assigned, first: datetime, now: datetime) -> Settled:
         before = own.times.last(free[0].first, kept - TICK) or free[0].first
         skips.append(_missed(own, _Counted(free[0].first, before, others), skip_reasons.EDITED))
     return Settled(tuple(skips), kept)
+
+
+def _until_now(
+    own: Assigned, first: datetime, now: datetime
+) -> tuple[list[_Counted], dict[str, _Counted], list[tuple[str, _Counted]]]:
+    """The occurrences up to now: the free ones, the excluded ones before the last free one, and those after it."""
+    free: list[_Counted] = []
+    excluded: dict[str, _Counted] = {}
+    later: list[tuple[str, _Counted]] = []
+    for number, stretch in enumerate(own.walk(first)):
+        if stretch.first > now:
+            break
+        if stretch.why is not None and number < MOST_LOOKED_AT:
+            later.append((stretch.why, _until(own, stretch.first, min(now, stretch.last or now))))
+            continue
+        _add_all(excluded, later)
+        later.clear()
+        if number >= MOST_LOOKED_AT:
+            free.append(_until(own, stretch.first, now))
+            break
+        free.append(_Counted(stretch.first, stretch.first, 1))
+    return free, excluded, later
 
 
 def _look(own: Assigned, first: datetime, now: datetime) -> _Found:
@@ -254,6 +271,11 @@ def _add(groups: dict[str, _Counted], why: str, counted: _Counted) -> None:
         why = next(reversed(groups))
     known = groups.get(why)
     groups[why] = counted if known is None else _joined([known, counted]) or counted
+
+
+def _add_all(groups: dict[str, _Counted], found: list[tuple[str, _Counted]]) -> None:
+    for why, counted in found:
+        _add(groups, why, counted)
 
 
 def _said(own: Assigned, excluded: dict[str, _Counted]) -> list[Missed]:

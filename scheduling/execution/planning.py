@@ -74,7 +74,7 @@ def _record_missed(instance: Scheduler, now: datetime) -> None:
         row = Scheduler.objects.select_for_update().get(pk=instance.pk)
         if first_of(row) != first or not row.planned_status:
             return  # a producer has claimed the occurrence, or the old plan was not active
-        if settle_former(row, now):
+        if settle_former(row, now, goes_on=instance.status):
             instance.next_run_at, instance.next_nominal_at = row.next_run_at, row.next_nominal_at
             if instance.next_run_at is None:
                 instance.plan(now)
@@ -159,7 +159,7 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
     _check(row)
-    settle_former(row, now)
+    settle_former(row, now, goes_on=row.status)
     due = first_of(row)
     if due is not None and (due < FIRST_INSTANT or due > now or not _fires_at(row, due)):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was

@@ -61,6 +61,21 @@ def claims(start: datetime, hours: float) -> list[tuple[str, str, str]]:
     return [(row.execution_key.removeprefix("cron-2026-3-10-"), row.state, row.reason) for row in rows]
 
 
+@pytest.mark.parametrize("on_excluded", ["skip", "hold"])
+def test_an_edit_without_a_producer_leaves_each_instant_on_record_once(on_excluded: str) -> None:
+    row = hourly(on_excluded=on_excluded)  # 13:00 is due, and 14:00 to 16:00 are excluded after it
+    Scheduler.objects.update(missed_within_seconds=80_000)
+    plan_anew([row.pk], NOON + 3.2 * HOUR)
+    for hours in (4.2, 4.5, 5):
+        claim_due(NOON + hours * HOUR, embedded=True)
+    found = SchedulerExecution.objects.order_by("scheduled_at").values_list("scheduled_at", "state", "missed")
+    hours_of = [(at.hour, state, missed) for at, state, missed in found]
+    if on_excluded == "skip":
+        assert hours_of == [(13, "queued", 0), (14, "skipped", 3), (17, "queued", 0)]
+    else:
+        assert hours_of == [(13, "queued", 0), (14, "skipped", 2), (16, "queued", 0), (17, "queued", 0)]
+
+
 def test_what_a_calendar_excludes_is_left_out_with_its_reason() -> None:
     row = hourly()
     assert row.next_run_at == NOON + HOUR
