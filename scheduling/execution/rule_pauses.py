@@ -95,7 +95,9 @@ def pause_failing_after(schedules: Collection[int], now: datetime) -> None:
 
 def _pause_failing(pk: int, now: datetime) -> bool:
     with transaction.atomic():
-        rows = Scheduler.objects.filter(pk=pk, status=True)
+        # If plain SQL has just resumed it, a sweep first records what the former pause has left out. Then the count of
+        # failures begins anew.
+        rows = Scheduler.objects.filter(pk=pk, status=True, paused_at__isnull=True)
         row = locking(rows).values_list("pause_after_failures", "failures_since", "group").first()
         if row is None:
             return False

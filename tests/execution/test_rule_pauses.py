@@ -160,12 +160,38 @@ def test_plain_sql_that_resumes_a_schedule_begins_the_count_anew() -> None:
     assert pause_failing([row.pk], NOON) == 0
 
 
+def test_a_failure_right_after_a_resumption_by_plain_sql_loses_nothing_of_the_pause() -> None:
+    row = bounded(pause_after_failures=1)
+    fail(row, 0)
+    assert pause_failing([row.pk], NOON) == 1
+    Scheduler.objects.update(status=True)
+    fail(row, 150)  # it ran before the pause, or by "Run now"
+    assert pause_failing([row.pk], NOON + 2.5 * HOUR) == 0  # no sweep has seen the resumption yet
+    sweep(BROKER, NOON + 2.6 * HOUR)
+    assert SchedulerExecution.objects.get(state="skipped").missed == 2
+    row.refresh_from_db()
+    assert (row.status, row.paused_at) == (True, None)
+    fail(row, 180)
+    assert pause_failing([row.pk], NOON + 3 * HOUR) == 1
+
+
 def test_an_occurrence_that_is_due_is_recorded_as_skipped() -> None:
     row = due(bounded(pause_after_failures=1), NOON)
     fail(row, 0)
     assert pause_failing([row.pk], NOON + HOUR) == 1
     assert claim_due(NOON + HOUR, embedded=True).skipped == 1
     assert SchedulerExecution.objects.filter(state="skipped").get().reason.startswith("The schedule was paused after")
+
+
+def test_what_was_due_without_a_producer_when_a_rule_paused_is_counted_when_it_is_resumed() -> None:
+    row = due(bounded(pause_after_failures=1), NOON)
+    fail(row, 0)
+    assert pause_failing([row.pk], NOON + 2.5 * HOUR) == 1
+    assert claim_due(NOON + 3.5 * HOUR, embedded=True).skipped == 1
+    Scheduler.objects.update(status=True)
+    sweep(BROKER, NOON + 4.5 * HOUR)
+    found = SchedulerExecution.objects.filter(state="skipped").order_by("scheduled_at")
+    assert [(run.scheduled_at, run.missed) for run in found] == [(NOON, 0), (NOON + HOUR, 4)]
 
 
 def test_the_reason_tells_no_error_of_another_group() -> None:
