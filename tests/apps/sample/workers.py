@@ -30,6 +30,7 @@ from tests.apps.sample import (  # noqa: F401 - these modules register workers
     listening,
     misbehaviours,
     modelled,
+    policed,
     readiness,
     returns,
     run_facts,
