@@ -24,9 +24,10 @@ from scheduling.core.intervals import RealInterval
 from scheduling.core.zone_data import Offsets, adopts, moved_to, offsets_of
 from scheduling.core.zones import zone_names
 from scheduling.execution.planning import set_aside
-from scheduling.execution.zone_moves import Move, moved_starts, store
+from scheduling.execution.zone_moves import Move, moves_by_rules, store
 from scheduling.logs import get_logger
 from scheduling.models import MovedRun, Process, Scheduler, ZoneData
+from scheduling.models.own_timing import IS_PLAIN
 from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.processes.database import is_away
 from scheduling.processes.zone_files import own_zone_data
@@ -199,9 +200,10 @@ def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets
             own = {"old_at": at, "new_at": known[key], "moved_at": now, "timezone": tz}
             run = MovedRun(zone_data=row, scheduler_id=pk, group_id=group, **own)
             wanted.append(Move(pk, run, start, known[key]))
-    moved = {one.schedule for one in wanted}
-    wanted += [one for one in moved_starts(rows, row, now) if one.schedule not in moved]
-    store(wanted, row)
+    ruled = {schedule.pk: schedule for schedule in rows.exclude(IS_PLAIN)}
+    plain = [one for one in wanted if one.schedule not in ruled]
+    moved = {one.schedule: one.nominal for one in wanted if one.nominal is not None}
+    store([*plain, *moves_by_rules(ruled.values(), moved, row, now)], row)
 
 
 def _moved_to(

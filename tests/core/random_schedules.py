@@ -79,9 +79,11 @@ def random_calendars(pick: random.Random, count: int, begin: datetime, days: int
     """Calendars that exclude something in the days after `begin`."""
     found = list[RandomCalendar]()
     while len(found) < count:
-        lines = random_lines(pick, begin.date(), days) + random_lines(pick, begin.date(), days)
+        lines = [line for _number in range(3) for line in random_lines(pick, begin.date(), days)]
         if lines:
-            found.append(RandomCalendar(pick.choice([*CHANGING, "UTC"]), lines))
+            found.append(
+                RandomCalendar(pick.choice([*CHANGING, "UTC", *["Europe/Berlin", "America/New_York"] * 5]), lines)
+            )
     return found
 
 

@@ -117,3 +117,25 @@ def test_the_offset_of_a_spread_run_depends_on_the_next_one() -> None:
             assert all(new is not None and old is not None and old < new for old, new in moves)
             listed = MovedRun.objects.order_by("scheduler").values_list("old_at", "new_at")
             assert list(listed) == moves
+
+
+def test_what_moves_stays_within_the_bounds() -> None:
+    """Bounds are instants, which no new data moves."""
+    with travel(NOW):
+        with data(OLD):
+            producer(NOW)
+            # 9:00 in Madrid is 8:00 UTC, and then 9:00 UTC. By the data of Athens it is 7:00 UTC.
+            eight = NOW + 20 * HOUR
+            later = SchedulerFactory(schedule="0 9 * * *", timezone=MADRID, active_until=eight)
+            earlier = SchedulerFactory(schedule="0 9 * * *", timezone=LONDON, active_from=eight + HOUR)
+            follows = SchedulerFactory(schedule="*/30 9-17 * * *", timezone=MADRID, active_from=NOW + 40 * DAY)
+            before = [plan(row) for row in (later, earlier, follows)]
+            assert before[:2] == [(None, eight), (None, eight + HOUR)]
+        with data(NEW, {MADRID: LONDON, LONDON: "Europe/Athens"}):
+            producer(NOW)
+            assert plan(later) == (None, None)
+            assert plan(earlier) == (None, eight - HOUR + DAY)
+            assert plan(follows)[1] == NOW + 40 * DAY
+            assert before[2][1] == NOW + 40 * DAY
+            (moved,) = MovedRun.objects.all()
+            assert (moved.scheduler, moved.old_at, moved.new_at) == (earlier, eight + HOUR, eight - HOUR + DAY)
