@@ -12,6 +12,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from tests.core import brute, brute_calendar
+from tests.core.brute_calendar import Line
 from tests.core.random_schedules import RandomCalendar, RandomSchedule
 from tests.core.slow_timing import Rules
 
@@ -36,42 +37,35 @@ class Told(NamedTuple):
 
 
 class Block(NamedTuple):
-    """Minutes in a row that a calendar excludes."""
+    """Minutes in a row that a calendar excludes, each with the line that excludes it."""
 
     start: datetime
-    end: datetime
+    lines: list[Line]
+
+    @property
+    def end(self) -> datetime:
+        return self.start + MINUTE * len(self.lines)
+
+    def why(self, instant: datetime) -> str:
+        return self.lines[(instant - self.start) // MINUTE].text
 
 
 class SlowCalendar:
     """What a calendar excludes, minute by minute, from `begin` up to `end` (both in UTC, whole minutes)."""
 
     def __init__(self, calendar: RandomCalendar, begin: datetime, end: datetime) -> None:
-        self._calendar, self._begin = calendar, begin
-        self.blocks = list[Block]()
-        since: datetime | None = None
-        for instant, is_excluded in brute_calendar.excluded(list(calendar.lines), calendar.tz, begin, end):
-            if is_excluded and since is None:
-                since = instant
-            elif not is_excluded and since is not None:
-                self.blocks.append(Block(since, instant))
-                since = None
-        self._starts = [block.start for block in self.blocks]
+        self._blocks = list[Block]()
+        for instant, line in brute_calendar.first_lines(calendar.lines, calendar.tz, begin, end):
+            if line is not None:
+                if not self._blocks or self._blocks[-1].end != instant:
+                    self._blocks.append(Block(instant, []))
+                self._blocks[-1].lines.append(line)
+        self._starts = [block.start for block in self._blocks]
 
     def block(self, instant: datetime) -> Block | None:
         """The excluded minutes around an instant; None if it is free."""
         place = bisect_right(self._starts, instant) - 1
-        return self.blocks[place] if place >= 0 and instant < self.blocks[place].end else None
-
-    def why(self, instant: datetime) -> str:
-        """The first of the lines that exclude an instant."""
-        for line in self._calendar.lines:
-            if brute_calendar.excluded([line], self._calendar.tz, _minute(instant), _minute(instant) + MINUTE)[0][1]:
-                return line.text
-        raise AssertionError("no line excludes it")
-
-
-def _minute(instant: datetime) -> datetime:
-    return instant.replace(second=0, microsecond=0)
+        return self._blocks[place] if place >= 0 and instant < self._blocks[place].end else None
 
 
 def nominal(schedule: RandomSchedule, after: datetime, until: datetime) -> list[datetime]:
@@ -112,10 +106,10 @@ def fates(
         place += len(members)
         following_ = instants[place] if place < len(instants) else None
         last = members[-1]
-        if block is None or calendar is None:
+        if block is None:
             yield Told(first, last, 1, "runs", last + _offset(rules, last, last, following_))
             continue
-        fate, at, why = "excluded", None, calendar.why(first)
+        fate, at, why = "excluded", None, block.why(first)
         if schedule.hold:
             gives_way = following_ == block.end
             fate, at = "held", None if gives_way else block.end + _offset(rules, last, block.end, following_)
