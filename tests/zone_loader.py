@@ -9,7 +9,8 @@ from zoneinfo import TZPATH, ZoneInfo
 
 import pytest
 
-from scheduling.core import hours, zones
+from scheduling.core import hours, nominal, zones
+from scheduling.models import exclusions
 
 
 @contextmanager
@@ -35,5 +36,8 @@ def loaded_from(data: Mapping[str, str]) -> Iterator[None]:
 
 
 def _forget() -> None:
+    """Forget what a new process would not know."""
     zones.zone.cache_clear()
     hours._local_hours.cache_clear()
+    nominal._next.cache_clear()
+    exclusions.cache.clear()

@@ -59,7 +59,7 @@ _MINUTE = timedelta(minutes=1)
 _DAY = timedelta(days=1)
 _YEARS_AHEAD = 50
 # The largest clock change on record is 24 hours: Samoa crossed the date line. This limit is one hour more.
-_LARGEST_CHANGE = timedelta(hours=25)
+LARGEST_CHANGE = timedelta(hours=25)
 
 
 def next_after(timetable: Timetable, tz: str, after: datetime) -> datetime:
@@ -122,7 +122,7 @@ def count_between(timetable: Timetable, tz: str, after: datetime, until: datetim
     if isinstance(timetable, RealInterval):
         return timetable.count_until(until) - timetable.count_until(after)
     count, here = 0, after
-    for change, size in clock_changes(info, after - _LARGEST_CHANGE, until):
+    for change, size in clock_changes(info, after - LARGEST_CHANGE, until):
         near, far = (min(max(edge, here), until) for edge in (change - _SECOND, change + size))
         count += count_readings(timetable, _wall(here, info), _wall(near, info))
         count += sum(1 for _ in _walk(timetable, tz, near, far))

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from scheduling.core.cron import CronError, next_after, parse
+from scheduling.core.cron import parse
+from scheduling.core.instants import instants_between
 from scheduling.core.zones import require_aware
 
 _TICK = timedelta(microseconds=1)
@@ -35,15 +36,7 @@ def due_between(state: Mapping[str, Any], tz: str, after: datetime, until: datet
         if after < instant <= until:
             yield instant
         return
-    cron = parse(str(state.get("schedule") or ""))
-    while True:
-        try:
-            after = next_after(cron, tz, after)
-        except CronError:
-            return  # it never fires again
-        if after > until:
-            return
-        yield after
+    yield from instants_between(parse(str(state.get("schedule") or "")), tz, after, until)
 
 
 def _instant(text: Any) -> datetime:

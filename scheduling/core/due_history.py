@@ -51,9 +51,9 @@ def expected(history: Sequence[Times], after: datetime, until: datetime) -> Iter
         history: the times that the schedule has had, ascending. The first ones hold at `after`.
     """
     late = list(_late_dates(history, after, until))
-    parts = (_of_span(history, index, after, until) for index in range(len(history)))
+    usual = _chained(_of_span(history, index, after, until) for index in range(len(history)))
     last = -1
-    for instant, need in heapq.merge(late, _chained(parts)):
+    for instant, need in heapq.merge(late, usual) if late else usual:
         if instant != last:
             yield instant, need
         last = instant

@@ -51,15 +51,16 @@ def expected(own: Assigned, first: datetime | None) -> Iterator[Expected]:
     not_run = 0
     for stretch in own.walk(first) if first is not None else ():
         if stretch.why is None:
+            not_run = 0
             yield Expected(stretch.first, stretch.last, 1, Fate.RUNS, own.at(stretch.first))
             continue
-        not_run += 1
-        if not_run > MOST_NOT_RUN:
-            return
         fate, starts_at = Fate.EXCLUDED, None
         if own.holds:
             at, gives_way = own.release(stretch)
             fate, starts_at = Fate.HELD, None if gives_way else at
+        not_run = 0 if starts_at is not None else not_run + 1
+        if not_run > MOST_NOT_RUN:
+            return
         yield Expected(stretch.first, stretch.last, stretch.count, fate, starts_at, stretch.why)
 
 

@@ -104,7 +104,8 @@ def moved_to(
     if (again or reading is None) and _fires_at(cron, tz, planned):
         return planned
     if cron.interval or reading is None:
-        return next_after(cron, tz, now)  # it follows real time, so all instants before now are over
+        # It follows real time, so what lies before now is over. But what no producer has claimed is not lost.
+        return next_after(cron, tz, min(now, planned - _SECOND))
     return resolve(reading, info)
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from django.db import IntegrityError, transaction
 from django.db.models import F, QuerySet
@@ -21,15 +21,15 @@ from django.db.models import F, QuerySet
 from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, parse, zone
 from scheduling.core.intervals import RealInterval
-from scheduling.core.planned import wake_at
 from scheduling.core.zone_data import Offsets, adopts, moved_to, offsets_of
 from scheduling.core.zones import zone_names
 from scheduling.execution.planning import set_aside
+from scheduling.execution.zone_moves import Move, moves_by_rules, store
 from scheduling.logs import get_logger
 from scheduling.models import MovedRun, Process, Scheduler, ZoneData
-from scheduling.models.own_timing import has_own_timing
+from scheduling.models.own_timing import IS_PLAIN
 from scheduling.models.plan import FIRST_INSTANT, PlanState
-from scheduling.processes.database import is_away, locking
+from scheduling.processes.database import is_away
 from scheduling.processes.zone_files import own_zone_data
 
 log = get_logger(__name__)
@@ -40,7 +40,6 @@ INFO = "zone_data"
 SOON = timedelta(minutes=10)
 AGAIN = timedelta(minutes=1)
 """The time between two passes while an alive producer has other data."""
-MOST_LOGGED = 20
 
 
 class PlanLimits:
@@ -177,12 +176,13 @@ def _move_soon(row: ZoneData, former: Mapping[str, Offsets], now: datetime) -> N
 
 def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets], now: datetime) -> None:
     """Move the planned runs of these schedules. A schedule that cannot be planned any longer is set aside."""
-    rows = some.filter(status=True, plan_state=PlanState.CURRENT, next_run_at__gte=FIRST_INSTANT, date_time=None)
-    planned = list(rows.values_list("pk", "schedule", "timezone", "next_run_at", "next_nominal_at", "group_id"))
+    rows = some.filter(status=True, plan_state=PlanState.CURRENT, next_run_at__gte=FIRST_INSTANT)
+    fixed = rows.filter(date_time=None)
+    planned = list(fixed.values_list("pk", "schedule", "timezone", "next_run_at", "next_nominal_at", "group_id"))
     # What was moved before, as due soon, is planned with the present data.
     earlier = MovedRun.objects.filter(zone_data=row, scheduler__in=[pk for pk, *_columns in planned])
     done = set(earlier.values_list("scheduler", "new_at")) if row.passes == 0 else set()
-    wanted: list[_Move] = []
+    wanted: list[Move] = []
     known: dict[tuple[str, str, datetime], datetime] = {}
     for pk, schedule, timezone, start, nominal, group in planned:
         at = nominal or start
@@ -198,15 +198,12 @@ def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets
             continue
         if known[key] != at:
             own = {"old_at": at, "new_at": known[key], "moved_at": now, "timezone": tz}
-            wanted.append(_Move(MovedRun(zone_data=row, scheduler_id=pk, group_id=group, **own), start))
-    _store(wanted, row)
-
-
-class _Move(NamedTuple):
-    """A run that moves, and the `next_run_at` of its schedule as it was read."""
-
-    run: MovedRun
-    start: datetime
+            run = MovedRun(zone_data=row, scheduler_id=pk, group_id=group, **own)
+            wanted.append(Move(pk, run, start, known[key]))
+    ruled = {schedule.pk: schedule for schedule in rows.exclude(IS_PLAIN)}
+    plain = [one for one in wanted if one.schedule not in ruled]
+    moved = {one.schedule: one.nominal for one in wanted if one.nominal is not None}
+    store([*plain, *moves_by_rules(ruled.values(), moved, row, now)], row)
 
 
 def _moved_to(
@@ -217,32 +214,6 @@ def _moved_to(
     if not offsets or isinstance(times, RealInterval):
         return at  # no zone concerns an interval that is counted in real time
     return moved_to(times, tz, at, offsets, now, again=again)
-
-
-def _store(wanted: Sequence[_Move], row: ZoneData) -> None:
-    """Change the plans that are still as they were read. A producer that claims one meanwhile comes first."""
-    if not wanted:
-        return
-    locked = locking(Scheduler.objects.filter(pk__in=[one.run.scheduler_id or 0 for one in wanted]).order_by("pk"))
-    present = {schedule.pk: schedule for schedule in locked}
-    done: list[MovedRun] = []
-    for run, start in wanted:
-        schedule = present.get(run.scheduler_id or 0)
-        if schedule is not None and schedule.next_run_at == start:
-            done.append(run)
-            Scheduler.objects.filter(pk=schedule.pk).update(**_columns(schedule, run.new_at))
-    MovedRun.objects.bulk_create(done, batch_size=500)
-    ZoneData.objects.filter(pk=row.pk).update(moved=F("moved") + len(done))
-    for one in done[:MOST_LOGGED]:
-        log.info("The next run moves from %s to %s", one.old_at, one.new_at, extra={"scheduler_id": one.scheduler_id})
-
-
-def _columns(schedule: Scheduler, nominal: datetime) -> dict[str, datetime | None]:
-    """The plan of a schedule whose first occurrence that is not on record has this nominal instant now."""
-    if not has_own_timing(schedule):
-        return {"next_run_at": nominal}
-    next_run_at, next_nominal_at = wake_at(schedule.assigned(), nominal)
-    return {"next_run_at": next_run_at, "next_nominal_at": next_nominal_at}
 
 
 def told() -> dict[str, str]:

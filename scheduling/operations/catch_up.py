@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
@@ -11,9 +12,12 @@ from django.utils.translation import ngettext
 
 from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError
-from scheduling.core.occurrences import Plan, plan_cron, plan_date
+from scheduling.core.occurrences import Due, Missed, Plan, plan_cron, plan_date
 from scheduling.core.planned import plan
+from scheduling.core.skip_reasons import SWITCHED_OFF
 from scheduling.execution.pauses import left_out_of
+from scheduling.execution.rule_pauses import runs_left
+from scheduling.execution.start_deadlines import expired_columns
 from scheduling.models import Scheduler
 from scheduling.models.own_timing import has_own_timing
 from scheduling.models.timetable import timetable_of
@@ -31,6 +35,8 @@ class CatchUp(NamedTuple):
 def plan_of(row: Scheduler, now: datetime) -> Plan | None:
     """What a producer would do with the schedule now; None if nothing of it is due.
 
+    A run of the schedule that is not over may still keep it from that (`policies.overlap`).
+
     Raises:
         CronError, ZoneError: its times cannot be used.
     """
@@ -41,10 +47,24 @@ def plan_of(row: Scheduler, now: datetime) -> Plan | None:
     if row.date_time not in (None, first):
         return None  # an edit has replaced an expression by a date, and the last occurrence still runs
     if has_own_timing(row):
-        return plan(row.assigned(), first, now)
+        return _bounded(row, plan(row.assigned(), first, now), now)
     if row.date_time is not None:
-        return plan_date(row.date_time, now, catch_up)
-    return plan_cron(timetable_of(row.schedule), row.zone_name, first, now, catch_up)
+        return _bounded(row, plan_date(row.date_time, now, catch_up), now)
+    return _bounded(row, plan_cron(timetable_of(row.schedule), row.zone_name, first, now, catch_up), now)
+
+
+def _bounded(row: Scheduler, found: Plan, now: datetime) -> Plan:
+    """The plan without the runs that the start deadline and the number of runs do not allow. They are skipped."""
+    left, runs, skips = runs_left(row), list[Due](), list[Missed]()
+    for due in found.runs:
+        why = expired_columns(row, due.assigned or due.instant, now)
+        if why is None and left is not None and len(runs) >= left:
+            why = {"reason": SWITCHED_OFF}
+        if why is None:
+            runs.append(due)
+        else:
+            skips.append(Missed(due.instant, due.instant, 1, due.key, why["reason"]))
+    return replace(found, run=runs[-1] if runs else None, earlier=tuple(runs[:-1]), skips=(*found.skips, *skips))
 
 
 def caught_up(rows: Iterable[Scheduler], now: datetime) -> CatchUp:

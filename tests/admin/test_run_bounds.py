@@ -6,14 +6,15 @@ from datetime import timedelta
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.admin.executions.why import why
 from scheduling.models import Scheduler, SchedulerExecution
-from tests.admin.conftest import said
+from tests.admin.conftest import logged_in, said
 from tests.admin.pages import page_of, run_address
 from tests.admin.scheduler_form import ADD, change, form, overview, worker
-from tests.factories import SchedulerExecutionFactory, SchedulerFactory
+from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -81,3 +82,22 @@ def test_run_now_says_that_the_run_waits_and_may_start_it_beside(operator: Clien
     assert said(operator.post(run_address(row), {**hidden, "beside": "on"}, follow=True)) == ["Started."]
     states = sorted(SchedulerExecution.objects.values_list("state", flat=True))
     assert states == ["blocked", "queued", "running"]
+
+
+def test_the_preview_tells_no_more_runs_than_are_left(editor: Client) -> None:
+    address = reverse("admin:scheduling_scheduler_preview", args=["runs"])
+    row = SchedulerFactory(schedule="0 8 * * *", timezone="UTC", max_runs=5)
+    Scheduler.objects.filter(pk=row.pk).update(runs_counted=3, counted_for=5)
+    typed = {"schedule": "0 8 * * *", "timezone": "UTC"}
+
+    def shown(client: Client = editor, **more: str) -> int:
+        return client.get(address, typed | more).content.decode().count('class="sch-from-now"')
+
+    assert shown() == 10
+    assert shown(max_runs="4") == 4
+    assert shown(max_runs="5", previewed=str(row.pk)) == 2
+    assert shown(max_runs="6", previewed=str(row.pk)) == 6  # another bound begins the count anew
+    assert shown(max_runs="0") == 10  # the field says that it cannot be used
+    Scheduler.objects.filter(pk=row.pk).update(group=GroupFactory())
+    other = logged_in(UserFactory(permissions=["scheduling.view_scheduler", "scheduling.add_scheduler"]))
+    assert shown(other, max_runs="5", previewed=str(row.pk)) == 5  # this user does not see the schedule

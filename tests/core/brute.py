@@ -104,11 +104,12 @@ def walk(matcher: Matches, tz: str, after: datetime, until: datetime) -> list[da
     # A fixed schedule fires once for each local minute that matches: when the clock reaches or skips this minute for
     # the first time. `highest` is the latest local minute so far. A clock change is never longer than one day, so the
     # loop starts two days before `after`.
-    instant = (after if matcher.interval else after - timedelta(days=2)).replace(second=0, microsecond=0)
+    interval = matcher.interval
+    instant = (after if interval else after - timedelta(days=2)).replace(second=0, microsecond=0)
     highest = _reading(instant, info)
     while (instant := instant + MINUTE) <= until:
         reading = _reading(instant, info)
-        if matcher.interval:
+        if interval:
             hit = matcher.matches(reading)
         else:
             hit = False

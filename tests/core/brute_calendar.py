@@ -6,6 +6,7 @@ It shares no code with `scheduling.core`.
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
@@ -69,21 +70,27 @@ class Line:
 
 
 def excluded(lines: list[Line], tz: str, after: datetime, until: datetime) -> list[tuple[datetime, bool]]:
-    """Every minute in [after, until), and whether it is excluded.
+    """Every minute in [after, until), and whether it is excluded."""
+    return [(instant, line is not None) for instant, line in first_lines(lines, tz, after, until)]
+
+
+def first_lines(
+    lines: Sequence[Line], tz: str, after: datetime, until: datetime
+) -> Iterator[tuple[datetime, Line | None]]:
+    """Every minute in [after, until), and the first line that excludes it; None if it is free.
 
     A local time counts when the clock reaches or skips it for the first time. So the latest local time that was
     reached decides. A clock change is never longer than one day, so the loop starts a day earlier.
     """
-    info, found, known = ZoneInfo(tz), list[tuple[datetime, bool]](), dict[datetime, bool]()
+    info, known = ZoneInfo(tz), dict[datetime, Line | None]()
     instant, highest = after - DAY - MINUTE, datetime.min
     while instant < until:
         highest = max(highest, instant.astimezone(info).replace(tzinfo=None, fold=0))
         if instant >= after:
             if highest not in known:
-                known[highest] = any(line.has(highest) for line in lines)
-            found.append((instant, known[highest]))
+                known[highest] = next((line for line in lines if line.has(highest)), None)
+            yield instant, known[highest]
         instant += MINUTE
-    return found
 
 
 def around(day: date, days: int) -> st.SearchStrategy[list[Line]]:

@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
-from itertools import pairwise
+from datetime import datetime, timedelta
+from itertools import islice, pairwise
 
 from scheduling.core.assigned import Assigned
 from scheduling.core.cron import parse
 from scheduling.core.deadlines import deadlines, time_of_day
-from scheduling.core.expected import Fate, fate_of, last_to_run, next_start, nominal_of_start, starts_per_hour
+from scheduling.core.expected import (
+    MOST_NOT_RUN,
+    Fate,
+    expected,
+    fate_of,
+    last_to_run,
+    next_start,
+    nominal_of_start,
+    starts_per_hour,
+)
 from scheduling.core.hours import hours_from
 from scheduling.core.nominal import NominalTimes
 from scheduling.core.timing import OnExcluded, Timing
@@ -89,3 +98,17 @@ def test_why_knows_what_is_excluded_held_and_spread() -> None:
     assert found is not None
     assert (found.fate, found.why) == (Fate.EXCLUDED, "holiday")
     assert fate_of(own(), NINE + MINUTE) is None
+
+
+def test_runs_are_told_although_much_between_them_does_not_run() -> None:
+    """Each second occurrence is excluded. Only of those in a row that do not run, the number is limited."""
+
+    def excluded(at: datetime) -> Window | None:
+        return Window(at, at + MINUTE, "odd") if at.hour % 2 else None
+
+    made = own("0 * * * *")
+    made = replace(made, timing=replace(made.timing, excluded=excluded))
+    told = list(islice(expected(made, NINE), 400))
+    assert [one.fate for one in told] == [Fate.EXCLUDED, Fate.RUNS] * 200
+    never = replace(made, timing=replace(made.timing, excluded=lambda at: Window(at, at + MINUTE, "each")))
+    assert len(list(expected(never, NINE))) == MOST_NOT_RUN

@@ -100,6 +100,15 @@ def test_an_interval_follows_real_time() -> None:
     assert moved("*/20 9-17 * * *", planned, LATER, datetime(2026, 3, 10, 20, 0, tzinfo=UTC)) == planned.replace(hour=9)
 
 
+def test_an_interval_loses_nothing_that_no_producer_has_claimed() -> None:
+    planned = datetime(2026, 3, 10, 8, 0, tzinfo=UTC)  # the first one of 9:00 in Madrid
+    later = planned + timedelta(hours=5)
+    for data in (LATER, EARLIER):
+        first = moved("*/20 9-17 * * *", planned, data, later)
+        assert first == planned.replace(hour=9 if data == LATER else 8)
+    assert moved("*/20 * * * *", planned, LATER, later) == planned
+
+
 def test_a_run_that_the_present_data_has_stays_if_all_were_planned_anew() -> None:
     planned = datetime(2026, 3, 11, 8, 0, tzinfo=UTC)  # with the new data 8:00, with the old data 9:00
     assert moved("0 8,9 * * *", planned, LATER, NOON) == planned.replace(hour=9)

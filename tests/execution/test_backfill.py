@@ -303,7 +303,7 @@ def test_killed_at_every_write_and_asked_again_each_instant_runs_once(
     """A process ends before each of its writes, and between the commit and the publish. Another one goes on."""
     monkeypatch.setattr(backfill_sweep.SweepLimits, "instants_per_step", 4)
     rows = [
-        SchedulerFactory(schedule=f"{7 * number} {number} * * *", timezone="Europe/Madrid", overlap=overlap)
+        SchedulerFactory(schedule=f"{7 * number % 60} {number % 24} * * *", timezone="Europe/Madrid", overlap=overlap)
         for number in range(SCHEDULES)
     ]
     wanted = {row.pk: list(dry_run(row, days=DAYS).instants) for row in rows}

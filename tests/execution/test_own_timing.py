@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import random
 from collections.abc import Callable
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -23,11 +21,8 @@ from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.own_timing import IS_PLAIN, PLAIN, has_own_timing
 from scheduling.models.plan import PlanState
 from scheduling.operations.catch_up import catch_up_words, caught_up, resume_words
-from scheduling.operations.next_runs import next_expected
 from scheduling.producer.sweeps import plan_stale
-from scheduling.testing import travel
 from tests.factories import SchedulerFactory
-from tests.hostile.fuzz import choose_seed
 from tests.support import NOON, at_once
 
 pytestmark = pytest.mark.django_db
@@ -297,36 +292,3 @@ def test_what_fell_due_before_a_restore_is_skipped(at: Clock) -> None:
     row.refresh_from_db()
     assert rows() == [("cron-2026-3-10-12-0", "skipped", 3)]
     assert (row.next_nominal_at, row.next_run_at) == (NOON + 3 * HOUR, NOON + 3 * HOUR + offset(row))
-
-
-RANDOM_SCHEDULES = int(os.environ.get("TEST_TIMING_SCHEDULES", "24"))
-
-
-def test_the_preview_is_what_a_simulated_clock_then_runs() -> None:
-    """Random schedules, over a clock change."""
-    chance = random.Random(choose_seed())
-    begin = datetime(2026, 3, 28, 18, tzinfo=UTC)
-    with travel(begin) as simulated:
-        made, wanted = [], dict[int, list[tuple[datetime, datetime | None]]]()
-        for _number in range(RANDOM_SCHEDULES):
-            spread = chance.choice([None, None, 60, 1800, 20_000])
-            since = chance.choice([None, begin + chance.randrange(14_400) * SECOND])
-            until = chance.choice([None, begin + (14_400 + chance.randrange(43_200)) * SECOND])
-            row = SchedulerFactory(
-                schedule=f"{chance.choice(['0', '*/30', '5,50'])} {chance.choice(['*', '1-3', '*/5', '2'])} * * *",
-                timezone=chance.choice(["Europe/Berlin", "America/New_York", "UTC"]), params={},
-                spread_seconds=spread, spread_each=spread is not None and chance.random() < 0.5,
-                missed_runs=chance.choice(["latest", "none", "all"]), active_from=since, active_until=until,
-            )  # fmt: skip
-            told = next_expected(row, 100, begin) if has_own_timing(row) else []
-            wanted[row.pk] = [(one.first, one.starts_at) for one in told]
-            made.append(row)
-        end = begin + timedelta(hours=12)
-        simulated.forward(to=end)
-        for row in made:
-            if not has_own_timing(row):
-                continue
-            found = SchedulerExecution.objects.filter(scheduler=row).order_by("pk")
-            starts = [(one.scheduled_at, one.should_start_at) for one in found]
-            assert starts == [one for one in wanted[row.pk] if one[1] is not None and one[1] <= end]
-            assert all(one.executed_at == one.should_start_at for one in found)

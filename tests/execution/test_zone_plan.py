@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from datetime import datetime, timedelta
 
 import pytest
@@ -16,36 +14,19 @@ from scheduling.execution.claim import claim_due
 from scheduling.models import MovedRun, Process, Scheduler, SchedulerExecution, ZoneData
 from scheduling.monitoring.findings import zone_data as findings
 from scheduling.monitoring.findings.present import Present
-from scheduling.processes.zone_files import OwnZoneData, own_zone_data
-from scheduling.producer.zone_watch import ZoneWatch
+from scheduling.processes.zone_files import own_zone_data
+from tests.execution.zone_change import NEW, OLD, data, producer
 from tests.factories import GroupFactory, ProcessFactory, SchedulerFactory, due
 from tests.support import at_once
-from tests.zone_loader import loaded_from
 
 pytestmark = pytest.mark.django_db
 MADRID = "Europe/Madrid"
-OLD, NEW = OwnZoneData("2026a", "old"), OwnZoneData("2026b", "new")
 
 
 @pytest.fixture(autouse=True)
 def few_zones(monkeypatch: pytest.MonkeyPatch) -> None:
     """The offsets of all zones take a second of the processor."""
     monkeypatch.setattr(zone_plan, "zone_names", lambda: frozenset({"UTC", MADRID, "Asia/Tokyo"}))
-
-
-@contextmanager
-def data(own: OwnZoneData, zones: dict[str, str] | None = None) -> Iterator[None]:
-    """Inside this context, a producer has this data."""
-    with loaded_from(zones or {}), pytest.MonkeyPatch.context() as patch:
-        patch.setattr(zone_plan, "own_zone_data", lambda: own)
-        yield
-
-
-def producer(now: datetime) -> None:
-    """The first turns of a producer that starts, and those of the next minutes."""
-    watch = ZoneWatch()
-    for second in range(0, 600, 30):
-        watch.turn(second, now)
 
 
 @pytest.fixture

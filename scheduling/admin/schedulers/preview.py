@@ -35,12 +35,13 @@ from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.own_timing import PLAIN, timing_errors
+from scheduling.models.run_bounds import COUNTED_RUNS
 from scheduling.models.visibility import Visibility, visibility_of
 
 TIMES = (
     "schedule", "date_time_0", "date_time_1", "timezone", "paused", "previewed", "spread_seconds", "spread_each",
     "missed_runs", "missed_cap", "missed_within_seconds", "active_from_0", "active_from_1", "active_until_0",
-    "active_until_1", "on_excluded", "calendar",
+    "active_until_1", "on_excluded", "calendar", "max_runs",
 )  # fmt: skip
 FIELDS = {
     "runs": TIMES,
@@ -68,6 +69,10 @@ class Typed(forms.Form):
     active_until = WallClockField(required=False, label=_lazy("Active until"))
     on_excluded = forms.CharField(required=False)
     calendar = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
+    max_runs = forms.IntegerField(required=False, label=_lazy("Number of runs"))
+    runs_counted = forms.IntegerField(required=False)
+    counted_for = forms.IntegerField(required=False)
+    """The columns of the stored schedule, which no field of the form has."""
 
     def __init__(self, data: dict[str, str]) -> None:
         super().__init__(data)
@@ -145,7 +150,16 @@ def _typed(request: HttpRequest, part: str) -> dict[str, str]:
     typed = {name: request.GET.get(name, "") for name in FIELDS[part]}
     if not _sees_calendar(request, typed.get("calendar", "")):
         typed["calendar"] = ""
-    return typed
+    return typed | _counted(request, typed)
+
+
+def _counted(request: HttpRequest, typed: dict[str, str]) -> dict[str, str]:
+    """The runs of the stored schedule that count towards its number of runs, if the user sees the schedule."""
+    key = typed.get("previewed", "")
+    if not typed.get("max_runs") or not is_number(key):
+        return {}
+    rows = visibility_of(request.user).schedules().filter(pk=int(key)).values(*COUNTED_RUNS)
+    return {name: "" if value is None else str(value) for row in rows for name, value in row.items()}
 
 
 def _sees_calendar(request: HttpRequest, key: str) -> bool:
@@ -216,6 +230,8 @@ def _take_rules(row: Scheduler, typed: dict[str, Any]) -> None:
         ValueError: a rule cannot be used. The message is a sentence.
     """
     row.pk, row.calendar_id = typed["previewed"], typed["calendar"]
+    row.max_runs, row.counted_for = typed["max_runs"], typed["counted_for"]
+    row.runs_counted = typed["runs_counted"] or 0
     for name in PLAIN:
         value = typed[name]
         if isinstance(value, datetime):
