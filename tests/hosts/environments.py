@@ -21,6 +21,10 @@ from tests.hosts.package import Package, run
 
 PIP = (sys.executable, "-m", "pip", "--disable-pip-version-check")
 
+BY_MAKE = pytest.mark.skipif(
+    not os.environ.get("TEST_HOSTS_DOWNLOAD"), reason="pip downloads what this host needs: make test-hosts"
+)
+
 
 def linked(folder: Path, package: Package, extras: str = "") -> Path:
     """Make an environment whose packages, except the wheel, are links. Return its interpreter.
@@ -38,11 +42,6 @@ def linked(folder: Path, package: Package, extras: str = "") -> Path:
                 (site / name).symlink_to(str(needed.locate_file(name)))
     run([*PIP, "--python", str(python), "check"], folder)
     return python
-
-
-BY_MAKE = pytest.mark.skipif(
-    not os.environ.get("TEST_HOSTS_DOWNLOAD"), reason="pip downloads what this host needs: make test-hosts"
-)
 
 
 def downloaded(folder: Path, python: str, *requirements: str) -> Path:
