@@ -22,15 +22,22 @@ FOLDER_IS_MADE = "mkdir" in (ROOT / "cronsite" / "__main__.py").read_text()
 """Whether each command makes the folder of the SQLite file. Without it, the test of `migrate` is expected to fail."""
 
 
-@pytest.fixture
-def site(package: Package, tmp_path: Path) -> Iterator[Project]:
-    """The site in an empty folder. Beside its packages stands the folder `templates` of another package."""
-    python = linked(tmp_path / "environment", package, "site")
-    (packages,) = (tmp_path / "environment").glob("lib/python3*/site-packages")
+@pytest.fixture(scope="module")
+def command(package: Package, tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The installed command. Beside its packages stands the folder `templates` of another package."""
+    environment = tmp_path_factory.mktemp("site") / "environment"
+    python = linked(environment, package, "site")
+    (packages,) = environment.glob("lib/python3*/site-packages")
     for name in ("admin/base_site.html", "admin/scheduling/dashboard/page.html", "admin/login.html"):
         (packages / "templates" / name).parent.mkdir(parents=True, exist_ok=True)
         (packages / "templates" / name).write_text(FOREIGN)
-    made = Project(tmp_path / "empty", (str(python.with_name("cronsite")),))
+    return str(python.with_name("cronsite"))
+
+
+@pytest.fixture
+def site(command: str, tmp_path: Path) -> Iterator[Project]:
+    """The site in an empty folder."""
+    made = Project(tmp_path / "empty", (command,))
     yield made
     made.kill()
 
