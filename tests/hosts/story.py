@@ -79,8 +79,8 @@ def told_once(project: Project) -> None:
     if not found and not GUEST_LOGGING.exists():
         pytest.xfail("the commands replace the logging of the project, so its error handler hears nothing")
     assert [entry["logger"].partition(".")[0] for entry in found] == ["scheduling"], found
-    assert ERROR in found[0]["traceback"], found
-    assert found[0]["traceback"].startswith("Traceback"), found
+    for part in (ERROR, "Traceback", "jobs/workers.py"):  # the line of the host's own code
+        assert part in found[0]["traceback"], found
 
 
 def add_schedule(visitor: Visitor, worker: str, cron: str, description: str) -> None:
