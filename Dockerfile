@@ -16,8 +16,11 @@ ARG EXTRAS=site,mysql,postgres
 RUN python3 -m venv /app
 ENV PATH=/app/bin:$PATH PIP_NO_CACHE_DIR=1 PIP_DISABLE_PIP_VERSION_CHECK=1
 WORKDIR /src
-# What the code needs, from empty packages: this layer is made again only when pyproject.toml changes.
-COPY pyproject.toml README.md ./
+# What the code needs with the EXTRAS above, by version and hash. `make lock` writes the file.
+COPY docker/requirements.lock ./
+RUN pip install --require-hashes -r requirements.lock
+# What other EXTRAS need, from empty packages: these layers are made again only when one of the files changes.
+COPY pyproject.toml README.md LICENSE hatch_build.py ./
 RUN mkdir cronsite scheduling reports templates \
     && touch cronsite/__init__.py scheduling/__init__.py reports/__init__.py templates/.keep \
     && pip install ".[${EXTRAS}]" \

@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test tests test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi lint bench clean
+.PHONY: run test tests test-fast test-database test-django6 test-hosts package lock test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -19,6 +19,7 @@ help:
 	@echo "make lint   the same as make test without the tests"
 	@echo "make test-database TEST_DATABASE_URL=...  what touches a database, on that one instead of SQLite"
 	@echo "make test-django6 PYTHON=python3.13  what depends on Django's version, on Django 6 and Python 3.12 or newer"
+	@echo "make test-hosts PYTHONS=\"python3.12 python3.13\"  the built wheel in other projects, also wagtail and the newest Django"
 	@echo "make test-rabbitmq4 TEST_RABBITMQ_4_URLS=...  what speaks with RabbitMQ, on these servers of RabbitMQ 4"
 	@echo "make test-database-faults  database servers that fail over, hang or vanish under a load (TEST_CLUSTER_SECONDS=60)"
 	@echo "make test-cluster TEST_RABBITMQ_4_ROOTS=...  faults of a cluster of three nodes (TEST_CLUSTER_SECONDS=60: the full volume)"
@@ -27,6 +28,8 @@ help:
 	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
 	@echo "make fuzz FUZZ=10  hostile messages, rows, handlers and requests: 10 % of the full volumes (FUZZ_SEED=... repeats a run)"
 	@echo "make openapi  write docs/openapi.json, the description of the HTTP API"
+	@echo "make package  build the sdist and the wheel into dist/, and check them"
+	@echo "make lock  write docker/requirements.lock after a change of the dependencies (LOCK=--upgrade for newer versions)"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -65,7 +68,14 @@ test-django6:
 	$(DJANGO6)/bin/python manage.py check --settings=tests.settings
 	$(DJANGO6)/bin/python manage.py makemigrations --check --dry-run --settings=tests.settings
 	TEST_FAST=1 $(DJANGO6)/bin/pytest -n $(DJANGO6_WORKERS) -m "not browser" tests/core tests/models tests/admin tests/http tests/reports tests/tasks \
-		tests/notify/test_email.py tests/notify/test_message_template.py tests/test_site.py
+		tests/notify/test_email.py tests/notify/test_message_template.py tests/test_site.py tests/hosts/test_plain.py
+
+# The wheel in projects of other teams. `make test` has those that need no download; here pip installs wagtail (on
+# MariaDB) and Django for each of PYTHONS. NAME:VERSION asks for a version of Django, such as python3.12:6.0.
+PYTHONS ?=
+test-hosts: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[mysql,postgres]'
+	TEST_HOSTS_DOWNLOAD=1 TEST_HOST_PYTHONS="$(PYTHONS)" $(BIN)/pytest -m hosts tests/hosts
 
 # TEST_RABBITMQ_4_ROOTS too, for servers of their own: tests/contract/rabbitmq-node says how to get both.
 test-rabbitmq4: $(VENV)/.installed-dev
@@ -118,6 +128,21 @@ lint: $(VENV)/.installed-dev
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py check --settings=tests.settings
 	$(BIN)/python manage.py makemigrations --check --dry-run --settings=tests.settings
+
+# The wheel is built from the sdist, as pip would do.
+package: $(VENV)/.installed-dev
+	rm -rf dist
+	$(BIN)/python -m tests.hosts.package dist
+	$(BIN)/twine check --strict dist/*.tar.gz dist/*.whl
+	$(BIN)/check-wheel-contents dist/*.whl
+
+# For the Python and the extras of the image. The versions that are there stay if they still fit.
+LOCK ?=
+lock: $(VENV)/.installed-dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check uv
+	$(BIN)/uv pip compile pyproject.toml $(LOCK) --quiet --universal --generate-hashes --no-header \
+		--python-version $$(sed -n 's/^ARG BASE=python:\([0-9.]*\).*/\1/p' Dockerfile) \
+		$$(sed -n 's/^ARG EXTRAS=//p' Dockerfile | tr , '\n' | sed 's/^/--extra /') --output-file docker/requirements.lock
 
 bench: $(VENV)/.installed-dev
 	$(BIN)/python -m benchmarks

@@ -96,10 +96,13 @@ ROOT_URLCONF = "cronsite.urls"
 LOGIN_REDIRECT_URL = "admin:index"
 WSGI_APPLICATION = "cronsite.wsgi.application"
 
+# The wheel has the pages inside the app `scheduling`, where Django finds them. There, the folder beside the packages is
+# site-packages/templates, which may be another package's.
+_installed = (BASE_DIR / "scheduling" / "templates").is_dir()
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [BASE_DIR / "templates"],
+        "DIRS": [] if _installed else [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [

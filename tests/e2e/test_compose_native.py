@@ -8,9 +8,7 @@ A user signs in. A schedule falls due, and the admin shows the execution and its
 from __future__ import annotations
 
 import http.cookiejar
-import os
 import re
-import secrets
 import subprocess
 import urllib.parse
 import urllib.request
@@ -20,20 +18,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.core.exceptions import ImproperlyConfigured
-from django.db import DatabaseError
-from django.db.utils import ConnectionHandler
 
-from cronsite.settings import database
 from scheduling.management import command_line
 from tests import compose
 from tests.contract.server import Server, require
+from tests.own_database import missing, own_database, server_urls
 from tests.support import Commands, marks, wait_for
 
 pytestmark = pytest.mark.processes
 
 PASSWORD = "correct horse battery staple"
-SERVERS = os.environ.get("TEST_DATABASE_URLS", "mysql://root@127.0.0.1:3306/cron").split()
 
 
 def server_url() -> str:
@@ -41,38 +35,17 @@ def server_url() -> str:
 
     If there is no MySQL URL, return the URL of another database server.
     """
-    urls = [url for url in SERVERS if not url.startswith("sqlite")]
-    found = sorted(urls, key=lambda url: not url.startswith("mysql"))
+    found = sorted(server_urls(), key=lambda url: not url.startswith("mysql"))
     if not found:
         missing("TEST_DATABASE_URLS names no server")
     return found[0]
 
 
-def missing(what: str) -> None:
-    """Fail the test in CI, and skip the test elsewhere. `what` is the message."""
-    if os.environ.get("CI"):
-        pytest.fail(what)
-    pytest.skip(what)
-
-
 @pytest.fixture
 def fresh_database(django_db_blocker: Any) -> Iterator[str]:
     """Provide the URL of a new, empty database. At the end, drop the database."""
-    parts = urllib.parse.urlsplit(server_url())
-    name = f"cron_e2e_{secrets.token_hex(4)}"
-    url = urllib.parse.urlunsplit(parts._replace(path=f"/{name}"))
-
-    def ask(statement: str) -> None:
-        connection: Any = ConnectionHandler({"default": database(url)})["default"]
-        with django_db_blocker.unblock(), connection._nodb_cursor() as cursor:
-            cursor.execute(statement)
-
-    try:
-        ask(f"CREATE DATABASE {name}")
-    except (DatabaseError, ImproperlyConfigured) as error:
-        missing(f"no database server at {parts.hostname}: {error}")
-    yield url
-    ask(f"DROP DATABASE {name}")
+    with own_database(server_url(), django_db_blocker) as url:
+        yield url
 
 
 @pytest.fixture
