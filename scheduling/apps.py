@@ -20,6 +20,7 @@ class SchedulingConfig(AppConfig):
         from scheduling import (
             api,
             checks,  # noqa: F401 (the import registers the checks)
+            project_checks,  # noqa: F401
         )
         from scheduling.execution.cancel import end_with_schedule
         from scheduling.execution.planning import record_former

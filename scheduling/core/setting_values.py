@@ -91,7 +91,7 @@ def words(_name: str, value: Any) -> tuple[str, ...]:
 
 
 def broker_url(name: str, value: Any) -> str:
-    """Read BROKER_URL."""
+    """Read CRON_BROKER_URL."""
     url = str(value).strip()
     if not url.startswith(("database://", "amqp://", "amqps://")):
         # The message does not repeat the value, because the value may contain a password.

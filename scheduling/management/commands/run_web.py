@@ -16,11 +16,12 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.core.servers.basehttp import get_internal_wsgi_application
 
-from scheduling import logs
 from scheduling.alerts.watcher import Watcher
 from scheduling.management.command_line import address_of
+from scheduling.management.logging_setup import configure_logging
 from scheduling.management.restart import CodeWatch, add_restart_on_change
 from scheduling.processes.loaded_code import EXIT_NEW_CODE
+from scheduling.processes.sqlite_modes import set_sqlite_modes
 
 WSGI = Callable[..., Iterable[bytes]]
 
@@ -47,8 +48,8 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Serve until SIGTERM."""
-        if settings.LOGGING_CONFIG is None:  # `cronsite` sets None; other projects configure logging themselves
-            logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
+        configure_logging()
+        set_sqlite_modes()
         address = address_of(options["host"], options["port"])
         watch = CodeWatch() if options["restart_on_change"] else None
         try:
