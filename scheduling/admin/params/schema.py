@@ -16,7 +16,8 @@ from scheduling.admin.params.input import Slot, json_text
 from scheduling.admin.params.model import type_text
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
-from scheduling.handlers.secret_params import MASK, keys_of, secret_names
+from scheduling.handlers.params_model import keys_of
+from scheduling.handlers.secret_params import MASK, secret_names
 
 DEFAULT_LIMIT = 60
 """A placeholder shows at most this many characters of a default value, because inputs are narrow."""
