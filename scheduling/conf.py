@@ -130,7 +130,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_TIME_LIMIT_SECONDS": ("time_limit_seconds", read.integer(0, 30 * 86_400)),
     "CRON_OUTPUT_MAX_BYTES": ("output_max_bytes", read.integer(1_000, 100_000_000)),
     "CRON_ATTACHMENT_MAX_BYTES": ("attachment_max_bytes", read.integer(1_000, 10_000_000_000)),
-    "CRON_COMMANDS": ("commands", read.words),
+    "CRON_COMMANDS": ("commands", read.added_to(DEFAULT_COMMANDS)),
     "CRON_RETENTION_DAYS": ("retention_days", read.integer(*DAYS)),
     "CRON_RETENTION_SUCCESS_DAYS": ("retention_success_days", read.optional(read.integer(*DAYS))),
     "CRON_RETENTION_FAILED_DAYS": ("retention_failed_days", read.optional(read.integer(*DAYS))),

@@ -90,6 +90,21 @@ def words(_name: str, value: Any) -> tuple[str, ...]:
     return tuple(word.strip() for word in found if word.strip())
 
 
+def added_to(own: tuple[str, ...]) -> Callable[[str, Any], tuple[str, ...]]:
+    """Read a list of words that adds to our own. `-word` takes one of our own away, and `-*` all of them."""
+
+    def read(name: str, value: Any) -> tuple[str, ...]:
+        given = words(name, value)
+        without = {word[1:] for word in given if word.startswith("-")}
+        if unknown := sorted(without - {*own, "*"}):
+            raise ConfError(f"{name} has -{unknown[0]}; only these can be taken away: {', '.join(own)}.")
+        kept = () if "*" in without else own
+        found = [*kept, *(word for word in given if not word.startswith("-"))]
+        return tuple(dict.fromkeys(word for word in found if word not in without))
+
+    return read
+
+
 def broker_url(name: str, value: Any) -> str:
     """Read CRON_BROKER_URL."""
     url = str(value).strip()

@@ -25,7 +25,7 @@ from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, S
 
 KINDS = {
     "needed": "text", "region": "choice", "colour": "choice", "days": "integer", "share": "number", "price": "decimal",
-    "dry": "flag", "maybe": "flag", "name": "text", "day": "date", "at": "time", "moment": "text", "tags": "json",
+    "dry": "flag", "maybe": "flag", "name": "text", "day": "date", "at": "time", "moment": "text", "tags": "words",
     "part": "json", "token": "secret", "other-name": "integer",
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_each_field_has_its_input(handler: Handler) -> None:
         "How far &lt;b&gt;back&lt;/b&gt;.", "Days back (<code>days</code>)",
         '<label for="id_params.field.needed" class="required">',
         '<option value="&quot;us&quot;">us</option>', '<option value="2">2</option>', "default: eu", 'maxlength="20"',
-        'type="date"', 'type="time"', "list of text; as JSON", "whole number, 1 to 90",
+        'type="date"', 'type="time"', "list of text; one in each line", "whole number, 1 to 90",
     ):  # fmt: skip
         assert text in html, text
     assert "style=" not in html

@@ -1,6 +1,7 @@
 """Makes the form inputs for a params model from the model's JSON schema.
 
-An input for a list, an object or a union is a text area, in which users write JSON.
+A list of texts has a text area with one text in each line. An input for any other list, an object or a union is a text
+area, in which users write JSON.
 """
 
 from __future__ import annotations
@@ -50,6 +51,8 @@ def slots(handler: Handler, inherited: Mapping[str, Any] | None = None) -> list[
     for name, own in properties.items():
         part, nullable = _resolved(own, schema.get("$defs", {}))
         kind, choices = _kind(part, nullable)
+        if kind == "words" and name in secret:
+            kind = "json"
         title = str(own.get("title") or name)
         slot = Slot(
             name=name,
@@ -105,6 +108,8 @@ def _kind(part: Mapping[str, Any], nullable: bool) -> tuple[str, dict[str, str]]
         format_ = part.get("format", "")
         kinds = {"date": "date", "time": "time", "textarea": "lines", "multiline": "lines", "binary": "json"}
         return kinds.get(format_, "text"), {}
+    if type_ == "array" and {"type": "string"}.items() <= dict(part.get("items") or {}).items():
+        return "json" if {"enum", "format", "const"} & set(part["items"]) else "words", {}
     return "json", {}
 
 
