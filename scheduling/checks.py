@@ -63,12 +63,12 @@ def check_secret_key(**_kwargs: Any) -> list[CheckMessage]:
 
 @register("scheduling")
 def check_databases(**_kwargs: Any) -> list[CheckMessage]:
-    """W001: OPTIONS of a SQLite database exclude WAL or immediate transactions. Otherwise our processes set both."""
+    """W001: OPTIONS of a SQLite database exclude WAL or immediate transactions. Otherwise this app sets both."""
     return [
         Warning(
             f"The OPTIONS of DATABASES[{alias!r}] keep SQLite from WAL and immediate transactions; "
             "side by side, producers and consumers may meet 'database is locked'.",
-            hint="Remove transaction_mode and journal_mode from OPTIONS: our processes set both. "
+            hint="Remove transaction_mode and journal_mode from OPTIONS: this app sets both. "
             'Or name them: {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL;"}',
             id="scheduling.W001",
         )

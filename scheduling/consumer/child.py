@@ -40,7 +40,6 @@ from scheduling.handlers.params import merge
 from scheduling.handlers.run import run_from
 from scheduling.handlers.steps import Steps
 from scheduling.logs import OWN, level_name
-from scheduling.processes.sqlite_modes import set_sqlite_modes
 
 LEVEL_MARK = "\x1e"
 """Encloses the level at the beginning of a logged line: LEVEL_MARK, level, LEVEL_MARK, text."""
@@ -70,7 +69,6 @@ def main(channel: socket.socket) -> int:
     yield_to_supervisor()
     open_streams()
     _configure_logging()
-    set_sqlite_modes()
     state = ChildState()
     reader = framing.FrameReader()
     pending: list[dict[str, Any]] = []

@@ -16,7 +16,6 @@ from scheduling.core.setting_values import ConfError
 from scheduling.handlers.retry_delays import known_delays
 from scheduling.management.logging_setup import configure_logging
 from scheduling.management.tables import must_have_tables
-from scheduling.processes.sqlite_modes import set_sqlite_modes
 
 OK = 0
 FAILED = 1
@@ -44,7 +43,6 @@ class SchedulingCommand(BaseCommand):
             conf = get_conf()
         except (ConfError, ValueError) as error:
             raise CommandError(str(error)) from None
-        set_sqlite_modes()
         if self.needs_tables:
             must_have_tables(conf)
         self.work(conf, **options)

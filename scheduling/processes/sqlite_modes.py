@@ -1,10 +1,10 @@
-"""Gives our processes the modes of SQLite that they need, so that a project needs no settings for it.
+"""Gives SQLite the modes that several processes need, so that a project needs no settings for it.
 
 With the journal mode WAL, readers and one writer work at the same time. With IMMEDIATE, a transaction takes the write
-lock at its beginning; otherwise a transaction that reads and then writes may fail with "database is locked".
+lock at its beginning; otherwise a transaction that reads and then writes may fail with "database is locked". Producers
+and consumers write all the time, so the project's own processes, such as its web server, need the modes, too.
 
-What the project's OPTIONS say stays as it is. The project's own processes, such as its web server, are left alone. The
-mode WAL is stored in the file, so it is the same for them.
+What the project's OPTIONS say stays as it is.
 """
 
 from __future__ import annotations
@@ -12,9 +12,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DEFAULT_DB_ALIAS, DatabaseError
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.signals import connection_created
 
 from scheduling.logs import get_logger
 from scheduling.processes.sqlite_place import NETWORK, file_system, in_memory
@@ -25,15 +24,8 @@ WAIT_MS = 20_000
 """How long a statement waits for the write lock, unless OPTIONS have a `timeout`."""
 
 
-def set_sqlite_modes() -> None:
-    """Set the modes on the default database's connections of this process, now and whenever one is opened."""
-    connection_created.connect(_set, dispatch_uid="scheduling.sqlite_modes")
-    connection = connections[DEFAULT_DB_ALIAS]
-    if connection.connection is not None:
-        _set(connection)
-
-
-def _set(connection: BaseDatabaseWrapper, **_kwargs: Any) -> None:
+def set_sqlite_modes(connection: BaseDatabaseWrapper, **_kwargs: Any) -> None:
+    """`connection_created` receiver that sets the modes on a connection to the default database."""
     name = str(connection.settings_dict["NAME"])
     if connection.vendor != "sqlite" or connection.alias != DEFAULT_DB_ALIAS or in_memory(name):
         return
@@ -41,12 +33,16 @@ def _set(connection: BaseDatabaseWrapper, **_kwargs: Any) -> None:
     backend: Any = connection
     if "transaction_mode" not in options:
         backend.transaction_mode = "IMMEDIATE"
-    with connection.cursor() as cursor:
-        if "timeout" not in options:
-            cursor.execute(f"PRAGMA busy_timeout = {WAIT_MS}")
-        if "journal_mode" in str(options.get("init_command", "")).lower() or file_system(Path(name)) in NETWORK:
-            return  # WAL does not work on network file systems
+    if "timeout" not in options:
+        _execute(connection, f"PRAGMA busy_timeout = {WAIT_MS}")
+    # WAL does not work on network file systems.
+    if "journal_mode" not in str(options.get("init_command", "")).lower() and file_system(Path(name)) not in NETWORK:
         try:
-            cursor.execute("PRAGMA journal_mode = WAL")
+            _execute(connection, "PRAGMA journal_mode = WAL")
         except DatabaseError as error:  # another process holds a lock; the next connection tries it again
             log.debug("The journal mode of SQLite stays as it is: %s", error)
+
+
+def _execute(connection: BaseDatabaseWrapper, statement: str) -> None:
+    with connection.cursor() as cursor:
+        cursor.execute(statement)

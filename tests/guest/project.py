@@ -40,7 +40,7 @@ ROOT_URLCONF = "config.urls"
 TEMPLATES = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [],
+        "DIRS": [TEMPLATES_OF_THE_CHECKOUT],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -112,7 +112,9 @@ class GuestProject:
         self.folder = folder
         self.write("manage.py", MANAGE)
         self.write("config/__init__.py", "")
-        self.write("config/settings.py", f"{SETTINGS}\n{settings}\n")
+        # The wheel has these templates inside the app.
+        templates = f"TEMPLATES_OF_THE_CHECKOUT = {str(ROOT / 'templates')!r}\n"
+        self.write("config/settings.py", f"{templates}{SETTINGS}\n{settings}\n")
         self.write("config/urls.py", URLS)
         self.write("config/wsgi.py", WSGI)
         self.write("shop/__init__.py", "")

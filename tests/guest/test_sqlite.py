@@ -1,4 +1,4 @@
-"""SQLite needs no OPTIONS: our processes set its modes, and leave alone what the project has chosen."""
+"""SQLite needs no OPTIONS: the app sets its modes in all processes, and leaves what the project has chosen."""
 
 from __future__ import annotations
 
@@ -11,8 +11,7 @@ from tests.guest.project import GuestProject
 pytestmark = [pytest.mark.processes, pytest.mark.any_database]
 
 MODES = """
-from django.core.management import call_command
-from django.db import connection
+from django.db import connection, transaction
 
 def modes():
     with connection.cursor() as cursor:
@@ -20,26 +19,22 @@ def modes():
     return [*found, connection.transaction_mode]
 
 print(modes())
-call_command("cleanup_executions", verbosity=0, skip_checks=False)
-print(modes())
 connection.close()
 print(modes())
 """
 
 
-def test_our_processes_set_the_modes_and_others_keep_theirs(guest: Callable[..., GuestProject]) -> None:
+def test_a_project_needs_no_options(guest: Callable[..., GuestProject]) -> None:
     project = guest().migrated()
-    before, now, again = project.python(MODES).splitlines()[-3:]
-    assert before == "['delete', 5000, None]"  # a process of the project that only imports this app
-    assert now == again == "['wal', 20000, 'IMMEDIATE']"
+    assert project.python(MODES).splitlines()[-2:] == 2 * ["['wal', 20000, 'IMMEDIATE']"]
     done = project.run("doctor", "--only", "database")
     assert done.returncode == 0, done.stdout
     assert "IMMEDIATE: writers take turns." in done.stdout
+    assert "scheduling.W001" not in project.run("check").stdout
 
 
 def test_the_options_of_the_project_stay(guest: Callable[..., GuestProject]) -> None:
     options = {"timeout": 3, "transaction_mode": "EXCLUSIVE", "init_command": "PRAGMA journal_mode=TRUNCATE;"}
     project = guest(f'DATABASES["default"]["OPTIONS"] = {options!r}').migrated()
-    printed = project.python(MODES).splitlines()
-    assert printed[-1] == printed[-2] == "['truncate', 3000, 'EXCLUSIVE']"
+    assert project.python(MODES).splitlines()[-1] == "['truncate', 3000, 'EXCLUSIVE']"
     assert "scheduling.W001" in project.run("check").stdout

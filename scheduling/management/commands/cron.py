@@ -21,7 +21,6 @@ from scheduling.management.cron.verbs import VERBS
 from scheduling.management.cron.whose_name import VARIABLE
 from scheduling.operations.refused import Code, Refused
 from scheduling.processes.database import verdict_of
-from scheduling.processes.sqlite_modes import set_sqlite_modes
 
 
 class Command(BaseCommand):
@@ -63,7 +62,6 @@ class Command(BaseCommand):
         try:
             _tolerant(sys.stdout, sys.stderr)
             get_conf()
-            set_sqlite_modes()
             return VERBS[options["verb"]].run(console, options)
         except Refused as refused:
             console.refused(refused)

@@ -12,7 +12,6 @@ from scheduling.management.quiet_log import quiet_log
 from scheduling.monitoring.doctor.examine import AREAS, examine
 from scheduling.monitoring.doctor.report import as_json, plain
 from scheduling.monitoring.findings.finding import Level, worst
-from scheduling.processes.sqlite_modes import set_sqlite_modes
 
 FOUND = 1
 """The exit code if a finding is a failure or (with --strict) a warning."""
@@ -36,7 +35,6 @@ class Command(BaseCommand):
     @no_translations  # scripts read the findings, so the language must not change
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the report; exit with FOUND if it contains a failure (or, with --strict, a warning)."""
-        set_sqlite_modes()  # otherwise the doctor would report modes that no process of ours has
         with quiet_log():  # the transport would log the same errors that the findings report
             report = examine(clock.now(), options["only"])
         if options["format"] == "json":
