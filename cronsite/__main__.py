@@ -2,6 +2,8 @@
 
 import os
 import sys
+from contextlib import suppress
+from pathlib import Path
 
 SITE_MODULES = frozenset({"csp", "environ", "whitenoise"})
 """Packages that this site's settings import. `pip install 'cronsite[site]'` installs them."""
@@ -14,6 +16,8 @@ def main() -> int:
     from django.core.management import execute_from_command_line
 
     try:
+        if sys.argv[1:2] == ["migrate"]:
+            _make_data_dir()
         execute_from_command_line(sys.argv)
     except ImproperlyConfigured as error:
         sys.stderr.write(f"{_explain(str(error))}\n")
@@ -25,6 +29,15 @@ def main() -> int:
         sys.stderr.write(f"This site needs {module}, which is not installed: pip install 'cronsite[site]'.\n")
         return 1
     return 0
+
+
+def _make_data_dir() -> None:
+    """Make the folder of the SQLite database, which `migrate` makes next. Only its owner may read it."""
+    from django.conf import settings
+
+    if folder := getattr(settings, "DATA_DIR", None):
+        with suppress(OSError):  # the check E010 names the folder
+            Path(folder).mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def _explain(text: str) -> str:

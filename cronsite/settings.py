@@ -191,6 +191,7 @@ DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", "cron@localhost")
 
 # --- scheduling ---------------------------------------------------------------------------
 # Only the CRON_ variables that are set become settings. scheduling.conf has the defaults and bounds.
+CRON_SHORT_NAMES = True  # BROKER_URL, LOG_FORMAT and LOG_LEVEL count here
 BROKER_URL = env.str("BROKER_URL", "database://")
 TASKS = {"default": {"BACKEND": "scheduling.tasks.CronBackend"}}  # without Django 6 or django-tasks, it is not read
 CRON_BEAT_FILE = str(DATA_DIR / "beat.json")  # beside the database, so that a restored SQLite file is noticed

@@ -7,8 +7,8 @@ submitted = run("sync_tokens", {"region": "eu"}, key="tokens-eu-2026-11-23")
 wait(submitted.id, seconds=60).result
 ```
 
-All functions use the default database and the broker that BROKER_URL names. `run` and `run_many` insert their rows in
-the transaction of the caller: if it is rolled back, the runs never were. After the commit they are published.
+All functions use the default database and the broker that CRON_BROKER_URL names. `run` and `run_many` insert their rows
+in the transaction of the caller: if it is rolled back, the runs never were. After the commit they are published.
 """
 
 from __future__ import annotations

@@ -20,6 +20,7 @@ class SchedulingConfig(AppConfig):
         from scheduling import (
             api,
             checks,  # noqa: F401 (the import registers the checks)
+            project_checks,  # noqa: F401
         )
         from scheduling.execution.cancel import end_with_schedule
         from scheduling.execution.planning import record_former
@@ -31,6 +32,7 @@ class SchedulingConfig(AppConfig):
         from scheduling.processes.deployment_row import make_after_migrate
         from scheduling.processes.lost_hosts import limit_lost_hosts
         from scheduling.processes.sort_buffer import enlarge_sort_buffer
+        from scheduling.processes.sqlite_modes import set_sqlite_modes
         from scheduling.signals import executions_replayed
         from scheduling.tasks.discovery import discover_tasks
 
@@ -42,6 +44,7 @@ class SchedulingConfig(AppConfig):
         WayIn.submit = api.run
         connection_created.connect(limit_lost_hosts, dispatch_uid="scheduling.lost_hosts")
         connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")
+        connection_created.connect(set_sqlite_modes, dispatch_uid="scheduling.sqlite_modes")
         autodiscover_modules("workers")
         autodiscover_modules("reports")
         discover_tasks()

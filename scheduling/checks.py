@@ -16,7 +16,7 @@ from django.core.management import get_commands
 from django.db import connections
 from django.db.models import Model
 
-from scheduling import conf, logs
+from scheduling import conf
 from scheduling.core.setting_values import ConfError
 from scheduling.core.text import visible_text
 
@@ -29,7 +29,7 @@ def check_settings(**_kwargs: Any) -> list[CheckMessage]:
 
 @register("scheduling")
 def check_broker_url(**_kwargs: Any) -> list[CheckMessage]:
-    """E006: BROKER_URL, or one address in its list, cannot be read."""
+    """E006: CRON_BROKER_URL, or one address in its list, cannot be read."""
     if conf.problems():
         return []
     from scheduling.broker import address_count
@@ -43,9 +43,9 @@ def check_broker_url(**_kwargs: Any) -> list[CheckMessage]:
 
 @register("scheduling")
 def check_logging(**_kwargs: Any) -> list[CheckMessage]:
-    """E002: LOG_FORMAT or LOG_LEVEL is unknown."""
+    """E002: CRON_LOG_FORMAT or CRON_LOG_LEVEL is unknown."""
     try:
-        logs.validate(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
+        conf.log_options()
     except ValueError as error:
         return [Error(str(error), id="scheduling.E002")]
     return []
@@ -63,13 +63,13 @@ def check_secret_key(**_kwargs: Any) -> list[CheckMessage]:
 
 @register("scheduling")
 def check_databases(**_kwargs: Any) -> list[CheckMessage]:
-    """W001: a SQLite database lacks WAL or immediate transactions, so "database is locked" errors may occur."""
+    """W001: OPTIONS of a SQLite database exclude WAL or immediate transactions. Otherwise this app sets both."""
     return [
         Warning(
-            f"DATABASES[{alias!r}] is SQLite without WAL and immediate transactions; "
+            f"The OPTIONS of DATABASES[{alias!r}] keep SQLite from WAL and immediate transactions; "
             "side by side, producers and consumers may meet 'database is locked'.",
-            hint='OPTIONS: {"transaction_mode": "IMMEDIATE", "timeout": 20, '
-            '"init_command": "PRAGMA journal_mode=WAL;"}',
+            hint="Remove transaction_mode and journal_mode from OPTIONS: this app sets both. "
+            'Or name them: {"transaction_mode": "IMMEDIATE", "init_command": "PRAGMA journal_mode=WAL;"}',
             id="scheduling.W001",
         )
         for alias, config in settings.DATABASES.items()
@@ -78,8 +78,9 @@ def check_databases(**_kwargs: Any) -> list[CheckMessage]:
 
 
 def _may_lock(options: dict[str, Any]) -> bool:
-    wal = "wal" in str(options.get("init_command", "")).lower()
-    return not wal or options.get("transaction_mode") != "IMMEDIATE"
+    command = str(options.get("init_command", "")).lower()
+    other_journal = "journal_mode" in command and "wal" not in command
+    return other_journal or str(options.get("transaction_mode", "IMMEDIATE")).upper() != "IMMEDIATE"
 
 
 @register("scheduling")
@@ -165,11 +166,16 @@ def check_schedules(databases: Sequence[str] | None = None, **_kwargs: Any) -> l
             if handler_of(row) is None:
                 text = f"{named} has no handler: no installed app registers {visible_text(str(row.target), 100)}."
                 found.append(Warning(text, hint=NO_HANDLER, id="scheduling.W004"))
-            elif error := validation.params_error(row):
+            elif error := validation.run_params_error(row.target_type, row.target, row.params, stored=True):
                 text = f"{named} would fail before its handler: {error}"
                 found.append(Warning(text, id="scheduling.W002"))
+            elif names := validation.left_out(row):
+                text = f"{named} has parameters that its handler does not know: {visible_text(', '.join(names), 500)}"
+                found.append(Warning(text, hint=LEFT_OUT, id="scheduling.W002"))
     return found
 
+
+LEFT_OUT = "Its runs leave them out. Remove them from the schedule."
 
 NO_HANDLER = "Its runs wait for code that has it, and fail after a while. Install the app, or pause the schedule."
 
@@ -181,6 +187,8 @@ def _has_columns(connection: Any, model: type[Model], *relations: str) -> bool:
     upgrade, the tables still have the columns of the previous version.
     """
     related: list[Any] = [model._meta.get_field(name).related_model for name in relations]
+    if any(isinstance(target, str) for target in related):
+        return False  # the model's app is not installed (E011)
     tables = set(connection.introspection.table_names())
     with connection.cursor() as cursor:
         for meta in (model._meta, *(target._meta for target in related)):

@@ -3,6 +3,9 @@
 Every setting has a default and bounds. An unusable value raises a `ConfError`. The text of the error names the setting,
 its value and the allowed values. It never shows the broker URL, because the URL may contain a password. The system
 checks (`checks.py`) and the commands show this text. No other module reads `django.conf.settings.CRON_*`.
+
+A project may have settings such as BROKER_URL and LOG_LEVEL for another package. So these short names count only where
+CRON_SHORT_NAMES is true, as in the site of this repository.
 """
 
 from __future__ import annotations
@@ -21,6 +24,7 @@ from scheduling.core.chat_services import SCHEMES
 from scheduling.core.retention import DAYS, KEEP, RetentionPolicy
 from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy, RetryPolicyInvalid
 from scheduling.core.setting_values import ConfError, Reader
+from scheduling.logs import validate
 
 DEFAULT_COMMANDS = ("clearsessions", "cleanup_executions", "check", "showmigrations")
 
@@ -113,7 +117,7 @@ class Conf:
 
 
 _READERS: dict[str, tuple[str, Reader]] = {
-    "BROKER_URL": ("broker_url", read.broker_url),
+    "CRON_BROKER_URL": ("broker_url", read.broker_url),
     "CRON_QUEUE_TYPE": ("queue_type", read.queue_type),
     "CRON_TIMEZONE": ("timezone", read.time_zone),
     "CRON_SECONDS": ("seconds", read.flag),
@@ -126,7 +130,7 @@ _READERS: dict[str, tuple[str, Reader]] = {
     "CRON_TIME_LIMIT_SECONDS": ("time_limit_seconds", read.integer(0, 30 * 86_400)),
     "CRON_OUTPUT_MAX_BYTES": ("output_max_bytes", read.integer(1_000, 100_000_000)),
     "CRON_ATTACHMENT_MAX_BYTES": ("attachment_max_bytes", read.integer(1_000, 10_000_000_000)),
-    "CRON_COMMANDS": ("commands", read.words),
+    "CRON_COMMANDS": ("commands", read.added_to(DEFAULT_COMMANDS)),
     "CRON_RETENTION_DAYS": ("retention_days", read.integer(*DAYS)),
     "CRON_RETENTION_SUCCESS_DAYS": ("retention_success_days", read.optional(read.integer(*DAYS))),
     "CRON_RETENTION_FAILED_DAYS": ("retention_failed_days", read.optional(read.integer(*DAYS))),
@@ -160,8 +164,40 @@ _RETRY_READERS: dict[str, tuple[str, Reader]] = {
     "CRON_RETRY_JITTER": ("jitter", read.flag),
 }
 
-NAMES = (*_READERS, *_RETRY_READERS)
+LOG_FORMAT, LOG_LEVEL, SHORT_NAMES = "CRON_LOG_FORMAT", "CRON_LOG_LEVEL", "CRON_SHORT_NAMES"
+
+NAMES = (*_READERS, *_RETRY_READERS, LOG_FORMAT, LOG_LEVEL, SHORT_NAMES)
 """The names of all settings that are read here."""
+
+
+def given_name(name: str) -> str:
+    """The name under which a setting is given: the short name, if only that is given and counts.
+
+    Args:
+        name: the full name, such as CRON_BROKER_URL.
+    """
+    short = name.removeprefix("CRON_")
+    by_short = name in _SHORT and not hasattr(settings, name) and hasattr(settings, short)
+    return short if by_short and getattr(settings, SHORT_NAMES, False) else name
+
+
+_SHORT = frozenset({"CRON_BROKER_URL", LOG_FORMAT, LOG_LEVEL})
+
+
+def own_logging() -> bool:
+    """Whether this app configures logging. If False, the project has handlers of its own."""
+    return settings.LOGGING_CONFIG is None
+
+
+def log_options() -> tuple[str, str]:
+    """The format of log lines, and the name of the lowest level that is logged.
+
+    Raises:
+        ValueError: for an unknown format or level.
+    """
+    names = given_name(LOG_FORMAT), given_name(LOG_LEVEL)
+    format_, level = getattr(settings, names[0], "text"), getattr(settings, names[1], "INFO")
+    return format_, validate(format_, level, *names)
 
 
 def problems() -> list[str]:
@@ -175,9 +211,10 @@ def _read() -> tuple[Conf, list[str]]:
     def collect(readers: dict[str, tuple[str, Reader]]) -> dict[str, Any]:
         values: dict[str, Any] = {}
         for name, (attribute, reader) in readers.items():
-            if hasattr(settings, name):
+            given = given_name(name)
+            if hasattr(settings, given):
                 try:
-                    values[attribute] = reader(name, getattr(settings, name))
+                    values[attribute] = reader(given, getattr(settings, given))
                 except ConfError as error:
                     found.append(str(error))
         return values

@@ -67,6 +67,36 @@ def bound(**context: Any) -> Iterator[None]:
         _context.reset(token)
 
 
+class FailedElsewhere(Exception):
+    """An error of another process, of which there is a text only. Its cause carries the text of the traceback.
+
+    Our own formatters leave it out, because a line before it has shown the traceback.
+    """
+
+
+class TracebackText(Exception):
+    """The cause of a `FailedElsewhere`: prints as the traceback of the other process."""
+
+    def __str__(self) -> str:
+        return f"\n{self.args[0]}"
+
+
+def error_elsewhere(error_class: str, message: str, traceback: str) -> FailedElsewhere:
+    """An exception for `exc_info`, so that the handlers of a project and collectors of errors see class and traceback.
+
+    Args:
+        error_class: the class of the error, with or without its module, such as `shop.errors.OutOfStock`.
+    """
+    module, _, name = error_class.rpartition(".")
+    if not name.isidentifier():  # a message of another program may have any text here
+        module, name = "", "Failed"
+    kind = type(name, (FailedElsewhere,), {"__module__": module or "builtins"})
+    error: FailedElsewhere = kind(message)
+    if traceback:
+        error.__cause__ = TracebackText(traceback)
+    return error
+
+
 def _context_of(record: logging.LogRecord) -> dict[str, Any]:
     return {**(_context.get() or {}), **getattr(record, "context", {})}
 
@@ -83,7 +113,7 @@ def iso_from_epoch(seconds: float) -> str:
 
 def _stack_trace(formatter: logging.Formatter, record: logging.LogRecord) -> str:
     """The stack trace of a record: its own error's, or the text that a child process has reported."""
-    if record.exc_info and record.exc_info[0] is not None:
+    if record.exc_info and record.exc_info[0] is not None and not isinstance(record.exc_info[1], FailedElsewhere):
         return formatter.formatException(record.exc_info)
     return str(getattr(record, "stack_trace", ""))
 
@@ -134,34 +164,68 @@ class JsonFormatter(logging.Formatter):
         return json.dumps(entry, default=str, ensure_ascii=False)
 
 
-def validate(format_: str, level: str) -> str:
+def validate(
+    format_: str, level: str | int, format_setting: str = "CRON_LOG_FORMAT", level_setting: str = "CRON_LOG_LEVEL"
+) -> str:
     """Check the format and the level. Returns the level's name in capital letters.
+
+    Args:
+        level: a name, or a number such as `logging.INFO`.
+        format_setting: the name of the setting, for the text of the error.
 
     Raises:
         ValueError: for an unknown format or level.
     """
     if format_ not in {"text", "json"}:
-        raise ValueError(f"LOG_FORMAT is {format_!r}; it must be text or json.")
-    name = level.upper()
-    if name not in logging.getLevelNamesMapping():
-        raise ValueError(f"LOG_LEVEL is {level!r}; it must be DEBUG, INFO, SUCCESS, WARN or ERROR.")
-    return name
+        raise ValueError(f"{format_setting} is {format_!r}; it must be text or json.")
+    known = logging.getLevelNamesMapping()
+    text = str(level).strip().upper()
+    name = logging.getLevelName(int(text)) if text.isdecimal() else text
+    if name not in known:
+        raise ValueError(f"{level_setting} is {level!r}; it must be DEBUG, INFO, SUCCESS, WARN or ERROR.")
+    return str(name)
 
 
-def configure(format_: str = "text", level: str = "INFO", stream: TextIO | None = None) -> None:
+OWN = ("scheduling", "reports")
+"""The loggers of our two apps."""
+
+
+def configure(format_: str = "text", level: str | int = "INFO", stream: TextIO | None = None) -> None:
     """Send every log record of this process to `stream` (default: standard error).
 
     Raises:
         ValueError: for an unknown format or level.
     """
     name = validate(format_, level)
+    logging.basicConfig(handlers=[_handler(format_, stream)], level=name, force=True)
+    for library in QUIET:
+        if logging.getLogger(library).level == logging.NOTSET:
+            logging.getLogger(library).setLevel(logging.INFO)
+
+
+def configure_unheard(format_: str = "text", level: str | int = "INFO", stream: TextIO | None = None) -> None:
+    """Send the records of our two apps to `stream`, as far as the project has no handler for them.
+
+    Django's default configuration has none: without this, `run_worker` would print nothing. The handlers, levels and
+    loggers of the project stay as they are.
+
+    Raises:
+        ValueError: for an unknown format or level.
+    """
+    name = validate(format_, level)
+    for logger in map(logging.getLogger, OWN):
+        if logger.hasHandlers() or not logger.propagate or logger.disabled:
+            continue
+        logger.addHandler(_handler(format_, stream))
+        if logger.level == logging.NOTSET:
+            logger.setLevel(name)
+
+
+def _handler(format_: str, stream: TextIO | None) -> logging.Handler:
     handler = logging.StreamHandler(stream)
     # The child processes of `manage.py up` write to a pipe, and `up` prints their lines on its terminal. If `up` prints
     # colours, it sets CRON_LOG_COLOUR to 1 for the processes that it starts.
     wanted = handler.stream.isatty() or os.environ.get("CRON_LOG_COLOUR") == "1"
     colour = wanted and "NO_COLOR" not in os.environ
     handler.setFormatter(JsonFormatter() if format_ == "json" else LineFormatter(colour))
-    logging.basicConfig(handlers=[handler], level=name, force=True)
-    for library in QUIET:
-        if logging.getLogger(library).level == logging.NOTSET:
-            logging.getLogger(library).setLevel(logging.INFO)
+    return handler

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import pytest
 from django.core.checks import run_checks
 from django.test import override_settings
 
-from scheduling.conf import get_conf, problems
+from scheduling.conf import get_conf, log_options, problems
 from scheduling.core.retention import RetentionPolicy
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.setting_values import ConfError
@@ -131,3 +132,59 @@ def test_successes_are_kept_as_other_executions_unless_they_have_an_age_of_their
         assert get_conf().retention(7) == RetentionPolicy(7, 7)
         with override_settings(CRON_RETENTION_SUCCESS_DAYS="3", CRON_RETENTION_FAILED_DAYS=365):
             assert get_conf().retention(7) == RetentionPolicy(3, 7, 365)
+
+
+OWN_COMMANDS = ("clearsessions", "cleanup_executions", "check", "showmigrations")
+
+
+@pytest.mark.parametrize(
+    ("value", "commands"),
+    [
+        ("", OWN_COMMANDS),
+        ("flush", (*OWN_COMMANDS, "flush")),
+        (["migrate", "check", "flush"], (*OWN_COMMANDS, "migrate", "flush")),
+        ("-check, flush", ("clearsessions", "cleanup_executions", "showmigrations", "flush")),
+        ("-*,flush", ("flush",)),
+        ("-*,check", ("check",)),
+    ],
+)
+def test_commands_add_to_our_own(value: Any, commands: tuple[str, ...]) -> None:
+    with override_settings(CRON_COMMANDS=value):
+        assert get_conf().commands == commands
+
+
+def test_only_our_own_commands_can_be_taken_away() -> None:
+    with override_settings(CRON_COMMANDS="-flush"), pytest.raises(ConfError, match="-flush; only these can be taken"):
+        get_conf()
+
+
+@pytest.mark.parametrize(
+    ("names", "level"),
+    [
+        ({"CRON_LOG_LEVEL": logging.DEBUG}, "DEBUG"),
+        ({"CRON_LOG_LEVEL": "30"}, "WARNING"),
+        ({"CRON_LOG_LEVEL": "error", "LOG_LEVEL": "DEBUG"}, "ERROR"),
+        ({"LOG_LEVEL": "debug"}, "DEBUG"),
+        ({"LOG_LEVEL": "debug", "CRON_SHORT_NAMES": False}, "INFO"),
+    ],
+)
+def test_the_name_with_the_prefix_comes_first(names: dict[str, Any], level: str) -> None:
+    with override_settings(**names):
+        assert log_options() == ("text", level)
+
+
+@pytest.mark.parametrize("level", ["LOUD", 17, True, None, "-10", ""])
+def test_an_unknown_level_is_named(level: Any) -> None:
+    with override_settings(CRON_LOG_LEVEL=level), pytest.raises(ValueError, match="CRON_LOG_LEVEL is"):
+        log_options()
+
+
+def test_a_short_name_counts_in_the_site_only() -> None:
+    with override_settings(BROKER_URL="amqp://a/"):
+        assert get_conf().broker_url == "amqp://a/"
+    with override_settings(BROKER_URL="amqp://a/", CRON_BROKER_URL="amqp://b/"):
+        assert get_conf().broker_url == "amqp://b/"
+    with override_settings(BROKER_URL="redis://a/", CRON_SHORT_NAMES=False):
+        assert get_conf().broker_url == "database://"
+    with override_settings(BROKER_URL="redis://a/"):
+        assert problems() == ["BROKER_URL must begin with database://, amqp:// or amqps://."]

@@ -30,7 +30,7 @@ class BrokerWatch:
     when it is lost and one when it is back.
 
     Args:
-        url: BROKER_URL.
+        url: CRON_BROKER_URL.
         elapsed: counts the seconds.
         wait: so many seconds a look is waited for.
         silent: after so many seconds without an answer, the broker is away.

@@ -114,7 +114,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class BrokerNode:
-    """Who answers at one address of BROKER_URL.
+    """Who answers at one address of CRON_BROKER_URL.
 
     Args:
         address: the address, without a password.

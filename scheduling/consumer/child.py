@@ -14,9 +14,9 @@ import sys
 from contextlib import nullcontext, suppress
 from typing import Any
 
-from django.conf import settings
 from django.db import connections
 
+from scheduling.conf import log_options
 from scheduling.consumer import framing
 from scheduling.consumer.child_answers import ended_by, failed, packed, portable, succeeded, told
 from scheduling.consumer.child_batch import BatchCall, Watcher, members_of
@@ -29,17 +29,17 @@ from scheduling.consumer.notices import STOP, CancelWatch, Watch, is_notice
 from scheduling.consumer.precondition import check_needed
 from scheduling.consumer.progress import ProgressLimit
 from scheduling.consumer.resource_use import ResourceUse
+from scheduling.consumer.run_params import checked_params
 from scheduling.consumer.terminated import Terminated, terminable
 from scheduling.execution.attachments import attach
 from scheduling.execution.own_broker import close_own_broker
 from scheduling.execution.steps import DatabaseLedger
 from scheduling.handlers import Handler, UnknownHandler, find
 from scheduling.handlers.error_rules import RETRY_ALL
-from scheduling.handlers.params import merge, validate
+from scheduling.handlers.params import merge
 from scheduling.handlers.run import run_from
 from scheduling.handlers.steps import Steps
-from scheduling.logs import level_name
-from scheduling.logs import validate as validate_level
+from scheduling.logs import OWN, level_name
 
 LEVEL_MARK = "\x1e"
 """Encloses the level at the beginning of a logged line: LEVEL_MARK, level, LEVEL_MARK, text."""
@@ -115,13 +115,28 @@ def _next_task(
 
 
 def _configure_logging() -> None:
+    """Send the lines of the root logger to the pipe. The project's other handlers, such as mail and files, stay."""
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(MarkedFormatter())
     root = logging.getLogger()
     for former in list(root.handlers):
-        root.removeHandler(former)
+        if _on_console(former):
+            root.removeHandler(former)  # otherwise the output would have each line twice
+        else:
+            former.setLevel(max(former.level, root.level))  # it gets what it got before, also with a lower root level
+    for logger in map(logging.getLogger, OWN):
+        for former in [former for former in logger.handlers if _on_console(former)]:
+            logger.removeHandler(former)
     root.addHandler(handler)
-    root.setLevel(validate_level("text", getattr(settings, "LOG_LEVEL", "INFO")))
+    root.setLevel(log_options()[1])
+
+
+def _on_console(handler: logging.Handler) -> bool:
+    """Whether a log handler writes to standard output or standard error."""
+    stream = getattr(handler, "stream", None)
+    with suppress(Exception):
+        return isinstance(handler, logging.StreamHandler) and stream is not None and stream.fileno() in (1, 2)
+    return stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
 
 
 def _perform(task: dict[str, Any], channel: socket.socket, pending: list[dict[str, Any]]) -> dict[str, Any]:
@@ -163,7 +178,7 @@ def call_handler(task: dict[str, Any], ways: dict[str, Any], watch: Watcher | No
                 return BatchCall(handler, task, ways, watch).answer()
             if len(members_of(task)) > 1:  # the forkserver has loaded its code a moment before or after the consumer
                 raise UnknownHandler(f"{handler.name!r} takes no batches in this process, and does in its consumer.")
-            params = validate(handler, merge(task["target_params"], task["params"]))
+            params = checked_params(handler, merge(task["target_params"], task["params"]))
             called, rules, at_end = True, handler.errors, handler.at_end
             result = portable(_run(handler, params, task, ways))
     except Terminated:

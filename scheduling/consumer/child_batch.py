@@ -9,12 +9,13 @@ from typing import Any, Protocol
 
 from scheduling.consumer.child_answers import ended_by, failed, portable, succeeded
 from scheduling.consumer.handler_call import call, surroundings
+from scheduling.consumer.run_params import checked_params
 from scheduling.consumer.terminated import Terminated
 from scheduling.core.batch import error_in, results_of
 from scheduling.handlers import Handler
 from scheduling.handlers.batch_run import BatchRun, NoSteps
 from scheduling.handlers.error_rules import RETRY_ALL
-from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.params import ParamsInvalid, merge
 from scheduling.handlers.run import Run, run_from
 from scheduling.logs import RunLogger
 
@@ -70,7 +71,7 @@ class BatchCall:
         for number, member in enumerate(self._members):
             layers = member.get("target_params", self._task["target_params"]), member["params"]
             try:
-                found.append(validate(self._handler, merge(*layers)))
+                found.append(checked_params(self._handler, merge(*layers)))
             except ParamsInvalid as error:
                 self._end(number, error, called=False)
             else:

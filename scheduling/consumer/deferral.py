@@ -3,8 +3,9 @@
 (`core.run_limit`).
 
 A run whose handler is unknown here is put off before its start. Whether params are refused shows only in the child, so
-such a run is put off when its attempt is settled. Runs of known handlers with valid params cost no query, except the
-one that reads the pauses of the next second.
+such a run is put off when its attempt is settled. Params that the code here does not know would be left out. So a run
+that has some waits for a minute before its start, if a consumer with another version of the handler is alive. Runs of
+known handlers with valid params cost no query, except the one that reads the pauses of the next second.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from scheduling.execution.place_rows import Place
 from scheduling.execution.put_off import Wait, put_off
 from scheduling.execution.work_pauses import CurrentPauses
 from scheduling.handlers.contract import contract
+from scheduling.handlers.params_model import has_other_names
 from scheduling.handlers.run_config import RunConfig, RunConfigs
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
@@ -52,6 +54,7 @@ class Asked(NamedTuple):
     Args:
         pk: the execution.
         waits: whether it waits whatever a breaker or a limit says.
+        has_other_params: whether it has params that the code here would leave out.
     """
 
     pk: int
@@ -59,6 +62,7 @@ class Asked(NamedTuple):
     config: RunConfig
     pause: WorkPause | None
     waits: bool
+    has_other_params: bool
 
 
 class WaitingRow(NamedTuple):
@@ -104,6 +108,14 @@ _ROWS = PreparedOver(_waiting_rows, int)
 
 def _subject(message: TaskMessage, handler: str) -> str:
     return f"the {message.type} {handler!r}"
+
+
+def _has_other_params(message: TaskMessage, config: RunConfig) -> bool:
+    handler = None if config.unknown else handler_named(message.type, config.handler)
+    if handler is None or handler.params.model_config.get("extra") == "allow":
+        return False
+    layers = [layer for layer in (config.target_params, message.params) if isinstance(layer, dict)]
+    return has_other_names(handler.params, *layers)
 
 
 class Deferral:
@@ -170,9 +182,10 @@ class Deferral:
         config = self._configs.get(message)
         pk = message.execution_id
         pause = self._pauses.find(message.type, config.handler, delivery.queue, now)
-        waits = pause is not None or self._is_left_out(config) or config.unknown or pk in self._refused
+        others = _has_other_params(message, config)
+        waits = pause is not None or self._is_left_out(config) or config.unknown or pk in self._refused or others
         is_free = config.limit is None and self.breakers.is_closed(message, config, now)
-        return None if pk is None or (is_free and not waits) else Asked(pk, message, config, pause, waits)
+        return None if pk is None or (is_free and not waits) else Asked(pk, message, config, pause, waits, others)
 
     def _rows_of(self, asked: Sequence[Asked]) -> dict[int, WaitingRow]:
         rows = starmap(WaitingRow, _ROWS.rows(sorted({one.pk for one in asked})))
@@ -200,7 +213,9 @@ class Deferral:
             reason = reason_for_left_out(_subject(message, name), container_id(), self._configs.chosen)
             return reason, offered_at
         if not one.config.unknown and one.pk not in self._refused:
-            return "", offered_at
+            may_wait = one.has_other_params and now - asked_at < DEPLOY_GRACE
+            reason = self._reason(message, name, queue, asked_at, now, unknown=False) if may_wait else ""
+            return reason, offered_at
         return self._reason(message, name, queue, asked_at, now, unknown=one.config.unknown), offered_at
 
     def _is_left_out(self, config: RunConfig) -> bool:

@@ -90,8 +90,23 @@ def words(_name: str, value: Any) -> tuple[str, ...]:
     return tuple(word.strip() for word in found if word.strip())
 
 
+def added_to(own: tuple[str, ...]) -> Callable[[str, Any], tuple[str, ...]]:
+    """Read a list of words that adds to our own. `-word` takes one of our own away, and `-*` all of them."""
+
+    def read(name: str, value: Any) -> tuple[str, ...]:
+        given = words(name, value)
+        without = {word[1:] for word in given if word.startswith("-")}
+        if unknown := sorted(without - {*own, "*"}):
+            raise ConfError(f"{name} has -{unknown[0]}; only these can be taken away: {', '.join(own)}.")
+        kept = () if "*" in without else own
+        found = [*kept, *(word for word in given if not word.startswith("-"))]
+        return tuple(dict.fromkeys(word for word in found if word not in without))
+
+    return read
+
+
 def broker_url(name: str, value: Any) -> str:
-    """Read BROKER_URL."""
+    """Read CRON_BROKER_URL."""
     url = str(value).strip()
     if not url.startswith(("database://", "amqp://", "amqps://")):
         # The message does not repeat the value, because the value may contain a password.

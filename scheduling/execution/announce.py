@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+from scheduling.conf import own_logging
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
 from scheduling.core.outcome import Deferred, FailedProbe, Snoozed, signal_name
@@ -53,7 +54,8 @@ def announce(settled: Settled, message: TaskMessage, name: str) -> None:
         log.warning("Starting the service again in %sms (restart %s)", delay, number, extra=context | attempt)
     else:
         trace = {"stack_trace": clean(getattr(settled.outcome, "traceback", "").rstrip(), TRACE_LENGTH)}
-        write = log.error if settled.retry is None else log.warning
+        # A project's handlers of errors shall be called once for a failure: by the line PERMANENTLY FAILED TASK.
+        write = log.error if settled.retry is None and own_logging() else log.warning
         text, facts = "Task execution failed: %s", context | lasted | _exit(settled) | attempt | trace
         write(text, _error(settled), extra=facts)
         if settled.retry is not None:
@@ -94,6 +96,7 @@ def _report(settled: Settled, message: TaskMessage, name: str) -> None:
         error_message=clean(getattr(outcome, "message", ""), TRACE_LENGTH),
         reason=settled.reason,
         failed_at=settled.at,
+        traceback=clean(getattr(outcome, "traceback", "").rstrip(), TRACE_LENGTH),
     )
     row = SchedulerExecution(type=message.type, target_name=name)
     report(failure, lambda: _details(row, FailedMessage(message, settled.at, settled.error, settled.retries)))

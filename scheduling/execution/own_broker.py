@@ -18,7 +18,7 @@ def own_broker() -> Broker:
     """The transport of this process. It is closed when the process ends.
 
     Raises:
-        ConfError: BROKER_URL cannot be read.
+        ConfError: CRON_BROKER_URL cannot be read.
     """
     url = get_conf().broker_url
     key = (os.getpid(), url)

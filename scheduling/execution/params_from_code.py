@@ -13,7 +13,7 @@ from django.db.models.functions import Cast
 from pydantic import BaseModel
 
 from scheduling.core import json_bounds
-from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.params import ParamsInvalid, validate
 from scheduling.handlers.params_model import stored
 from scheduling.handlers.registry import find
 from scheduling.handlers.targets import sync_targets, target_model
@@ -81,7 +81,7 @@ def checked_params(handler: str, given: Mapping[str, Any] | BaseModel, target: T
     if not isinstance(params, Mapping):
         raise ParamsInvalid({"": "Parameters are a JSON object or an instance of the params model."})
     own = storable(handler, params)
-    validate(find("worker", handler), merge(target.params if isinstance(target.params, dict) else {}, own))
+    validate(find("worker", handler), own, target.params if isinstance(target.params, dict) else {})
     return own
 
 

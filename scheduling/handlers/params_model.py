@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from difflib import get_close_matches
+from functools import lru_cache
 from typing import Any
 
-from django.utils.translation import gettext_lazy
-from pydantic import BaseModel, Secret, SecretBytes, SecretStr, ValidationError
+from django.utils.translation import gettext, gettext_lazy
+from pydantic import (
+    AliasChoices,
+    AliasPath,
+    BaseModel,
+    ConfigDict,
+    RootModel,
+    Secret,
+    SecretBytes,
+    SecretStr,
+    ValidationError,
+)
+from pydantic.fields import FieldInfo
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 
@@ -21,19 +34,90 @@ class ParamsInvalid(ValueError):
         self.errors = errors
 
 
-def instance(model: type[BaseModel], params: Mapping[str, Any]) -> BaseModel:
-    """The params as an instance of a params model.
+def instance(
+    model: type[BaseModel], params: Mapping[str, Any], inherited: Mapping[str, Any] | None = None
+) -> BaseModel:
+    """The params as an instance of a params model. A param that the model does not know is refused.
+
+    Args:
+        inherited: lower layers, which `params` override. What the model does not know of them is left out.
 
     Raises:
         ParamsInvalid: the params do not fit. The error has a sentence for each wrong field.
     """
+    data = {**(inherited or {}), **params}
+    unknown = unknown_params(model, data)
+    refused = [name for name in unknown if name in params]
+    kept = {name: value for name, value in data.items() if name not in unknown}
+    errors = {name: _unknown(model, name) for name in refused}
     try:
-        return model.model_validate(dict(params))
+        found = model.model_validate(kept)
     except ValidationError as error:
-        errors: dict[str, str] = {}
         for problem in error.errors(include_url=False, include_input=False):
             errors.setdefault(".".join(str(part) for part in problem["loc"]), _sentence(problem))
         raise ParamsInvalid(errors) from None
+    if errors:
+        raise ParamsInvalid(errors)
+    return found
+
+
+def has_other_names(model: type[BaseModel], *layers: Mapping[str, Any]) -> bool:
+    """Whether layers of params have a name that is no field of the params model. It calls no code of the project."""
+    fields = _field_names(model)
+    return not all(fields.issuperset(layer) for layer in layers)
+
+
+def unknown_params(model: type[BaseModel], params: Mapping[str, Any]) -> list[str]:
+    """The names of params that a params model does not know; empty if it takes any (`extra="allow"`).
+
+    A validator with `mode="before"` may take names that are no fields, such as a former name.
+    """
+    if model.model_config.get("extra") == "allow" or issubclass(model, RootModel):
+        return []
+    if not has_other_names(model, params):
+        return []
+    try:
+        _forbidding(model).model_validate(dict(params))
+    except ValidationError as error:
+        problems = error.errors(include_url=False, include_input=False, include_context=False)
+        found = [p["loc"][0] for p in problems if p["type"] == "extra_forbidden" and len(p["loc"]) == 1]
+        return [str(name) for name in found if name in params]
+    return []
+
+
+@lru_cache(maxsize=1024)
+def _field_names(model: type[BaseModel]) -> frozenset[str]:
+    return frozenset(name for field, info in model.model_fields.items() for name in keys_of(field, info))
+
+
+@lru_cache(maxsize=1024)
+def _forbidding(model: type[BaseModel]) -> type[BaseModel]:
+    """The same model, but with `extra="forbid"`."""
+    if model.model_config.get("extra") == "forbid":
+        return model
+    own = {"model_config": ConfigDict(extra="forbid"), "__module__": model.__module__}
+    metaclass: Any = type(model)
+    found: type[BaseModel] = metaclass(model.__name__, (model,), own)
+    return found
+
+
+def keys_of(name: str, info: FieldInfo) -> set[str]:
+    """The names under which a JSON object may hold the value of this field: the field's name and aliases."""
+    found = {name}
+    for alias in (info.alias, info.validation_alias):
+        if isinstance(alias, AliasPath | AliasChoices):
+            paths = alias.choices if isinstance(alias, AliasChoices) else [alias]
+            found |= {path if isinstance(path, str) else str(path.path[0]) for path in paths}
+        elif alias is not None:
+            found.add(alias)
+    return found
+
+
+def _unknown(model: type[BaseModel], name: str) -> str:
+    names = [info.alias or field for field, info in model.model_fields.items()]
+    close = get_close_matches(name, names, n=1)
+    text = str(_PLAIN["extra_forbidden"])
+    return gettext("%(text)s; did you mean %(name)s?") % {"text": text, "name": close[0]} if close else text
 
 
 def stored(params: BaseModel) -> dict[str, Any]:

@@ -5,25 +5,13 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import Any
 
-from pydantic import AliasChoices, AliasPath, BaseModel
-from pydantic.fields import FieldInfo
+from pydantic import BaseModel
 
+from scheduling.handlers.params_model import keys_of
 from scheduling.handlers.registry import Handler
 from scheduling.handlers.secret_types import is_secret
 
 MASK = "••••••"
-
-
-def keys_of(name: str, info: FieldInfo) -> set[str]:
-    """The names under which a JSON object may hold the value of this field: the field's name and aliases."""
-    found = {name}
-    for alias in (info.alias, info.validation_alias):
-        if isinstance(alias, AliasPath | AliasChoices):
-            paths = alias.choices if isinstance(alias, AliasChoices) else [alias]
-            found |= {path if isinstance(path, str) else str(path.path[0]) for path in paths}
-        elif alias is not None:
-            found.add(alias)
-    return found
 
 
 def secret_names(handler: Handler | None) -> set[str]:

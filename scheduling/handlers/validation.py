@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
-from scheduling.handlers.params import ParamsInvalid, merge, validate
+from scheduling.handlers.params import ParamsInvalid, merge, unknown, validate
 from scheduling.handlers.targets import handler_behind
 from scheduling.models import Scheduler
 
@@ -25,11 +25,13 @@ def params_error(scheduler: Scheduler) -> str:
     return run_params_error(scheduler.target_type, scheduler.target, scheduler.params)
 
 
-def run_params_error(type_: str, target: Model | None, params: Any) -> str:
+def run_params_error(type_: str, target: Model | None, params: Any, *, stored: bool = False) -> str:
     """The reason why the params of a run do not fit the params model; empty if they fit.
 
     Args:
         params: the params of the run. They are merged with the params of the target's row before the check.
+        stored: whether they are stored already, and are not changed. Then a param that the handler no longer knows is
+            no reason, because the run leaves it out.
     """
     handler = handler_behind(type_, target)
     if handler is None:
@@ -40,10 +42,16 @@ def run_params_error(type_: str, target: Model | None, params: Any) -> str:
     if not isinstance(defaults, dict):
         return "The target's own parameters are not a JSON object."
     try:
-        validate(handler, merge(defaults, params))
+        validate(handler, *(({}, merge(defaults, params)) if stored else (params, defaults)))
     except ParamsInvalid as error:
         return str(error)
     return ""
+
+
+def left_out(scheduler: Scheduler) -> list[str]:
+    """The names of the schedule's stored params that its handler does not know, and that its runs leave out."""
+    handler, params = handler_behind(scheduler.target_type, scheduler.target), scheduler.params
+    return unknown(handler, params) if handler is not None and isinstance(params, dict) else []
 
 
 def service_error(scheduler: Scheduler) -> str:

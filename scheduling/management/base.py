@@ -6,16 +6,16 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from django.conf import settings
 from django.core.checks import Tags
 from django.core.management.base import BaseCommand, CommandError
 
-from scheduling import logs
 from scheduling.broker import Broker, BrokerError, BrokerRefused, TopologyMismatch, get_broker
 from scheduling.conf import Conf, get_conf
 from scheduling.core.queues import MAIN, work_queues
 from scheduling.core.setting_values import ConfError
 from scheduling.handlers.retry_delays import known_delays
+from scheduling.management.logging_setup import configure_logging
+from scheduling.management.tables import must_have_tables
 
 OK = 0
 FAILED = 1
@@ -28,18 +28,23 @@ class SchedulingCommand(BaseCommand):
     # These processes answer no requests. All checks together would import the URLs and pages of the whole project.
     requires_system_checks = (Tags.models, "scheduling")
 
+    needs_tables = True
+    """Whether the command ends with a sentence if `migrate` has never run."""
+
     def handle(self, *args: Any, **options: Any) -> None:
         """Configure logging and read the settings, then call `work`.
 
         Raises:
-            CommandError: when the settings are invalid.
+            CommandError: when the settings are invalid, or `migrate` has never run.
         """
         try:
             if "CRON_CHILD" not in os.environ:  # a consumer's child has configured its own logging
-                logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
+                configure_logging()
             conf = get_conf()
         except (ConfError, ValueError) as error:
             raise CommandError(str(error)) from None
+        if self.needs_tables:
+            must_have_tables(conf)
         self.work(conf, **options)
 
     def work(self, conf: Conf, **options: Any) -> None:

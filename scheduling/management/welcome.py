@@ -63,8 +63,7 @@ class Welcome:
 
     def leave(self) -> None:
         """Print a new account's password if the welcome was never printed. Otherwise the password would be lost."""
-        if self._account.password and not self._told:
-            self._out.say(f"The user {self._account.name} was made, with the password {self._account.password}")
+        _keep_password(self._account, told=self._told, out=self._out)
 
     def _text(self, status: int) -> str:
         lines = [
@@ -77,6 +76,33 @@ class Welcome:
             "Ctrl-C stops everything.",
         ]
         return "\n".join(["", _RULE, *(f"  {line}".rstrip() for line in lines), _RULE, ""])
+
+
+class WelcomeWithoutWeb:
+    """Says that everything has started, if `up` starts no web server. Call it like a `Welcome`."""
+
+    def __init__(self, ready: Callable[[], bool], out: Prefixer, account: Account) -> None:
+        self._ready, self._out, self._account = ready, out, account
+        self._told = False
+
+    def __call__(self) -> bool:
+        """Print the lines if all is ready. Returns True if the caller must call again."""
+        if not self._ready():
+            return True
+        lines = ["Everything is running, without a web server.", "", *_sign_in(self._account)]
+        lines += ["", "Ctrl-C stops everything."]
+        self._out.plain("\n".join(["", _RULE, *(f"  {line}".rstrip() for line in lines), _RULE, ""]))
+        self._told = True
+        return False
+
+    def leave(self) -> None:
+        """Print a new account's password if it was never printed. Otherwise the password would be lost."""
+        _keep_password(self._account, told=self._told, out=self._out)
+
+
+def _keep_password(account: Account, *, told: bool, out: Prefixer) -> None:
+    if account.password and not told:
+        out.say(f"The user {account.name} was made, with the password {account.password}")
 
 
 def _first_page() -> str:

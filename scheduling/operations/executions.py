@@ -97,7 +97,8 @@ def rerun_problem(row: SchedulerExecution) -> str:
     if former is not handler_of(row.scheduler) and masked(former, row.params) != row.params:
         return _("The schedule now has another target, and secrets are not copied to it. Use “Edit and run again”.")
     # visible_text, because the error quotes the names of unknown parameters.
-    found = visible_text(run_params_error(row.scheduler.target_type, row.scheduler.target, row.params), 1_000)
+    said = run_params_error(row.scheduler.target_type, row.scheduler.target, row.params, stored=True)
+    found = visible_text(said, 1_000)
     return _("The parameters no longer fit the code: %s") % found if found else ""
 
 
@@ -126,7 +127,7 @@ def rerun(
     code = handler_of(schedule)
     # Secrets are not copied to another target.
     wanted = own if params is None else unmask(code, own if former is code else {}, params)
-    check_params(schedule.target_type, schedule.target, wanted)
+    check_params(schedule.target_type, schedule.target, wanted, stored=params is None)
     known = SchedulerExecution.objects.filter(scheduler=schedule, execution_key=manual_key(key, row.pk)).exists()
     try:
         with transaction.atomic():  # no run without its entries of the history

@@ -101,7 +101,7 @@ def run(
     own = row.params if isinstance(row.params, dict) else {}
     code = handler_of(row)
     wanted = own if params is None else unmask(code, own, params)
-    check_params(row.target_type, row.target, wanted)
+    check_params(row.target_type, row.target, wanted, stored=params is None)
     name = manual_key(key)
     known = SchedulerExecution.objects.filter(scheduler=row, execution_key=name).exists()
     edits = params_edits(code, own, dict(wanted)) if params is not None else []
@@ -126,8 +126,11 @@ def started(made: SchedulerExecution) -> SchedulerExecution:
     return made
 
 
-def check_params(type_: str, target: Any, params: Mapping[str, Any]) -> None:
+def check_params(type_: str, target: Any, params: Mapping[str, Any], *, stored: bool = False) -> None:
     """Check the params of one run.
+
+    Args:
+        stored: whether they are the stored params of the schedule or the execution, without a change.
 
     Raises:
         Refused: INVALID.
@@ -138,5 +141,5 @@ def check_params(type_: str, target: Any, params: Mapping[str, Any]) -> None:
         raise Refused.value("params", hidden_words(), "secret")
     if said := problem(params):
         raise Refused.value("params", _("The JSON %(problem)s") % {"problem": said}, "characters")
-    if said := run_params_error(type_, target, dict(params)):
+    if said := run_params_error(type_, target, dict(params), stored=stored):
         raise Refused.value("params", visible_text(said, 1_000), "params")

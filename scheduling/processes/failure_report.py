@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import datetime
 from typing import Any
 
@@ -13,7 +13,7 @@ from django.db import transaction
 
 from scheduling.core.events import WORKER
 from scheduling.core.messages import iso_utc
-from scheduling.logs import get_logger, short_json
+from scheduling.logs import error_elsewhere, get_logger, short_json
 from scheduling.models import Event, SchedulerExecution
 from scheduling.processes.execution_signals import send
 from scheduling.signals import execution_failed
@@ -39,6 +39,8 @@ class Failure:
     error_message: str
     reason: str
     failed_at: datetime
+    traceback: str = field(default="", repr=False)
+    """For `exc_info` of the log line. It is no argument of the signal."""
 
 
 def failure_of(row: SchedulerExecution) -> Failure:
@@ -80,14 +82,16 @@ def _report(failure: Failure, details: Details) -> None:
         "attempt": failure.attempts,
     }
     error = ": ".join(part for part in (failure.error_class, failure.error_message) if part).rstrip(".")
-    log.error("PERMANENTLY FAILED TASK: %s (%s)", error, failure.reason, extra=context)
+    raised = error_elsewhere(failure.error_class, failure.error_message, failure.traceback)
+    log.error("PERMANENTLY FAILED TASK: %s (%s)", error, failure.reason, extra=context, exc_info=raised)
     if log.isEnabledFor(logging.DEBUG):
         with suppress(Exception):  # plain SQL may have written values that no message can hold
             if fields := details():
                 log.debug("Failed task details: %s", short_json(fields))
     # The document of the schedule service has names of its own for some facts.
     more = {"scheduled_job_id": failure.execution_id, "last_error": error, **_event_of(failure)}
-    send(execution_failed, "execution_failed", asdict(failure) | more, context)
+    facts = {name: value for name, value in asdict(failure).items() if name != "traceback"}
+    send(execution_failed, "execution_failed", facts | more, context)
 
 
 def _event_of(failure: Failure) -> dict[str, Any]:

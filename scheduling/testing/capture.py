@@ -10,10 +10,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from django.conf import settings
-
+from scheduling.conf import log_options
 from scheduling.consumer.child import MarkedFormatter
-from scheduling.logs import validate
 
 
 class _Sink(io.RawIOBase):
@@ -42,7 +40,7 @@ def captured(feed: Callable[[bytes], object]) -> Iterator[None]:
     handler.setFormatter(MarkedFormatter())
     root, streams, level = logging.getLogger(), (sys.stdout, sys.stderr), logging.getLogger().level
     root.addHandler(handler)
-    root.setLevel(validate("text", getattr(settings, "LOG_LEVEL", "INFO")))
+    root.setLevel(log_options()[1])
     sys.stdout = sys.stderr = stream
     try:
         yield

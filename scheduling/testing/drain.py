@@ -21,7 +21,7 @@ def drain(*, services: bool = False, raise_errors: bool = True, most_runs: int =
         The runs, in the order in which they ran.
 
     Raises:
-        NotTheDatabaseTransport: BROKER_URL names a broker.
+        NotTheDatabaseTransport: CRON_BROKER_URL names a broker.
         NeverEmpty: there are more than `most_runs` runs.
         Held: the database was copied or restored, and no person has confirmed it.
     """

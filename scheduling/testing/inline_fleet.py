@@ -66,7 +66,9 @@ class InlineFleet(AbstractContextManager["InlineFleet"]):
 
     def __init__(self, *, services: bool, raise_errors: bool, most_runs: int) -> None:
         if not get_conf().broker_url.startswith("database:"):
-            raise NotTheDatabaseTransport('Tests need no broker: set BROKER_URL = "database://" in their settings.')
+            raise NotTheDatabaseTransport(
+                'Tests need no broker: set CRON_BROKER_URL = "database://" in their settings.'
+            )
         # What this process has learned from the rows of an earlier test, which was rolled back, is wrong in this one.
         guard.forget()
         left_out.executions.clear()

@@ -25,7 +25,7 @@ from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, S
 
 KINDS = {
     "needed": "text", "region": "choice", "colour": "choice", "days": "integer", "share": "number", "price": "decimal",
-    "dry": "flag", "maybe": "flag", "name": "text", "day": "date", "at": "time", "moment": "text", "tags": "json",
+    "dry": "flag", "maybe": "flag", "name": "text", "day": "date", "at": "time", "moment": "text", "tags": "words",
     "part": "json", "token": "secret", "other-name": "integer",
 }  # fmt: skip
 
@@ -63,7 +63,7 @@ def test_each_field_has_its_input(handler: Handler) -> None:
         "How far &lt;b&gt;back&lt;/b&gt;.", "Days back (<code>days</code>)",
         '<label for="id_params.field.needed" class="required">',
         '<option value="&quot;us&quot;">us</option>', '<option value="2">2</option>', "default: eu", 'maxlength="20"',
-        'type="date"', 'type="time"', "list of text; as JSON", "whole number, 1 to 90",
+        'type="date"', 'type="time"', "list of text; one in each line", "whole number, 1 to 90",
     ):  # fmt: skip
         assert text in html, text
     assert "style=" not in html
@@ -340,7 +340,7 @@ def test_text_of_several_lines_gets_a_text_area(handler: Handler) -> None:
 def test_params_that_the_model_does_not_know_are_kept(handler: Handler) -> None:
     stored = {"needed": "x", "extra": {"a": 1}}
     shown = ParamsForm(handler, stored)
-    # A param that the model does not know has no input, so the box is open.
+    # A param that the model does not know has no input, so the box is open. An earlier version of the code had it.
     assert '<details class="sch-params-json" open>' in str(shown)
     kept = ParamsForm(handler, stored, data=posted(shown, needed="y"))
     assert kept.is_valid()
@@ -348,6 +348,13 @@ def test_params_that_the_model_does_not_know_are_kept(handler: Handler) -> None:
     form = ParamsForm(handler, stored, data=posted(shown) | {"params": '{"needed": "x", "extra": {"a": 2}}'})
     assert form.is_valid()
     assert form.params == {"needed": "x", "extra": {"a": 2}}
+
+
+def test_a_new_param_that_the_model_does_not_know_is_refused(handler: Handler) -> None:
+    box = {"params": '{"needed": "x", "extra": 2, "dyas": 1}'}
+    form = ParamsForm(handler, {"needed": "x", "extra": 1}, data=box)
+    assert not form.is_valid()
+    assert form.errors == {"dyas": "there is no such parameter; did you mean days?"}
 
 
 def test_unregistered_code_and_models_without_schema_take_json(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -226,6 +226,33 @@ def test_params_wait_a_minute_if_a_process_of_another_kind_or_queue_has_new_code
     assert refused(late, desk()) is REFUSED
 
 
+def with_a_new_param(**columns: Any) -> SchedulerExecution:
+    """A run that code of a newer version has asked for, which has one more param."""
+    row = queued("tests.typed", **columns)
+    SchedulerExecution.objects.filter(pk=row.pk).update(params={"since_days": 2, "only_new_code_knows": 1})
+    row.refresh_from_db()
+    return row
+
+
+def test_a_param_that_is_unknown_here_waits_for_another_version_before_its_start() -> None:
+    me()
+    new_consumer({"tests.typed": "new"})
+    row = with_a_new_param()
+    assert put_off(row)
+    assert row.reason.startswith("It waits for a consumer with another version of the worker 'tests.typed'")
+    assert (row.attempt, row.attempts.count()) == (0, 0)
+    assert not put_off(queued("tests.typed", params={"since_days": 2}))
+
+
+def test_a_param_that_no_version_knows_waits_for_a_minute_at_most() -> None:
+    """Then the run starts without it. Two versions that send the run to each other would never run it."""
+    me()
+    new_consumer({"tests.typed": "new"})
+    assert not put_off(with_a_new_param(deferred_at=clock.now() - timedelta(seconds=61)))
+    Process.objects.exclude(container_id=container_id()).delete()
+    assert not put_off(with_a_new_param())
+
+
 def test_an_error_of_a_handler_that_was_called_costs_no_query() -> None:
     new_consumer({"tests.typed": "new"})
     row, deferral = queued("tests.typed"), desk()

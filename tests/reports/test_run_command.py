@@ -11,6 +11,7 @@ from django.core.management import CommandError
 from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
+from scheduling.conf import DEFAULT_COMMANDS
 from scheduling.handlers import find
 from scheduling.handlers.params import ParamsInvalid, validate
 from scheduling.handlers.validation import params_error
@@ -38,8 +39,8 @@ def test_a_change_of_the_setting_applies_at_once(settings: Any) -> None:
     settings.CRON_COMMANDS = "flush"
     params = validate(find("worker", "run_command"), {"command": "flush", "args": ["--noinput"]})
     assert params.model_dump() == {"command": "flush", "args": ["--noinput"]}
-    assert CommandParams.model_json_schema()["properties"]["command"]["enum"] == ["flush"]
-    settings.CRON_COMMANDS = ""
+    assert CommandParams.model_json_schema()["properties"]["command"]["enum"] == sorted((*DEFAULT_COMMANDS, "flush"))
+    settings.CRON_COMMANDS = "-*"
     assert "Allowed: none." in refusal(command="check")
 
 

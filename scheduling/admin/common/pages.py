@@ -56,6 +56,9 @@ class Page(NamedTuple):
 class Pages(admin.ModelAdmin):
     """The base of every ModelAdmin of this package, and of the mixins that add `pages` to a ModelAdmin."""
 
+    show_add_link = True
+    """For django-unfold, whose header asks for it before it shows the button "Add"."""
+
     pages: tuple[Page, ...] = ()
 
     @property

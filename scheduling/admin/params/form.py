@@ -144,12 +144,20 @@ class ParamsForm:
         if self.handler is None or self.errors:
             return
         try:
-            validate(self.handler, merge(self.inherited, self.params))
+            kept = self._kept()
+            changed = {name: value for name, value in self.params.items() if name not in kept}
+            validate(self.handler, changed, merge(self.inherited, kept))
         except ParamsInvalid as error:
             for path, text in error.errors.items():
                 name, _dot, rest = path.partition(".")
                 sentence = visible_text(f"{rest}: {text}" if rest else text, 500)
                 self.errors[name] = f"{self.errors[name]} {sentence}" if name in self.errors else sentence
+
+    def _kept(self) -> dict[str, Any]:
+        """The params whose names are stored already. If the code no longer knows one, it may stay."""
+        if self.handler is not self.stored_for or not isinstance(self.stored, dict):
+            return {}
+        return {name: value for name, value in self.params.items() if name in self.stored}
 
     def _unmasked(self, written: dict[str, Any]) -> dict[str, Any]:
         # Stored secrets are filled in only for their own handler, because another handler might reveal the secrets.

@@ -13,6 +13,7 @@ from typing import Any
 
 from django import forms
 from django.core.validators import MaxLengthValidator
+from django.utils.translation import gettext as _
 
 from scheduling.admin.params.json_field import PrettyJSONField, PrettyJSONWidget, pretty
 from scheduling.core.json_bounds import is_storable
@@ -47,13 +48,27 @@ class JSONValueField(PrettyJSONField):
         return value
 
 
+class WordsField(JSONValueField):
+    """A form field for a list of texts, one in each line. A text that begins with `[` is read as JSON."""
+
+    def to_python(self, value: Any) -> Any:
+        text = str(value or "")
+        if text.lstrip().startswith("["):
+            return super().to_python(text)
+        words = [line for line in text.replace("\r\n", "\n").split("\n") if line.strip()]
+        if any(not is_storable(word) for word in words):
+            raise forms.ValidationError(_("Null characters are not allowed."), code="null_characters_not_allowed")
+        return words or ABSENT
+
+
 @dataclass(frozen=True)
 class Slot:
     """Describes one parameter and its input.
 
     Args:
         name: the key of the parameter in the JSON object.
-        kind: `text`, `lines`, `secret`, `integer`, `number`, `decimal`, `flag`, `choice`, `date`, `time` or `json`.
+        kind: `text`, `lines`, `words` (a list of texts), `secret`, `integer`, `number`, `decimal`, `flag`, `choice`,
+            `date`, `time` or `json`.
         required: whether the user must give a value, because neither the params model nor the target has one.
         default: a text with the value that is used if the input is empty.
         choices: for `flag` and `choice`, maps the JSON text of each value to its label.
@@ -77,6 +92,8 @@ class Slot:
                 return replace(self, kind="text")
             if self.kind == "text" and "\n" in value:
                 return replace(self, kind="lines")
+        if self.kind == "words" and value is not None and value is not ABSENT and not _are_words(value):
+            return replace(self, kind="json")
         return self
 
     def fits(self, value: Any) -> bool:
@@ -85,6 +102,8 @@ class Slot:
             return json_text(value) in self.choices
         if value is None or self.kind == "json":
             return True
+        if self.kind == "words":
+            return _are_words(value)
         if self.kind in _NUMBERS:
             return isinstance(value, _NUMBERS[self.kind]) and not isinstance(value, bool)
         breaks = "\r" if self.kind == "lines" else "\r\n"
@@ -98,6 +117,8 @@ class Slot:
             return json_text(value)
         if self.kind == "json":
             return pretty(value)
+        if self.kind == "words" and value is not None:
+            return "\n".join(value)
         return "" if value is None else str(value)
 
     def read(self, cleaned: Any) -> Any:
@@ -129,6 +150,7 @@ _FIELDS: dict[str, type[forms.Field]] = {
     "integer": forms.IntegerField,
     "number": NumberField,
     "json": JSONValueField,
+    "words": WordsField,
 }
 """Maps a kind to its form field. All other kinds use a CharField."""
 
@@ -137,11 +159,22 @@ _WIDGETS: dict[str, tuple[type[forms.Widget], dict[str, Any]]] = {
     "number": (forms.NumberInput, {"class": "sch-amount", "step": "any"}),
     "json": (PrettyJSONWidget, {}),
     "lines": (forms.Textarea, {"class": "vLargeTextField", "rows": 4}),
+    "words": (forms.Textarea, {"class": "vLargeTextField", "rows": 4}),
     # This is not a password input. Browsers would offer to save the secret, or would fill in the operator's password.
     "secret": (forms.TextInput, {"class": "vTextField sch-secret", "autocomplete": "off"}),
     "date": (forms.TextInput, {"class": "sch-moment", "type": "date", "step": "1"}),
     "time": (forms.TextInput, {"class": "sch-moment", "type": "time", "step": "1"}),
 }
+
+
+def _are_words(value: Any) -> bool:
+    """Whether the value is a list of texts that lines can show and give back."""
+    return (
+        isinstance(value, list)
+        and all(isinstance(word, str) and word.strip() and not {"\r", "\n"} & set(word) for word in value)
+        and all(map(is_storable, value))
+        and not "".join(value[:1]).lstrip().startswith("[")
+    )
 
 
 def json_text(value: Any) -> str:

@@ -22,7 +22,8 @@ from pydantic.fields import FieldInfo
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.params import ParamsInvalid, validate
-from scheduling.handlers.secret_params import MASK, keys_of
+from scheduling.handlers.params_model import keys_of
+from scheduling.handlers.secret_params import MASK
 from scheduling.handlers.secret_types import is_secret
 
 

@@ -1,6 +1,7 @@
 """Makes the form inputs for a params model from the model's JSON schema.
 
-An input for a list, an object or a union is a text area, in which users write JSON.
+A list of texts has a text area with one text in each line. An input for any other list, an object or a union is a text
+area, in which users write JSON.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ from scheduling.admin.params.input import Slot, json_text
 from scheduling.admin.params.model import type_text
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
-from scheduling.handlers.secret_params import MASK, keys_of, secret_names
+from scheduling.handlers.params_model import keys_of
+from scheduling.handlers.secret_params import MASK, secret_names
 
 DEFAULT_LIMIT = 60
 """A placeholder shows at most this many characters of a default value, because inputs are narrow."""
@@ -49,6 +51,8 @@ def slots(handler: Handler, inherited: Mapping[str, Any] | None = None) -> list[
     for name, own in properties.items():
         part, nullable = _resolved(own, schema.get("$defs", {}))
         kind, choices = _kind(part, nullable)
+        if kind == "words" and name in secret:
+            kind = "json"
         title = str(own.get("title") or name)
         slot = Slot(
             name=name,
@@ -104,6 +108,8 @@ def _kind(part: Mapping[str, Any], nullable: bool) -> tuple[str, dict[str, str]]
         format_ = part.get("format", "")
         kinds = {"date": "date", "time": "time", "textarea": "lines", "multiline": "lines", "binary": "json"}
         return kinds.get(format_, "text"), {}
+    if type_ == "array" and {"type": "string"}.items() <= dict(part.get("items") or {}).items():
+        return "json" if {"enum", "format", "const"} & set(part["items"]) else "words", {}
     return "json", {}
 
 

@@ -33,7 +33,7 @@ from scheduling.core.text import visible_text
 from scheduling.core.timing import MissedRuns, OnExcluded
 from scheduling.handlers.retry_policy import inherited_policy
 from scheduling.handlers.targets import find_target, handler_behind, handler_of
-from scheduling.handlers.validation import mark_checked, params_error, service_error
+from scheduling.handlers.validation import mark_checked, run_params_error, service_error
 from scheduling.models import Calendar, Scheduler
 from scheduling.models.calendar import LONG
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
@@ -289,15 +289,20 @@ def params_form(row: Scheduler, data: Any = None, initial: Mapping[str, Any] | N
     )
 
 
-def params_problem(scheduler: Scheduler) -> str:
-    """A sentence that says why the schedule's or the target's params do not fit the handler; empty if they fit."""
+def params_problem(scheduler: Scheduler, *, stored: bool = False) -> str:
+    """A sentence that says why the schedule's or the target's params do not fit the handler; empty if they fit.
+
+    Args:
+        stored: whether the params are stored, and are only used (see `run_params_error`).
+    """
     target = scheduler.target
     if target is not None and not isinstance(getattr(target, "params", {}), dict):
         return gettext("The target's own parameters are not a JSON object. Fix them first.")
     if not isinstance(scheduler.params, dict):
         return gettext("Parameters are a JSON object.")
     # The text quotes the names of unknown parameters. These names may contain any characters.
-    return visible_text(params_error(scheduler), 1_000)
+    said = run_params_error(scheduler.target_type, scheduler.target, scheduler.params, stored=stored)
+    return visible_text(said, 1_000)
 
 
 def chosen_target(values: Mapping[str, Any]) -> tuple[str, int] | None:

@@ -63,7 +63,7 @@ class RunNow(Pages):
         inherited = getattr(scheduler.target, "params", {})
         form = ParamsForm(handler_of(scheduler), scheduler.params, inherited=inherited, data=data)
         blocked = scheduler.target is None or not isinstance(getattr(scheduler.target, "params", {}), dict)
-        found = params_problem(scheduler) if blocked or not form.bound else ""
+        found = params_problem(scheduler, stored=True) if blocked or not form.bound else ""
         if request.method == "POST" and not blocked and (form.is_valid() if form.bound else not found):
             params = form.params if form.bound else scheduler.params
             done = self._run(request, [scheduler], params, beside=BESIDE in request.POST)
@@ -145,7 +145,7 @@ class RunNow(Pages):
         try:
             with open_broker() as broker:
                 for scheduler in schedulers:
-                    if params is None and (found := params_problem(scheduler)):
+                    if params is None and (found := params_problem(scheduler, stored=True)):
                         refused.append(f"{visible_text(scheduler, 120)}: {found}")
                     else:
                         done.append(run_now(scheduler, broker, by, key=key, instead=params, beside=beside))

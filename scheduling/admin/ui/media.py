@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from django import forms
+from django.conf import settings
 from django.urls import NoReverseMatch
 from django.utils.functional import lazy
 from django.utils.translation import gettext_lazy as _
@@ -32,5 +33,12 @@ _KEYS = forms.Script(
     **{"defer": True, "data-help": lazy(_help_url, str)(), "data-label": _("Keyboard shortcuts")},
 )
 
-MEDIA = page_media(sheets=("admin", "lists", "rows")) + forms.Media(js=[_KEYS])  # type: ignore[list-item]  # the stubs know only paths
+
+def _theme_sheets() -> tuple[str, ...]:
+    """The sheets for the theme of the project. The theme django-unfold needs one."""
+    has_unfold = any(app.partition(".")[0] == "unfold" for app in settings.INSTALLED_APPS)
+    return ("unfold",) if has_unfold else ()
+
+
+MEDIA = page_media(sheets=("admin", "lists", "rows", *_theme_sheets())) + forms.Media(js=[_KEYS])  # type: ignore[list-item]  # the stubs know only paths
 """The style sheets and the script that all pages need."""

@@ -197,7 +197,7 @@ class RabbitBroker:
         )
 
     def nodes(self) -> list[BrokerNode]:
-        """Who answers at each address of BROKER_URL. Every address is asked, also if the first one works."""
+        """Who answers at each address of CRON_BROKER_URL. Every address is asked, also if the first one works."""
         return probe(self._running().loop, self.addresses.all, self._patience)
 
     def left_behind(self) -> dict[str, int]:

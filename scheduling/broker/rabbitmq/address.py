@@ -58,10 +58,10 @@ class Address:
         """
         parts, query = self._parts(), self._query()
         if not _PREFIX.fullmatch(self.prefix):
-            raise ConfError("BROKER_URL: prefix= may hold letters, digits, _ . and -, at most 64 of them.")
+            raise ConfError("CRON_BROKER_URL: prefix= may hold letters, digits, _ . and -, at most 64 of them.")
         heartbeat = query.get("heartbeat", str(HEARTBEAT_SECONDS))
         if not heartbeat.isdecimal() or not 5 <= int(heartbeat) <= 600:
-            raise ConfError("BROKER_URL: heartbeat= is seconds, from 5 to 600.")
+            raise ConfError("CRON_BROKER_URL: heartbeat= is seconds, from 5 to 600.")
         return pika.ConnectionParameters(
             host=parts.hostname or "localhost",
             port=self._port(parts),
@@ -81,11 +81,11 @@ class Address:
             _ = parts.port
         except ValueError:
             raise ConfError(
-                "BROKER_URL cannot be read. Write it as amqp://user:password@host:5672/vhost; "
+                "CRON_BROKER_URL cannot be read. Write it as amqp://user:password@host:5672/vhost; "
                 "a / # ? or @ in the password must be percent-encoded."
             ) from None
         if parts.scheme not in {"amqp", "amqps"}:
-            raise ConfError("BROKER_URL must begin with amqp:// or amqps:// here.")
+            raise ConfError("CRON_BROKER_URL must begin with amqp:// or amqps:// here.")
         return parts
 
     @staticmethod
@@ -96,7 +96,9 @@ class Address:
         query = {name: values[-1] for name, values in parse_qs(self._parts().query, keep_blank_values=True).items()}
         unknown = sorted(set(query) - set(PARAMETERS))
         if unknown:
-            raise ConfError(f"BROKER_URL has an unknown parameter {unknown[0]!r}; it may be {', '.join(PARAMETERS)}.")
+            raise ConfError(
+                f"CRON_BROKER_URL has an unknown parameter {unknown[0]!r}; it may be {', '.join(PARAMETERS)}."
+            )
         return query
 
     @staticmethod
@@ -109,5 +111,5 @@ class Address:
             if "certfile" in query:
                 context.load_cert_chain(query["certfile"], query.get("keyfile"))
         except OSError as error:  # ssl.SSLError is an OSError too
-            raise ConfError(f"BROKER_URL: the certificate files cannot be used: {error}") from None
+            raise ConfError(f"CRON_BROKER_URL: the certificate files cannot be used: {error}") from None
         return pika.SSLOptions(context, parts.hostname)

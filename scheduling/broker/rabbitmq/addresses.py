@@ -16,7 +16,7 @@ _BETWEEN_URLS = re.compile(r"\s*,\s*(?=amqps?://)")
 class Addresses:
     """The addresses of one cluster. `str(addresses)` has no password and may be logged.
 
-    BROKER_URL has one of two forms. In both, a comma separates the addresses:
+    CRON_BROKER_URL has one of two forms. In both, a comma separates the addresses:
 
     - Several hosts in one URL: `amqp://user:password@a:5672,b:5672,c:5672/vhost?prefix=x`. The user, the password, the
       vhost and the parameters belong to all hosts. So they cannot differ by mistake.
@@ -39,9 +39,9 @@ class Addresses:
         names = [str(address) for address in found]
         for name in names:
             if names.count(name) > 1:
-                raise ConfError(f"BROKER_URL names {name} twice. Name each node of the cluster once.")
+                raise ConfError(f"CRON_BROKER_URL names {name} twice. Name each node of the cluster once.")
         if len({(address.vhost, address.prefix) for address in found}) > 1:
-            raise ConfError("BROKER_URL: all addresses must have the same virtual host and the same prefix=.")
+            raise ConfError("CRON_BROKER_URL: all addresses must have the same virtual host and the same prefix=.")
         return cls(found)
 
     def __str__(self) -> str:
@@ -67,12 +67,14 @@ def _hosts(url: str) -> list[str]:
     login, at_sign, hosts = rest[:end].rpartition("@")
     names = [name.strip() for name in hosts.split(",")]
     if len(names) > 1 and not all(names):
-        raise ConfError("BROKER_URL has an empty address: write one host between two commas, such as a:5672,b:5672.")
+        raise ConfError(
+            "CRON_BROKER_URL has an empty address: write one host between two commas, such as a:5672,b:5672."
+        )
     if any(re.search(r"[;\s]", name) for name in names):
-        raise ConfError("BROKER_URL has a blank or a semicolon in a host. Separate the hosts by commas.")
+        raise ConfError("CRON_BROKER_URL has a blank or a semicolon in a host. Separate the hosts by commas.")
     if "," in rest[end:].partition("?")[0]:
         raise ConfError(
-            "BROKER_URL has a comma in the virtual host. Write several hosts before the virtual host "
+            "CRON_BROKER_URL has a comma in the virtual host. Write several hosts before the virtual host "
             "(amqp://user:password@a:5672,b:5672/vhost), and a comma in its name as %2C."
         )
     return [f"{scheme}{separator}{login}{at_sign}{name}{rest[end:]}" for name in names]

@@ -28,7 +28,7 @@ def _refusal(cause: BaseException | None, address: Address) -> BrokerRefused | N
     wrong_login = exceptions.ProbableAuthenticationError | exceptions.AuthenticationError
     if isinstance(cause, wrong_login) or code == ACCESS_REFUSED:
         return BrokerRefused(
-            f"RabbitMQ at {address} refuses the user or the password. Check BROKER_URL; "
+            f"RabbitMQ at {address} refuses the user or the password. Check CRON_BROKER_URL; "
             "note that `guest` may log in from the broker's own machine only."
         )
     if isinstance(cause, exceptions.ProbableAccessDeniedError) or code == NOT_ALLOWED:
@@ -47,7 +47,7 @@ def _failure(cause: BaseException | None, address: Address) -> str:
     if isinstance(cause, ssl.SSLCertVerificationError):
         return (
             f"The certificate of RabbitMQ at {address} is not accepted: {cause.verify_message.rstrip('.')}. "
-            "Name the authority's file with ?cafile= in BROKER_URL."
+            "Name the authority's file with ?cafile= in CRON_BROKER_URL."
         )
     if isinstance(cause, ssl.SSLError):
         return f"No TLS with {address}: {cause.reason or str(cause)}. Is it the TLS port?"

@@ -31,7 +31,7 @@ class Mismatch:
         return (
             f"The {self.kind} {self.name!r} exists with {self.argument} = {self.found}, but {self.wanted} is wanted. "
             f"Stop producers and consumers, let it run empty, and delete it ({command}); the next start declares it "
-            "anew. Or leave it alone, and give BROKER_URL a ?prefix= of its own."
+            "anew. Or leave it alone, and give CRON_BROKER_URL a ?prefix= of its own."
         )
 
 

@@ -1,4 +1,4 @@
-"""Asks each address of BROKER_URL who answers there."""
+"""Asks each address of CRON_BROKER_URL who answers there."""
 
 from __future__ import annotations
 

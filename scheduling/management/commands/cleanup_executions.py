@@ -72,7 +72,7 @@ class Command(SchedulingCommand):
         days = options["days"] or conf.retention_days
         if options["json"]:
             self.stdout.write(_document(done, messages.problem, dry_run=options["dry_run"]))
-        else:
+        elif options["verbosity"] > 0:
             self._tell(done, messages.problem, days, dry_run=options["dry_run"])
 
     def _tell(self, done: Pruned, problem: str, days: int, *, dry_run: bool) -> None:

@@ -23,6 +23,7 @@ MOST_SECONDS = 600
 
 
 class Command(SchedulingCommand):
+    needs_tables = False  # its own sentence and its JSON document tell it
     help = "Evaluates the alerts once and sends what is due, unless another process does. For a crontab."
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -54,9 +55,9 @@ class Command(SchedulingCommand):
                 late = not evaluator.idle
             finally:
                 evaluator.close()
-        self._say(
-            _sentence(evaluator.problem, evaluated=evaluated, late=late), evaluator, evaluated, as_json=options["json"]
-        )
+        if options["verbosity"] > 0 or options["json"] or evaluator.problem:
+            text = _sentence(evaluator.problem, evaluated=evaluated, late=late)
+            self._say(text, evaluator, evaluated, as_json=options["json"])
 
     def _say(self, text: str, evaluator: Evaluator, evaluated: bool, *, as_json: bool) -> None:
         if as_json:

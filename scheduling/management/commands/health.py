@@ -41,7 +41,7 @@ class Command(BaseCommand):
         if options["json"]:
             document = {"version": VERSION, "kind": "health", "healthy": pulse.well, "text": pulse.text}
             self.stdout.write(json.dumps(document, ensure_ascii=False))
-        else:
+        elif options["verbosity"] > 0:
             self.stdout.write(f"{'healthy' if pulse.well else 'unhealthy'}: {pulse.text}")
         if not pulse.well:
             sys.exit(UNHEALTHY)

@@ -24,11 +24,13 @@ class Command(BaseCommand):
         lacking = "Give groups that are there the permissions they lack. Nothing is ever taken away."
         parser.add_argument("--update", action="store_true", help=lacking)
 
-    def handle(self, *_args: Any, prefix: str, update: bool, **_options: Any) -> None:
+    def handle(self, *_args: Any, prefix: str, update: bool, verbosity: int, **_options: Any) -> None:
         """Create the missing groups and print a line for each group."""
         if not wanted(VIEWER):
             raise CommandError("There are no permissions yet: run migrate first.")
         for made in make_groups(prefix, update=update):
+            if verbosity == 0:
+                continue
             if made.created:
                 self.stdout.write(f"{made.name}: made, with {len(made.added)} permissions.")
             elif made.added:

@@ -11,7 +11,7 @@ from scheduling.alerts.watcher import Watcher
 from scheduling.conf import Conf
 from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.management.metrics_port import add_metrics_port, serving_metrics
-from scheduling.management.restart import add_restart_on_change, leave_for
+from scheduling.management.restart import add_restart_on_change, follows_code, leave_for
 from scheduling.pings.sender import sending
 from scheduling.processes.answer_limit import AnswerLimit
 from scheduling.processes.idle_transactions import limit_idle_transactions
@@ -23,7 +23,7 @@ class Command(SchedulingCommand):
     help = "Claims each due occurrence exactly once and publishes it, until SIGTERM or Ctrl-C."
 
     def add_arguments(self, parser: CommandParser) -> None:
-        """--restart-on-change, --metrics-port, --metrics-host."""
+        """--restart-on-change, --reload, --metrics-port, --metrics-host."""
         add_restart_on_change(parser)
         add_metrics_port(parser)
 
@@ -32,7 +32,7 @@ class Command(SchedulingCommand):
         limit_idle_transactions(conf.lease_seconds)
         with ShutdownRequest() as stop, AnswerLimit(connections[DEFAULT_DB_ALIAS], conf.lease_seconds):
             broker = open_broker(conf)
-            producer = Producer(broker, stop, follow_code=options["restart_on_change"])
+            producer = Producer(broker, stop, follow_code=follows_code(options))
             with serving_metrics(options), sending(), Watcher():
                 producer.run()
-        leave_for(producer.renewal)
+        leave_for(producer.renewal, options)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 import signal
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from django.apps import apps
@@ -16,11 +16,10 @@ from django.core.management import call_command
 from django.core.management.base import BaseCommand, CommandParser
 from django.core.servers.basehttp import get_internal_wsgi_application
 
-from scheduling import logs
 from scheduling.alerts.watcher import Watcher
 from scheduling.management.command_line import address_of
-from scheduling.management.restart import CodeWatch, add_restart_on_change
-from scheduling.processes.loaded_code import EXIT_NEW_CODE
+from scheduling.management.logging_setup import configure_logging
+from scheduling.management.restart import CodeWatch, add_restart_on_change, follows_code, leave
 
 WSGI = Callable[..., Iterable[bytes]]
 
@@ -47,14 +46,13 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         """Serve until SIGTERM."""
-        if settings.LOGGING_CONFIG is None:  # `cronsite` sets None; other projects configure logging themselves
-            logs.configure(getattr(settings, "LOG_FORMAT", "text"), getattr(settings, "LOG_LEVEL", "INFO"))
+        configure_logging()
         address = address_of(options["host"], options["port"])
-        watch = CodeWatch() if options["restart_on_change"] else None
+        watch = CodeWatch() if follows_code(options) else None
         try:
             base = importlib.import_module("gunicorn.app.base")
         except ImportError:  # gunicorn is not installed or does not run on this system (Windows)
-            _serve_with_django(address, watch)
+            _serve_with_django(address, watch, options)
             return
         if watch is not None:
             watch.start()
@@ -62,12 +60,17 @@ class Command(BaseCommand):
             _serve(base, address, options["threads"])
         finally:
             if watch is not None and watch.begun:
-                sys.exit(EXIT_NEW_CODE)  # gunicorn has ended; its own exit code is 0
+                leave(options)  # gunicorn has ended; its own exit code is 0
 
 
-def _serve_with_django(address: str, watch: CodeWatch | None) -> None:
+def _serve_with_django(address: str, watch: CodeWatch | None, options: Mapping[str, Any]) -> None:
+    def end(*_args: Any) -> None:
+        if watch and watch.begun:
+            leave(options)
+        sys.exit(0)
+
     # Unlike gunicorn, Django's server does not handle SIGTERM.
-    signal.signal(signal.SIGTERM, lambda *_args: sys.exit(EXIT_NEW_CODE if watch and watch.begun else 0))
+    signal.signal(signal.SIGTERM, end)
     if watch is not None:
         watch.start()
     with Watcher():

@@ -17,7 +17,7 @@ from scheduling.management.base import SchedulingCommand, open_broker
 from scheduling.management.chosen_handlers import chosen_handlers
 from scheduling.management.metrics_port import add_metrics_port, serving_metrics
 from scheduling.management.prefetch import prefetch_of, with_batches
-from scheduling.management.restart import add_restart_on_change, leave_for
+from scheduling.management.restart import add_restart_on_change, follows_code, leave_for
 from scheduling.pings.sender import sending
 from scheduling.processes.answer_limit import AnswerLimit
 from scheduling.processes.idle_transactions import limit_idle_transactions
@@ -78,11 +78,11 @@ class Command(SchedulingCommand):
             if isinstance(broker, DatabaseBroker) and chosen:
                 broker.choose((handler.type, handler.name) for handler in handlers() if handler.name in chosen)
             prefetch = with_batches(prefetch, (each for each in handlers() if each.name in chosen), concurrency)
-            follow, most = options["restart_on_change"], options["max_runs"]
+            follow, most = follows_code(options), options["max_runs"]
             supervisor = Supervisor(
                 broker, conf, stop, concurrency=concurrency, queues=queues, chosen=chosen, max_runs=most,
                 follow_code=follow, prefetch=prefetch,
             )  # fmt: skip
             with serving_metrics(options), sending(), Watcher():
                 supervisor.run()
-        leave_for(supervisor.renewal)
+        leave_for(supervisor.renewal, options)

@@ -23,7 +23,7 @@ from scheduling.management.log_prefix import Prefixer, wants_colour
 from scheduling.management.metrics_port import must_have_prometheus_client
 from scheduling.management.restart import OPTION
 from scheduling.management.service_demand import ServiceDemand
-from scheduling.management.welcome import Welcome
+from scheduling.management.welcome import Welcome, WelcomeWithoutWeb
 
 INTERRUPTED = 130
 """The exit code after Ctrl-C during the start. Shells report the same code for any command that Ctrl-C has ended."""
@@ -45,11 +45,12 @@ class Command(BaseCommand):
     requires_system_checks: list[str] = []  # `_prepare` runs the checks, after it has created a secret key
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        """--host, --port, --no-demo, --producers, --consumers, --concurrency, --grace, --metrics-port."""
+        """--host, --port, --no-web, --no-demo, --producers, --consumers, --concurrency, --grace, --metrics-port."""
         add = parser.add_argument
         port, count, seconds = _number(1, 65_535), _number(1, 256), _number(0, 86_400)
         add("--host", default="127.0.0.1", help="Address to listen on (default: %(default)s).")
         add("--port", type=port, default=8000, help="First port to try (default: %(default)s).")
+        add("--no-web", action="store_true", help="Without a web server, for a project that runs its own.")
         add("--no-demo", action="store_true", help="Without demo schedules; existing ones are paused.")
         add("--producers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
         add("--consumers", type=count, default=1, metavar="N", help="How many (default: %(default)s).")
@@ -80,7 +81,7 @@ class Command(BaseCommand):
         argv = command_line.command_line(from_shell=from_shell)
         demo.choose(not options["no_demo"], [*argv, *sys.argv[1:]] if from_shell else None)
         try:
-            port = self._port(options["host"], options["port"])
+            port = None if options["no_web"] else self._port(options["host"], options["port"])
             account = self._prepare(with_demo=not options["no_demo"])
             connections.close_all()  # the foreman itself needs no database connection
             return self._run(argv, port, account, options)
@@ -128,10 +129,11 @@ class Command(BaseCommand):
             self.stdout.write(f"Port {wanted} is taken, using {port}.")
         return port
 
-    def _run(self, argv: list[str], port: int, account: Account, options: dict[str, Any]) -> int:
+    def _run(self, argv: list[str], port: int | None, account: Account, options: dict[str, Any]) -> int:
         slots = f"--concurrency={options['concurrency']}"
+        web = {"web": ["run_web", f"--host={options['host']}", f"--port={port}", OPTION]}
         commands = {
-            "web": ["run_web", f"--host={options['host']}", f"--port={port}", OPTION],
+            **({} if port is None else web),
             # `up` has run the system checks. Each process would print their warnings again, at every start.
             **_numbered("producer", options["producers"], ["run_scheduler", OPTION, "--skip-checks"]),
             **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION, "--skip-checks"]),
@@ -153,7 +155,11 @@ class Command(BaseCommand):
         with ServiceDemand() as demand:
             specs.append(ChildSpec(SERVICES, [*argv, *_STANDALONE, *path], env, demand.arguments))
             foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)
-            welcome = Welcome(foreman.all_running, out, options["host"], port, account)
+            welcome: Welcome | WelcomeWithoutWeb = (
+                WelcomeWithoutWeb(foreman.all_running, out, account)
+                if port is None
+                else Welcome(foreman.all_running, out, options["host"], port, account)
+            )
             out.say(f"Starting {', '.join(commands)}.")
             try:
                 return int(foreman.run(welcome))

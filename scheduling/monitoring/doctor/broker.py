@@ -50,7 +50,7 @@ def examine(now: datetime, *, rows: bool = True) -> Iterator[Finding]:
     try:
         broker = get_broker(get_conf().broker_url)
     except ConfError as error:
-        yield fail("address", str(error), "Correct BROKER_URL.")
+        yield fail("address", str(error), "Correct CRON_BROKER_URL.")
         return
     if broker.embedded:
         yield ok("transport", "The database is the queue; there is no broker to reach.")

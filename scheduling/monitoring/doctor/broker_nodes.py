@@ -21,12 +21,12 @@ KNOWN_FOR = timedelta(minutes=2)
 
 
 def nodes(nodes: list[BrokerNode]) -> Iterator[Finding]:
-    """Check that every address of BROKER_URL is a node of the same cluster."""
+    """Check that every address of CRON_BROKER_URL is a node of the same cluster."""
     away = [node for node in nodes if node.problem]
     if away:
         seen = f"{len(away)} of {len(nodes)} addresses cannot be used: "
         seen += " ".join(node.problem if node.problem.endswith((".", "?")) else f"{node.problem}." for node in away)
-        yield warn("addresses", seen, "The other addresses are used. Start these nodes, or correct BROKER_URL.")
+        yield warn("addresses", seen, "The other addresses are used. Start these nodes, or correct CRON_BROKER_URL.")
     clusters: dict[str, list[str]] = {}
     for node in nodes:
         if not node.problem:
@@ -34,7 +34,7 @@ def nodes(nodes: list[BrokerNode]) -> Iterator[Finding]:
     if len(clusters) > 1:
         said = "; ".join(f"{', '.join(where)} is {name!r}" for name, where in clusters.items())
         advice = "Name the nodes of one cluster only: a consumer of one cluster gets no message of another."
-        yield fail("addresses", f"The addresses of BROKER_URL belong to different clusters: {said}.", advice)
+        yield fail("addresses", f"The addresses of CRON_BROKER_URL belong to different clusters: {said}.", advice)
     elif not away:
         yield ok("addresses", f"All {len(nodes)} addresses answer.")
 
@@ -68,5 +68,5 @@ def strangers(counts: Counts, now: datetime) -> Iterator[Finding]:
                 "strangers",
                 f"{queue}: the broker has {counted(consumers, 'consumer')}, and this database knows {ours}.",
                 "Another site or another program takes messages from this queue. They are not lost, but late. Give "
-                "each site a virtual host of its own, or a ?prefix= in BROKER_URL.",
+                "each site a virtual host of its own, or a ?prefix= in CRON_BROKER_URL.",
             )

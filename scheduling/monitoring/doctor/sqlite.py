@@ -10,12 +10,7 @@ from typing import Any
 from django.db.backends.base.base import BaseDatabaseWrapper
 
 from scheduling.monitoring.findings.finding import Finding, fail, ok
-
-NETWORK = frozenset(
-    {"nfs", "nfs4", "cifs", "smb3", "smbfs", "9p", "afs", "ceph", "lustre", "glusterfs", "fuse.sshfs", "fuse.glusterfs"}
-)
-"""Network file systems. The journal mode WAL does not work on them, because WAL needs locks and memory that different
-hosts cannot share."""
+from scheduling.processes.sqlite_place import NETWORK, file_system, in_memory
 
 
 def missing(connection: BaseDatabaseWrapper) -> Finding | None:
@@ -36,11 +31,6 @@ def ask(connection: BaseDatabaseWrapper, query: str) -> Any:
     with connection.cursor() as cursor:
         cursor.execute(query)
         return cursor.fetchone()[-1]
-
-
-def in_memory(name: str) -> bool:
-    """Whether a database of this name is in memory."""
-    return not name or name == ":memory:" or "mode=memory" in name
 
 
 def examine(connection: BaseDatabaseWrapper) -> Iterator[Finding]:
@@ -70,20 +60,3 @@ def examine(connection: BaseDatabaseWrapper) -> Iterator[Finding]:
         yield fail("file system", seen, advice)
     elif kind:
         yield ok("file system", f"{kind}, on this host. Use a database server for more than one host.")
-
-
-def file_system(file: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
-    """The type of the file system that holds the file; empty if the type is unknown."""
-    try:
-        lines = mounts.read_text().splitlines()
-        resolved = file.resolve()
-    except OSError:
-        return ""
-    found, depth = "", -1
-    for line in lines:
-        _device, point, kind, *_rest = line.split(" ")
-        path = Path(point.replace("\\040", " "))
-        # If two file systems are mounted at the same place, the later mount hides the earlier mount.
-        if resolved.is_relative_to(path) and len(path.parts) >= depth:
-            found, depth = kind, len(path.parts)
-    return found

@@ -13,14 +13,14 @@ from scheduling.monitoring.findings.finding import Finding, warn
 
 
 def examine() -> Iterator[Finding]:
-    """Warn if BROKER_URL names several nodes and the queues are classic: each of these queues is on one node only."""
+    """Warn if CRON_BROKER_URL names several nodes and the queues are classic: each of them is on one node only."""
     try:
         conf = get_conf()
         nodes = address_count(conf.broker_url)
     except ConfError:  # the doctor's own check of the settings says it
         return
     if nodes > 1 and conf.queue_type == "classic":
-        seen = _("BROKER_URL names %(count)s addresses, but the queues are classic: they are on one node.") % {
+        seen = _("CRON_BROKER_URL names %(count)s addresses, but the queues are classic: they are on one node.") % {
             "count": nodes
         }
         advice = _("While this node is away, nothing runs. Set CRON_QUEUE_TYPE=quorum (docs/brokers.md).")
