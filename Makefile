@@ -54,7 +54,7 @@ test-database: $(VENV)/.installed-dev
 	@test -n "$$TEST_DATABASE_URL" || { echo "Name it: make test-database TEST_DATABASE_URL=mysql://..."; exit 1; }
 	$(BIN)/pytest -n $(DATABASE_WORKERS) --create-db -m "database and not browser" tests/contract tests/models tests/producer tests/consumer \
 		tests/execution tests/policies tests/processes tests/hostile tests/inbox tests/handlers tests/monitoring tests/admin \
-		tests/operations tests/http tests/metrics tests/management/cron tests/reports tests/alerts tests/pings tests/test_*.py
+		tests/operations tests/http tests/metrics tests/management/cron tests/moving tests/reports tests/alerts tests/pings tests/test_*.py
 
 # In an environment of its own, with the newest Django, and with fewer random examples than in `make test`.
 # tests/contract/debian-python gets a newer Python on Debian.
@@ -160,6 +160,7 @@ $(VENV)/.installed: pyproject.toml $(BIN)/python
 $(VENV)/.installed-dev: pyproject.toml $(BIN)/python
 	@echo "Installing into $(VENV), with the tools ..."
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'django-celery-beat==2.9.0'
 	@touch $(VENV)/.installed $@
 
 # Order of the two messages: what a machine lacks is named before anything is made.

@@ -2,25 +2,16 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from argparse import SUPPRESS
 from typing import Any
 
 from django.core.management.base import BaseCommand, CommandParser
-from django.db import DatabaseError, InterfaceError, connection
-from django.utils.translation import gettext as _
 
-from scheduling.broker import BrokerError
-from scheduling.conf import get_conf
-from scheduling.core.database_errors import Verdict
-from scheduling.core.setting_values import ConfError
-from scheduling.management.cron.console import Console
-from scheduling.management.cron.exit_codes import Exit, exit_of
+from scheduling.management.cron.exit_codes import Exit
+from scheduling.management.cron.guard import guarded
 from scheduling.management.cron.verbs import VERBS
 from scheduling.management.cron.whose_name import VARIABLE
-from scheduling.operations.refused import Code, Refused
-from scheduling.processes.database import verdict_of
 
 
 class Command(BaseCommand):
@@ -45,45 +36,4 @@ class Command(BaseCommand):
         if options["verb"] is None:
             self.stderr.write(self._parser.format_help(), style_func=str)
             sys.exit(int(Exit.USAGE))
-        try:
-            code = self._guarded(Console(self.stdout, self.stderr, options), options)  # type: ignore[arg-type]
-            self.stdout.flush()
-        except KeyboardInterrupt:
-            code = Exit.INTERRUPTED
-        except BrokenPipeError:
-            # Python would complain at its end that it cannot flush stdout.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            code = Exit.CLOSED_PIPE
-        if code:
-            sys.exit(int(code))
-
-    def _guarded(self, console: Console, options: dict[str, Any]) -> int:
-        """The exit code. Every error becomes a sentence."""
-        try:
-            _tolerant(sys.stdout, sys.stderr)
-            get_conf()
-            return VERBS[options["verb"]].run(console, options)
-        except Refused as refused:
-            console.refused(refused)
-            return exit_of(refused)
-        except ConfError as error:
-            for line in str(error).splitlines():
-                console.note(line)
-            return Exit.USAGE
-        except BrokerError as error:
-            console.refused(Refused(Code.BROKER_AWAY, _("The broker cannot be used: %(error)s") % {"error": error}))
-            return Exit.AWAY
-        except (DatabaseError, InterfaceError) as error:
-            if verdict_of(error) is Verdict.ITEM:
-                raise
-            said = _("The database %(name)s cannot be used: %(error)s")
-            said = said % {"name": connection.settings_dict.get("NAME", ""), "error": error}
-            console.refused(Refused(Code.DATABASE_AWAY, said))
-            return Exit.AWAY
-
-
-def _tolerant(*streams: Any) -> None:
-    """Let a terminal that cannot show a character get its code instead of an error."""
-    for stream in streams:
-        if getattr(stream, "errors", None) == "strict" and hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+        guarded(self, options, lambda console: VERBS[options["verb"]].run(console, options))

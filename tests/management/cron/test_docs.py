@@ -40,7 +40,7 @@ def test_the_examples_can_be_read() -> None:
     assert read > 40
 
 
-@pytest.mark.parametrize("page", ["commands.md", "verify.md", "llms.txt"])
+@pytest.mark.parametrize("page", ["commands.md", "verify.md", "llms.txt", "moving.md"])
 def test_the_links_lead_somewhere(page: str) -> None:
     text = (ROOT / "docs" / page).read_text()
     links = re.findall(r"\]\(([\w./-]+)(?:#[\w-]+)?\)", text)

@@ -1,0 +1,1 @@
+"""Tests of `import_crontab` and `import_celery_beat`."""
