@@ -134,6 +134,7 @@ def further_scenes() -> Iterator[Scene]:
     for word, pk in (("run", service.open_run), ("left-out", service.open_skip)):
         yield Scene(f"service-{word}", reverse("admin:scheduling_schedulerexecution_change", args=[pk]))
     yield from _alerts()
+    yield Scene("calendar-syntax", reverse("admin:scheduling_calendar_add"), _open(".sch-legend > summary"))
     yield Scene("calendar-wrong", reverse("admin:scheduling_calendar_add"), _save_wrong_calendar)
     token = reverse("admin:scheduling_apitoken_add")
     yield Scene("apitoken-secret", token, _make_token)
