@@ -290,6 +290,7 @@ class CalendarShape(Shape):
     problem: str = Field(description="Why it cannot be used; empty if it can. No schedule that names it runs then.")
     created_at: datetime
     updated_at: datetime
+    version: str = Field(description="Changes with each edit; the ETag without its quotation marks.")
 
 
 class ExclusionShape(Shape):
