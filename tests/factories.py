@@ -375,11 +375,6 @@ class SchedulerExecutionFactory(DjangoModelFactory):
         model = SchedulerExecution
 
     class Params:
-        blocked = factory.Trait(
-            state=State.BLOCKED.value, published_at=None, reason="Waits for another schedule.",
-            wake_at=factory.LazyFunction(lambda: clock.now() + timedelta(minutes=5)),
-            waits_for=factory.LazyAttribute(lambda row: row.scheduler.after_id if row.scheduler else None),
-        )  # fmt: skip
         claimed = factory.Trait(state=State.CLAIMED.value, published_at=None)
         blocked = factory.Trait(
             state=State.BLOCKED.value, published_at=None, reason="It waits until execution 7 is over."

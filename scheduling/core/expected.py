@@ -36,6 +36,7 @@ class Expected:
         count: how many they are; 0 if they go on for ever.
         starts_at: when the last of them starts; None if none of them starts.
         why: what the calendar says; empty if it says nothing.
+        gives_way_at: when another occurrence starts, which is due at the very end of their hold; None if none is.
     """
 
     first: datetime
@@ -44,6 +45,7 @@ class Expected:
     fate: Fate
     starts_at: datetime | None
     why: str = ""
+    gives_way_at: datetime | None = None
 
 
 def expected(own: Assigned, first: datetime | None) -> Iterator[Expected]:
@@ -54,14 +56,16 @@ def expected(own: Assigned, first: datetime | None) -> Iterator[Expected]:
             not_run = 0
             yield Expected(stretch.first, stretch.last, 1, Fate.RUNS, own.at(stretch.first))
             continue
-        fate, starts_at = Fate.EXCLUDED, None
+        fate, at, gives_way = Fate.EXCLUDED, None, False
         if own.holds:
-            at, gives_way = own.release(stretch)
-            fate, starts_at = Fate.HELD, None if gives_way else at
-        not_run = 0 if starts_at is not None else not_run + 1
+            fate, (at, gives_way) = Fate.HELD, own.release(stretch)
+        not_run = 0 if at is not None and not gives_way else not_run + 1
         if not_run > MOST_NOT_RUN:
             return
-        yield Expected(stretch.first, stretch.last, stretch.count, fate, starts_at, stretch.why)
+        yield Expected(
+            stretch.first, stretch.last, stretch.count, fate, None if gives_way else at, stretch.why,
+            at if gives_way else None,
+        )  # fmt: skip
 
 
 def first_expected(own: Assigned, planned: datetime | None, now: datetime) -> datetime | None:

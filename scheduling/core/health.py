@@ -21,6 +21,8 @@ class Health(StrEnum):
     """An execution waits or runs, and the last result was good."""
     HEALTHY = "healthy"
     PAUSED = "paused"
+    ENDED = "ended"
+    """It was active until an instant, and has no run before it any more. Its operator has asked for that."""
 
 
 RESULTS = (State.SUCCEEDED.value, State.FAILED.value, State.DISCARDED.value, State.SKIPPED.value)

@@ -2,7 +2,8 @@
 
     {"version": 1, "schedules": [{"name": "invoices", "schedule": "0 8 * * *", "worker": "shop.invoices"}]}
 
-Each entry has a name. What its other values mean is for the caller to check.
+Each entry has a name. What its other values mean is for the caller to check. A file may also have `calendars`, a list
+of calendars by name.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from scheduling.core import yaml_documents
 from scheduling.core.json_bounds import NotStorable, check
@@ -23,6 +24,8 @@ Entry = dict[str, Any]
 VERSION = 1
 MAX_BYTES = 1_000_000
 MAX_SCHEDULES = 10_000
+MAX_CALENDARS = 1_000
+LONGEST_CALENDAR_NAME = 100
 MAX_PROBLEMS = 100
 """So many problems of one file are named. A further one says that there are more."""
 
@@ -42,8 +45,20 @@ class FileInvalid(ValueError):
         self.problems = problems
 
 
+class Contents(NamedTuple):
+    """What a file holds, in its order."""
+
+    schedules: list[Entry]
+    calendars: list[Entry] = []
+
+
 def read(data: bytes, format_: Format) -> list[Entry]:
-    """The entries of a file, in the order of the file. Each has a usable `name`, and no other entry has it.
+    """The schedules of a file. See `read_whole`."""
+    return read_whole(data, format_).schedules
+
+
+def read_whole(data: bytes, format_: Format) -> Contents:
+    """The entries of a file. Each has a usable `name`, and no other entry of its list has it.
 
     Args:
         data: UTF-8, at most MAX_BYTES. The caller need not read more than one byte beyond this limit.
@@ -60,11 +75,14 @@ def read(data: bytes, format_: Format) -> list[Entry]:
         raise FileInvalid(f"Line {_line(data, error.start)}: the file is not UTF-8.") from None
     if "\x00" in text:
         raise FileInvalid(f"Line {_line(data, data.index(0))}: the file holds a NUL character.")
-    return _entries(_json(text) if format_ == "json" else _yaml(text))
+    whole = _json(text) if format_ == "json" else _yaml(text)
+    return Contents(_entries(whole), _calendars(whole))
 
 
-def write(entries: Sequence[Mapping[str, Any]], format_: Format) -> str:
+def write(entries: Sequence[Mapping[str, Any]], format_: Format, calendars: Sequence[Entry] = ()) -> str:
     """The text of a file. Equal entries give the same text. The entries are sorted by name, and params by their keys.
+
+    Calendars stand before the schedules that name them.
 
     Raises:
         FileInvalid: there are too many entries, or the text is longer than `read` accepts.
@@ -73,7 +91,8 @@ def write(entries: Sequence[Mapping[str, Any]], format_: Format) -> str:
     if len(entries) > MAX_SCHEDULES:
         raise FileInvalid(f"A file holds at most {MAX_SCHEDULES:,} schedules, not {len(entries):,}.")
     ordered = [_sorted(entry) for entry in sorted(entries, key=lambda entry: str(entry["name"]))]
-    whole = {"version": VERSION, "schedules": ordered}
+    named = {"calendars": sorted(calendars, key=lambda entry: str(entry["name"]))} if calendars else {}
+    whole = {"version": VERSION, **named, "schedules": ordered}
     text = _text(whole, format_, False)
     if visible_text(text) != text:  # characters that hide or reorder text are written as codes
         text = _text(whole, format_, True)
@@ -160,11 +179,29 @@ def _list(whole: Any) -> list[Any]:
         raise FileInvalid('The file is not an object such as {"version": 1, "schedules": []}.')
     if type(whole.get("version")) is not int or whole["version"] != VERSION:
         raise FileInvalid(f"The file has no “version”: {VERSION}. This release reads no other version.")
-    if unknown := sorted(whole.keys() - {"version", "schedules"}):
+    if unknown := sorted(whole.keys() - {"version", "calendars", "schedules"}):
         raise FileInvalid(f"The file has unknown keys: {visible_text(', '.join(unknown), 200)}.")
     entries: list[Any] = whole["schedules"]
     if len(entries) > MAX_SCHEDULES:
         raise FileInvalid(f"A file holds at most {MAX_SCHEDULES:,} schedules, not {len(entries):,}.")
+    return entries
+
+
+def _calendars(whole: dict[str, Any]) -> list[Entry]:
+    entries = whole.get("calendars", [])
+    if not isinstance(entries, list) or len(entries) > MAX_CALENDARS:
+        raise FileInvalid(f"“calendars” is a list of at most {MAX_CALENDARS:,} calendars.")
+    problems, names = [], set[str]()
+    for number, entry in enumerate(entries, 1):
+        name = entry.get("name") if isinstance(entry, dict) else None
+        if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_CALENDAR_NAME or not name.isprintable():
+            problems.append(f"Calendar {number}: it is no object with a “name” of 1 to 100 printable characters.")
+        elif name in names:
+            problems.append(f"Calendar {number}: the name “{name}” stands there twice.")
+        else:
+            names.add(name)
+    if problems:
+        raise FileInvalid(*shortened(problems))
     return entries
 
 

@@ -182,7 +182,7 @@ def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) 
 
 def excluded(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
     """The sentence for occurrences that a calendar has excluded. `why` is what the calendar says."""
-    return f"{EXCLUDED} {_span(first, last, count, info)}: {_ended(why)}."
+    return f"{EXCLUDED} {_span(first, last, count, info)}: {calendar_words(why)}."
 
 
 def held(first: datetime, last: datetime, count: int, why: str, info: tzinfo, instead: str) -> str:
@@ -192,7 +192,7 @@ def held(first: datetime, last: datetime, count: int, why: str, info: tzinfo, in
         why: what the calendar says.
         instead: what became of them: `later_ran` or `HELD_EDITED`.
     """
-    return f"{HELD} {_span(first, last, count, info)}: {_ended(why)}; {instead}."
+    return f"{HELD} {_span(first, last, count, info)}: {calendar_words(why)}; {instead}."
 
 
 def later_ran(instant: datetime, info: tzinfo) -> str:
@@ -224,15 +224,16 @@ def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str =
     return f"{who} from {start:%Y-%m-%d %H:%M} to {to} {end.tzname()}{because}. {left} did not run."
 
 
+def calendar_words(why: str) -> str:
+    """What a calendar says, as the sentences of this module have it."""
+    return clean(why, WHY_MAX_CHARS).rstrip(" .;:") or "a calendar excludes it"
+
+
 def _span(first: datetime, last: datetime, count: int, info: tzinfo) -> str:
     start, end = first.astimezone(info), last.astimezone(info)
     if count == 1:
         return f"1 occurrence at {_reading(start)} {start.tzname()}"
     return f"{count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}"
-
-
-def _ended(why: str) -> str:
-    return clean(why, WHY_MAX_CHARS).rstrip(" .;:") or "a calendar excludes it"
 
 
 def _reading(instant: datetime) -> str:

@@ -39,5 +39,12 @@ TARGET_KINDS = {
 TARGETS = tuple(TARGET_KINDS)
 """The types of the targets."""
 
+
+def handler_name(type_: str, target_name: str) -> str:
+    """The name of the handler that a target names, or that all targets of its type share."""
+    kind = TARGET_KINDS.get(type_)
+    return kind.handler if kind is not None and kind.handler else target_name
+
+
 A_TARGET = " or ".join(", ".join(f"a {type_}" for type_ in TARGET_KINDS).rsplit(", ", 1))
 """`a worker, a report or a reminder`: for messages to users."""

@@ -9,6 +9,7 @@ from enum import StrEnum, auto
 from scheduling.core.cron import CronError, Timetable, last_between, next_after
 from scheduling.core.expected import Fate
 from scheduling.core.interval_dialect import LONGEST_DAYS
+from scheduling.core.skip_reasons import SkipReason, calendar_words, kind_of
 
 LOOK_BACK = timedelta(days=LONGEST_DAYS + 2)
 """The longest time between two occurrences of a schedule: that of an interval. With a cron expression it is eight
@@ -39,6 +40,8 @@ class Answer(StrEnum):
     OTHER_TIMES = auto()
     """The schedule got its present times later, or was active for the first time later."""
     NOT_DUE = auto()
+    OUTSIDE = auto()
+    """It would be due then, but the schedule is active only from or until another instant."""
     PAUSED = auto()
     """The schedule is paused since before the instant. The pause is recorded when it ends."""
     WAITS = auto()
@@ -54,6 +57,7 @@ class Facts:
     Args:
         at: the instant, a whole minute, or a whole second for an interval that counts seconds.
         due: whether the present times of the schedule have an occurrence at `at`.
+        outside: whether they would have one if the schedule were active then: its bounds leave it out.
         recorded: whether an execution of this occurrence exists.
         counted: whether a skipped execution spans `at`, and counts more than one occurrence.
         active: whether the schedule is active.
@@ -76,6 +80,7 @@ class Facts:
     next_run_at: datetime | None = None
     fate: Fate | None = None
     starts_at: datetime | None = None
+    outside: bool = False
 
 
 def answer(facts: Facts) -> Answer:
@@ -94,7 +99,7 @@ def answer(facts: Facts) -> Answer:
 
 def _future(facts: Facts) -> Answer:
     if not facts.due:
-        return Answer.NOT_DUE
+        return _not_due(facts)
     if not facts.active:
         return Answer.WILL_BE_LEFT_OUT
     return Answer.WILL_BE_EXCLUDED if facts.fate is Fate.EXCLUDED else Answer.WILL_RUN
@@ -103,12 +108,16 @@ def _future(facts: Facts) -> Answer:
 def _present_times(facts: Facts) -> Answer:
     """The answer for an instant in the past at which the schedule already had its present times."""
     if not facts.due:
-        return Answer.NOT_DUE
+        return _not_due(facts)
     if facts.next_run_at is not None and facts.next_run_at <= facts.at:
         return _pending(facts)
     if not facts.active and (facts.paused_at is None or facts.paused_at <= facts.at):
         return Answer.PAUSED
     return Answer.NO_RECORD
+
+
+def _not_due(facts: Facts) -> Answer:
+    return Answer.OUTSIDE if facts.outside else Answer.NOT_DUE
 
 
 def _pending(facts: Facts) -> Answer:
@@ -119,6 +128,22 @@ def _pending(facts: Facts) -> Answer:
         return Answer.HELD
     spread = facts.fate is Fate.RUNS and facts.starts_at is not None and facts.starts_at > facts.now
     return Answer.SPREAD if spread else Answer.WAITS
+
+
+def nearness(reason: str, why: str | None) -> int:
+    """How well the reason of a skipped execution that spans an instant fits to what the calendar says about it.
+
+    After a time without a producer, several such executions may span the same instant: one for each reason.
+
+    Args:
+        why: what the calendar of the schedule says about the instant; empty if it says nothing, None if it is unknown.
+    """
+    by_calendar = kind_of(reason) in (SkipReason.EXCLUDED, SkipReason.HELD)
+    if why is None:
+        return 0
+    if not why:
+        return int(not by_calendar)
+    return by_calendar + (by_calendar and calendar_words(why) in reason)
 
 
 def is_due(timetable: Timetable, tz: str, at: datetime) -> bool:

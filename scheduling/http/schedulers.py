@@ -41,12 +41,12 @@ def list_schedulers(request: HttpRequest, page: Page, wanted: Annotated[Schedule
 
 
 @router.post("", response={201: ScheduleShape, **PROBLEMS}, summary="Make a schedule")
-def make_scheduler(request: HttpRequest, values: ScheduleValues) -> HttpResponse:
+def make_scheduler(request: HttpRequest, values: ScheduleValues, reason: Reason = "") -> HttpResponse:
     """It belongs to you, unless `user` names another user."""
     caller = caller_of(request)
 
     def work(_asked: Asked) -> HttpResponse:
-        row = schedules.make(caller, values.given())
+        row = schedules.make(caller, values.given(), reason=reason)
         shape = schedule_shape(caller, row.pk)
         headers = {"Location": reverse("cron_api:scheduler", args=[row.pk]), "ETag": etag(shape.version)}
         return answer(shape, 201, headers)

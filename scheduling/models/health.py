@@ -21,7 +21,7 @@ from scheduling.core.targets import TARGETS
 from scheduling.models.counts import count
 from scheduling.models.execution import SchedulerExecution
 from scheduling.models.last_runs import FAILURES
-from scheduling.models.plan import OVERDUE_AFTER, PlanState
+from scheduling.models.plan import OVERDUE_AFTER, PlanState, has_ended
 from scheduling.models.scheduler import Scheduler
 from scheduling.models.visibility import Visibility
 
@@ -56,7 +56,8 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
     depends on the number of schedules, not on the number of executions. One expression returns the rank, because in a
     chain of conditions the database would run a subquery once for each condition that uses it.
 
-    A one-time schedule is paused after its run. Its health is then its result, and not "paused".
+    A one-time schedule is paused after its run. Its health is then its result, and not "paused". As a pause does, the
+    end of a schedule hides its last result, which the failed inbox has.
     """
     own = OWN_RUNS.filter(state__in=[*RESULTS, *_GOES_ON])
     # This subquery belongs to the row of an execution, so its OuterRef is a column of that row.
@@ -75,6 +76,7 @@ def with_health(rows: QuerySet[Scheduler], now: datetime) -> QuerySet[Scheduler]
     rank = Case(
         When(is_paused, then=_rank(Health.PAUSED)),
         When(plan_state=PlanState.SET_ASIDE, then=_rank(Health.FAILING)),
+        When(has_ended(now), then=_rank(Health.ENDED)),
         default=Least(
             Case(When(is_late, then=_rank(Health.LATE)), default=_LEAST_URGENT),
             Coalesce(Subquery(newest_rank), _NEVER_RAN),

@@ -47,6 +47,7 @@ HEALTH = {
     Health.RUNNING.value: _("in progress"),
     Health.HEALTHY.value: _("healthy"),
     Health.PAUSED.value: _("paused"),
+    Health.ENDED.value: _("ended"),
 }
 
 RETENTION_RULES = {

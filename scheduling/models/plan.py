@@ -54,6 +54,15 @@ class PlanState(models.IntegerChoices):
     """The schedule is active, and its time has passed or never comes."""
 
 
+def has_ended(now: datetime) -> Q:
+    """The active schedules that were active until an instant, and have no run before it any more.
+
+    A calendar may leave a schedule without a run, too. So with a calendar, the instant must have passed.
+    """
+    over = Q(active_until__lte=now) | Q(calendar__isnull=True)
+    return Q(plan_state=PlanState.WITHOUT_NEXT_RUN, active_until__isnull=False) & over
+
+
 _MAY_BE_NULL = (
     "date_time", "spread_seconds", "missed_cap", "missed_within_seconds", "active_from", "active_until",
     "calendar_id",

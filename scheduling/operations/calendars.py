@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from itertools import islice
@@ -9,6 +10,7 @@ from typing import Any
 
 from django.db.models import QuerySet
 from django.utils import timezone as clock
+from django.utils.crypto import salted_hmac
 from django.utils.translation import gettext as _
 
 from scheduling.core.calendars import CalendarError, parse_calendar
@@ -77,6 +79,16 @@ def calendar_detail(row: Calendar, now: datetime | None = None) -> CalendarDetai
     return CalendarDetail(**{**_values(row), "problem": problem}, entries=row.entries, exclusions=exclusions)
 
 
+def version(row: Calendar) -> str:
+    """A text that changes with each value that a client may give. The entries are not read for it."""
+    values = [row.pk, row.name, row.description, row.timezone, row.group_id, row.version]
+    return salted_hmac("scheduling.calendar.version", json.dumps(values), algorithm="sha256").hexdigest()[:32]
+
+
 def _values(row: Calendar) -> dict[str, Any]:
     group = None if row.group is None else row.group.name
-    return {name: getattr(row, name) for name in _COPIED} | {"group": group, "problem": row.error}
+    return {name: getattr(row, name) for name in _COPIED} | {
+        "group": group,
+        "problem": row.error,
+        "version": version(row),
+    }

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy
 from scheduling.core.revisions import NEW, OLD, PARAMS, text_of
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
-from scheduling.models import ScheduleRevision
+from scheduling.models import Calendar, ScheduleRevision
 from scheduling.models.author import AuthorKind
 from scheduling.models.schedule_revision import RevisionKind
 from scheduling.operations.params_diff import Change
@@ -51,6 +51,7 @@ def changes_in_words(revision: ScheduleRevision, names: Names | None = None) -> 
 def names_in(revisions: Iterable[ScheduleRevision]) -> Names:
     """The names of the rows that the changes of these revisions name. A row that is gone has none."""
     wanted: dict[str, set[int]] = {}
+    revisions = list(revisions)
     for revision in revisions:
         for key, edit in revision.changes.items():
             if (model := _model(key)) is not None:
@@ -60,7 +61,15 @@ def names_in(revisions: Iterable[ScheduleRevision]) -> Names:
         model = _model(key)
         rows = model._default_manager.filter(pk__in=keys) if model is not None else ()
         found |= {(key, row.pk): str(row) for row in rows}
-    return found
+    return found | _names_for_all(revisions)
+
+
+def _names_for_all(revisions: Iterable[ScheduleRevision]) -> Names:
+    """The names of calendars that belong to no group, so that all users see them."""
+    edits = [revision.changes["calendar_id"] for revision in revisions if "calendar_id" in revision.changes]
+    keys = {value for edit in edits for value in edit.values() if type(value) is int}
+    rows = Calendar.objects.filter(pk__in=keys, group=None).values_list("pk", "name") if keys else ()
+    return {("calendar_id", pk): str(name) for pk, name in rows}
 
 
 def who(revision: ScheduleRevision) -> str:
@@ -89,7 +98,7 @@ def _model(key: str) -> type[Model] | None:
 
 
 NUMBERED = {"after_id": gettext_lazy("schedule %(id)s"), "calendar_id": gettext_lazy("calendar %(id)s")}
-"""Columns that name rows which not each reader of the schedule may see. So they are told by their ids."""
+"""Columns that name rows which not each reader of the schedule may see. Then they are told by their ids."""
 
 
 def _said(key: str, value: Any, names: Names) -> str | None:
@@ -97,6 +106,8 @@ def _said(key: str, value: Any, names: Names) -> str | None:
         return None
     if _model(key) is not None and type(value) is int:
         return visible_text(names.get((key, value), f"#{value}"), VALUE_MAX_CHARS)
+    if type(value) is int and (key, value) in names:
+        return visible_text(names[key, value], VALUE_MAX_CHARS)
     if key in NUMBERED:
         return visible_text(NUMBERED[key] % {"id": value}, VALUE_MAX_CHARS)
     if isinstance(value, bool) and not key.startswith(PARAMS):

@@ -11,8 +11,10 @@ from scheduling.core.schedule_files import MAX_SCHEDULES, Entry
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler
-from scheduling.operations import schedules
+from scheduling.operations import calendars, schedules
 from scheduling.operations.actor import Actor
+from scheduling.operations.calendar_files import LONGEST_EXPORTED
+from scheduling.operations.calendar_files import entry_of as calendar_entry
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.schedule_entry import entry_of, exported
 from scheduling.operations.shaping import each_usable
@@ -41,6 +43,8 @@ class Export:
     """
 
     entries: list[Entry] = field(default_factory=list)
+    calendars: dict[str, Entry] = field(default_factory=dict)
+    """The calendars that the schedules name, by name."""
     left_out: list[LeftOut] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 
@@ -79,6 +83,18 @@ def export(actor: Actor, chosen: Sequence[str] = (), source: str | None = None) 
     return made
 
 
+def _add_calendar(actor: Actor, made: Export, row: Scheduler) -> None:
+    """Add the calendar of a schedule, if the actor may see it and it is not too long."""
+    if row.calendar is None or row.calendar.name in made.calendars or not any(map(actor.has_perm, calendars.VIEW)):
+        return
+    if len(row.calendar.entries) > LONGEST_EXPORTED:
+        said = _("The calendar “%(name)s” is left out, because it is too long.")
+        note = said % {"name": visible_text(row.calendar.name, 100)}
+        made.notes += [note] if note not in made.notes else []
+    elif actor.visible.shows(row.calendar):
+        made.calendars[row.calendar.name] = calendar_entry(row.calendar)
+
+
 def _add(actor: Actor, made: Export, row: Scheduler) -> None:
     name = visible_text(row.name or row, 120)
     if row.is_worker_default:
@@ -87,6 +103,7 @@ def _add(actor: Actor, made: Export, row: Scheduler) -> None:
     if row.after is not None and not actor.visible.shows(row.after):
         made.leave_out(row.pk, _("it waits for a schedule that you may not see"))
         return
+    _add_calendar(actor, made, row)
     try:
         made.entries.append(entry_of(exported(row)))
     except ValueError as error:

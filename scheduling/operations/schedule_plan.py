@@ -15,10 +15,11 @@ from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.secret_params import MASK
 from scheduling.handlers.targets import handler_of
-from scheduling.models import Scheduler
+from scheduling.models import Calendar, Scheduler
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import VALUE_MAX_CHARS, edits_since, snapshot
+from scheduling.operations.calendar_files import plan_calendars
 from scheduling.operations.file_rows import FileRows
 from scheduling.operations.params_diff import Change
 from scheduling.operations.refused import Code, Problem, Refused
@@ -34,12 +35,15 @@ NAMED = (*TARGETS, "user", "after")
 STRICT = Rules()
 
 
-def plan(actor: Actor, entries: Sequence[Entry], source: str, rules: Rules = STRICT) -> Plan:
+def plan(
+    actor: Actor, entries: Sequence[Entry], source: str, rules: Rules = STRICT, calendars: Sequence[Entry] = ()
+) -> Plan:
     """Compare a file with the schedules that the actor sees. Nothing is changed.
 
     Args:
         entries: what `core.schedule_files.read` returns.
         source: the name of the file. The schedules keep it.
+        calendars: the calendars of the file.
 
     Raises:
         Refused: FORBIDDEN, or INVALID if the source is no such name. Problems of entries are in the plan instead.
@@ -49,6 +53,9 @@ def plan(actor: Actor, entries: Sequence[Entry], source: str, rules: Rules = STR
         raise Refused.value("source", said)
     rows = FileRows(actor, source, [entry["name"] for entry in entries])
     work = _Planning(actor, source, rules, rows, {str(entry["name"]) for entry in entries})
+    made, problems = plan_calendars(actor, calendars)
+    work.new_calendars = {step.name for step in made if step.act is Act.MAKE}
+    work.problems += problems
     for entry in sorted(entries, key=lambda entry: str(entry["name"])):
         work.add(entry)
     work.problems += circles(entries)
@@ -61,7 +68,8 @@ def plan(actor: Actor, entries: Sequence[Entry], source: str, rules: Rules = STR
         said = _("Schedules that this file owns and does not hold any more: %(count)s. Only a prune deletes them.")
         work.notes.append(said % {"count": len(gone.keys)})
     needs_count = gone.needs_count(len(deletions))
-    return Plan(source, (*deletions, *work.steps), tuple(work.problems), tuple(work.notes), needs_count)
+    steps = (*deletions, *work.steps)
+    return Plan(source, steps, tuple(work.problems), tuple(work.notes), needs_count, tuple(made))
 
 
 class _Planning:
@@ -71,6 +79,8 @@ class _Planning:
         self.actor, self.source, self.rules, self.rows = actor, source, rules, rows
         self._names = names
         """The names in the file."""
+        self.new_calendars: set[str] = set()
+        """The names of the calendars that the file makes."""
         self.steps: list[Step] = []
         self.problems: list[Problem] = []
         self.notes: list[str] = []
@@ -140,17 +150,17 @@ class _Planning:
         """
         former, code = snapshot(row, schedules.RECORDED), handler_of(row)
         missing = missing_secrets(asked, values)
-        after = values.get("after")
-        if after in self._names:  # it may be made by the same file, and `circles` has looked at it
-            row.after, values = None, {**values, "after": None}
+        later = self._made_later(values)
+        for name in later:
+            setattr(row, name, None)
         try:
-            fill(self.actor, row, values)
+            fill(self.actor, row, {**values, **dict.fromkeys(later)})
         except Refused as refused:
             hint = _secrets_hint(missing) if any(one.field == "params" for one in refused.problems) else ""
             raise Refused.invalid([*refused.problems, *([Problem("params", "secret", hint)] if hint else [])]) from None
         row.source_file = self.source
-        if after in self._names:
-            row.after = self.rows.find(str(after)) or Scheduler(name=after)
+        for name, other in later.items():
+            setattr(row, name, other)
         awaited = former["after"]
         if awaited is not None and awaited != row.after and not self.actor.visible.shows(awaited):
             former["after"] = Scheduler(name="…")
@@ -162,6 +172,15 @@ class _Planning:
                 replace(one, old=one.old and MASK, new=one.new and MASK) if _is_param(one) else one for one in found
             ]
         return tuple(found)
+
+    def _made_later(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """What the schedule names and the same file may make. It is looked at by `circles`, or when it is made."""
+        found: dict[str, Any] = {}
+        if (after := values.get("after")) in self._names:
+            found["after"] = self.rows.find(str(after)) or Scheduler(name=after)
+        if (calendar := values.get("calendar")) in self.new_calendars:
+            found["calendar"] = Calendar(name=calendar)
+        return found
 
 
 def _is_same(asked: Stated, row: Scheduler) -> bool:

@@ -48,6 +48,7 @@ class Plan:
         problems: why the plan cannot be carried out. The `field` begins with the name of the schedule.
         notes: sentences about what the file does not decide.
         needs_count: whether a person must confirm the number of deletions, because they are all or most schedules.
+        calendars: one step for each calendar of the file, in the order of their names.
     """
 
     source: str
@@ -55,6 +56,7 @@ class Plan:
     problems: tuple[Problem, ...] = ()
     notes: tuple[str, ...] = ()
     needs_count: bool = False
+    calendars: tuple[Step, ...] = ()
 
     def of(self, act: Act) -> list[Step]:
         """The steps with this act."""
@@ -63,7 +65,7 @@ class Plan:
     @property
     def is_drift(self) -> bool:
         """Whether the rows differ from the file."""
-        return any(step.act is not Act.UNCHANGED for step in self.steps)
+        return any(step.act is not Act.UNCHANGED for step in (*self.calendars, *self.steps))
 
 
 @dataclass(frozen=True)

@@ -97,7 +97,7 @@ class ScheduleShape(Shape):
         description="The first instant of its times that is not on record yet, if it is not `next_run_at`."
     )
     plan_error: str
-    health: str = Field(description="failing, late, skipped, running, paused, never ran or healthy.")
+    health: str = Field(description="failing, skipped, late, never_ran, running, healthy, paused or ended.")
     last_run: RunShape | None = Field(description="Null also if the caller may not see executions.")
     created_at: datetime
     updated_at: datetime
@@ -290,6 +290,7 @@ class CalendarShape(Shape):
     problem: str = Field(description="Why it cannot be used; empty if it can. No schedule that names it runs then.")
     created_at: datetime
     updated_at: datetime
+    version: str = Field(description="Changes with each edit; the ETag without its quotation marks.")
 
 
 class ExclusionShape(Shape):

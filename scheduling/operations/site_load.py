@@ -6,18 +6,28 @@ import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, NamedTuple
 
 from scheduling.conf import get_conf
+from scheduling.core.calendars import CalendarError, ExclusionCalendar
 from scheduling.core.cron import CronError, ZoneError, parse
+from scheduling.core.free_starts import Stretch, free_starts
 from scheduling.core.hours import hours_from, starts_within
 from scheduling.core.load import MINUTE, Load, load_of
+from scheduling.core.nominal import NominalTimes
 from scheduling.core.spread_offset import LONGEST, SpreadOffset
+from scheduling.core.timing import OnExcluded
 from scheduling.models import Scheduler
+from scheduling.models.exclusions import calendars
 from scheduling.models.plan import FIRST_INSTANT
 from scheduling.models.visibility import Visibility
 
 DAY = timedelta(days=1)
+
+MOST_STRETCHES = 3_000
+"""At most so many stretches of a calendar are looked at. In two days, it cannot have more: each has at least a minute,
+and one that is free follows."""
 
 
 class LoadLimits:
@@ -39,11 +49,19 @@ class Times(NamedTuple):
     schedule: str
     timezone: str
     date_time: datetime | None
+    active_from: datetime | None = None
+    active_until: datetime | None = None
+    calendar: int | None = None
+    on_excluded: str = OnExcluded.SKIP.value
     offset: timedelta = timedelta(0)
     """By how much later a schedule that is spread starts each time."""
 
 
-_COLUMNS = ("schedule", "timezone", "date_time", "pk", "spread_seconds", "spread_each")
+_TIMES = ("schedule", "timezone", "date_time", "active_from", "active_until", "calendar_id", "on_excluded")
+_COLUMNS = (*_TIMES, "pk", "spread_seconds", "spread_each")
+
+Excluded = dict[int, list[Stretch] | None]
+"""Maps each calendar to what it excludes in the next 24 hours; to None if it cannot be used."""
 
 _kept: dict[Any, tuple[float, Load]] = {}
 
@@ -74,34 +92,72 @@ def _look(visible: Visibility, now: datetime) -> Load:
     start, is_cut = now.replace(second=0, microsecond=0), len(read) > LoadLimits.schedules
     end = read.pop()[0] if is_cut else now + DAY
     minutes = max((end - start) // MINUTE, 0) + is_cut
-    times = Counter(_times(*row[3:]) for row in read if row[1] and visible.shows_group(row[2]))
-    return load_of(start, minutes, _starts(times.items(), now), is_cut=is_cut)
+    seen = (row[3:] for row in read if row[1] and visible.shows_group(row[2]))
+    times = Counter(Times._make((*row[:-3], offset_of(*row[-3:]))) for row in seen)
+    excluded = _excluded((one.calendar for one in times if one.calendar is not None), now)
+    return load_of(start, minutes, _starts(times.items(), excluded, now), is_cut=is_cut)
 
 
-def _times(
-    schedule: str, timezone: str, date_time: datetime | None, pk: int, spread_seconds: object, spread_each: object
-) -> Times:
-    return Times(schedule, timezone, date_time, offset_of(pk, spread_seconds, spread_each))
-
-
-def _starts(times: Iterable[tuple[Times, int]], now: datetime) -> Iterator[tuple[list[datetime], int]]:
+def _starts(
+    times: Iterable[tuple[Times, int]], excluded: Excluded, now: datetime
+) -> Iterator[tuple[list[datetime], int]]:
     for one, number in times:
-        yield starts_of(one, now), number
+        yield _starts_of(one, excluded, now), number
 
 
-def starts_of(times: Times, now: datetime) -> list[datetime]:
-    """The instants of the next 24 hours at which a schedule with these times starts; none if they are invalid.
+def starts_of(row: Scheduler, now: datetime) -> list[datetime]:
+    """The instants of the next 24 hours at which a schedule starts; none if it cannot be planned."""
+    offset = offset_of(row.pk, row.spread_seconds, row.spread_each)
+    own = Times._make((*(getattr(row, name) for name in _TIMES), offset))
+    return _starts_of(own, _excluded([own.calendar] if own.calendar is not None else [], now), now)
 
-    Calendars and bounds are not looked at.
-    """
-    if times.date_time is not None:
-        return [times.date_time] if now <= times.date_time < now + DAY else []
+
+def _starts_of(times: Times, excluded: Excluded, now: datetime) -> list[datetime]:
+    stretches = excluded.get(times.calendar) if times.calendar is not None else []
+    if stretches is None:
+        return []
+    first = now - times.offset
     try:
-        edges = hours_from(now - times.offset)
-        found = starts_within(parse(times.schedule), times.timezone or get_conf().timezone, edges)
+        cron, tz = None, times.timezone or get_conf().timezone
+        if times.date_time is None:
+            cron = parse(times.schedule)
+            found = starts_within(cron, tz, hours_from(first))
+        else:
+            found = [times.date_time] if now <= times.date_time < now + DAY else []
+        if stretches:
+            own = NominalTimes(cron, tz, times.date_time, since=times.active_from, until=times.active_until)
+            found = free_starts(found, stretches, own, holds=times.on_excluded == OnExcluded.HOLD.value, since=first)
     except (CronError, ZoneError):
         return []
-    return [instant + times.offset for instant in found] if times.offset else found
+    since, until = times.active_from, times.active_until
+    return [
+        instant + times.offset
+        for instant in found
+        if (since is None or since <= instant) and (until is None or instant <= until)
+    ]
+
+
+def _excluded(keys: Iterable[int], now: datetime) -> Excluded:
+    """What these calendars exclude in the next 24 hours, and in the day before: so long, a start may be spread."""
+    found: Excluded = {}
+    for pk, one in calendars({*keys}).items():
+        try:
+            found[pk] = _stretches(one.usable(), now)
+        except CalendarError:
+            found[pk] = None
+    return found
+
+
+def _stretches(calendar: ExclusionCalendar, now: datetime) -> list[Stretch]:
+    """The first stretch has its true beginning, because what is held since then starts at its end."""
+    found: list[Stretch] = []
+    for days in (1, 10, 100, 1_000, 4_000):
+        since = now - days * DAY
+        spans = islice(calendar.exclusions(since, now + DAY), MOST_STRETCHES)
+        found = [(span.start, span.until) for span in spans if span.until is None or span.until >= now - LONGEST]
+        if not found or found[0][0] > since:
+            break
+    return found
 
 
 def offset_of(pk: int | None, spread_seconds: object, spread_each: object) -> timedelta:

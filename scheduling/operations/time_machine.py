@@ -17,7 +17,7 @@ from scheduling.operations.actor import Actor
 from scheduling.operations.next_runs import next_runs
 from scheduling.operations.schedule_check import fill
 from scheduling.operations.shapes import EmptierShape, LoadShape, MinuteShape, PreviewShape, RunChangeShape
-from scheduling.operations.site_load import Times, offset_of, site_load, starts_of
+from scheduling.operations.site_load import site_load, starts_of
 
 RUNS = 20
 """So many next runs are compared."""
@@ -109,8 +109,7 @@ def load_change(visible: Visibility, stored: Scheduler | None, edited: Scheduler
 def _starts(row: Scheduler | None, now: datetime) -> list[datetime]:
     if row is None or not row.status:
         return []
-    offset = offset_of(row.pk, row.spread_seconds, row.spread_each)
-    return starts_of(Times(row.schedule, row.timezone, row.date_time, offset), now)
+    return starts_of(row, now)
 
 
 def _crowded(without: Load, with_it: Load, place: int, own: set[int]) -> Crowded:

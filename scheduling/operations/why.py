@@ -12,19 +12,22 @@ from scheduling.core.occurrences import cron_key
 from scheduling.core.text import visible_text
 from scheduling.core.why_at import Answer, answer
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.after import predecessor_words
 from scheduling.models.timetable import is_asked_by_second
 from scheduling.operations import executions
 from scheduling.operations.actor import Actor
+from scheduling.operations.moved_start import moved_words
 from scheduling.operations.overdue import overdue
 from scheduling.operations.refused import Refused
 from scheduling.operations.schedule_words import zone_of
 from scheduling.operations.shapes import NearShape, WhyShape
 from scheduling.operations.times import duration_between, format_minute, relative_time
 from scheduling.operations.typed_instants import typed_instants
+from scheduling.operations.waiting_words import waiting_words
 from scheduling.operations.why_facts import Found, found
 
 REASON_MAX_CHARS = 1_000
-NEAR = (Answer.NOT_DUE, Answer.NO_RECORD, Answer.OTHER_TIMES)
+NEAR = (Answer.NOT_DUE, Answer.OUTSIDE, Answer.NO_RECORD, Answer.OTHER_TIMES)
 """The answers to which the occurrences before and after the instant are told."""
 
 
@@ -80,17 +83,19 @@ def sentence(schedule: Scheduler, known: Found, info: tzinfo) -> tuple[Answer, s
     """The answer, the same as text, and the execution that it tells of. All times are in the zone `info`."""
     said = answer(known.facts)
     row = {Answer.RECORDED: known.row, Answer.LEFT_OUT: known.counting}.get(said)
-    text = _of_row(row, said) if row is not None else _computed(schedule, known, said, info)
+    text = _of_row(row, said, known.facts.now, info) if row is not None else _computed(schedule, known, said, info)
     if known.asked is not None:
         start = _("At %(asked)s starts the run of %(due)s, because the schedule is spread.")
         times = {"asked": format_minute(known.asked, info), "due": format_minute(known.facts.at, info)}
         text = f"{start % times} {text}"
+    elif row is not None and said is Answer.RECORDED and (moved := moved_words(row, info)):
+        text = f"{text} {moved}"
     if row is not None and row.trigger == Trigger.BACKFILL.value:
         text = _("A backfill has made up for it. %(said)s") % {"said": text}
     return said, visible_text(text, REASON_MAX_CHARS + 200), row
 
 
-def _of_row(row: SchedulerExecution, said: Answer) -> str:
+def _of_row(row: SchedulerExecution, said: Answer, now: datetime, info: tzinfo) -> str:
     reason = visible_text(row.reason, REASON_MAX_CHARS) or _("No reason was recorded.")
     if said is Answer.LEFT_OUT or row.state == State.SKIPPED.value:
         return _("It did not run. %(reason)s") % {"reason": reason}
@@ -108,16 +113,14 @@ def _of_row(row: SchedulerExecution, said: Answer) -> str:
             return _("It is running now.")
         case State.CANCELLED.value:
             return _("It was cancelled. %(reason)s") % {"reason": reason}
-        case State.BLOCKED.value:
-            return _("It has not started. %(reason)s") % {"reason": reason}
-    return _("It is on record and has not ended yet.")
+    return waiting_words(row, now, info)
 
 
 def _computed(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> str:
     """The answer if no execution is on record."""
     facts, pause = found.facts, _pause(found, schedule, info)
     match said:
-        case Answer.WILL_RUN | Answer.NOT_DUE:
+        case Answer.WILL_RUN | Answer.NOT_DUE | Answer.OUTSIDE:
             return _by_times(schedule, found, said, info)
         case Answer.WILL_BE_LEFT_OUT:
             return _("It is due then, but will not run unless it is resumed. %(pause)s") % {"pause": pause}
@@ -142,8 +145,34 @@ def _by_times(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> 
         text = _("It is due then, %(when)s.") % {"when": relative_time(facts.at, facts.now)}
         if facts.fate is not None and facts.starts_at != facts.at:
             text = f"{text} {_start(found, info)}"
-        return text
+        return f"{text} {awaited}" if (awaited := _awaited(schedule)) else text
+    if said is Answer.OUTSIDE:
+        return _outside(schedule, facts.at, facts.now, info)
     return _("It was not due then.") if facts.at <= facts.now else _("It is not due then.")
+
+
+def _outside(schedule: Scheduler, at: datetime, now: datetime, info: tzinfo) -> str:
+    """Which bound of the schedule leaves the instant out."""
+    was = _("It was not due then:") if at <= now else _("It is not due then:")
+    since, until = schedule.active_from, schedule.active_until
+    if since is not None and at < since:
+        text = _("the schedule is active from %(time)s on.") % {"time": format_minute(since, info)}
+    else:
+        text = (
+            _("the schedule is active until %(time)s.")
+            if until and until > now
+            else _("the schedule was active until %(time)s.")
+        )
+        text = text % {"time": format_minute(until, info) if until is not None else ""}
+    return f"{was} {text}"
+
+
+def _awaited(schedule: Scheduler) -> str:
+    """After which other schedule the run will start; empty if it waits for none."""
+    other = Scheduler.objects.filter(pk=schedule.after_id).first() if schedule.after_id is not None else None
+    if other is None:
+        return ""
+    return _("It starts after %(other)s.") % {"other": predecessor_words(other, schedule.group_id)}
 
 
 def _by_rules(found: Found, said: Answer, info: tzinfo) -> str:
@@ -165,9 +194,15 @@ def _start(found: Found, info: tzinfo) -> str:
     at = f"{start.astimezone(info):%Y-%m-%d %H:%M:%S} {start.astimezone(info).tzname()}" if start is not None else ""
     if found.facts.fate is not Fate.HELD:
         return _("It starts at %(at)s.") % {"at": at}
+    expected = found.expected
+    if expected is not None and expected.gives_way_at is not None:
+        held = _("A calendar holds it: %(why)s. It gives way to the run that is due when the hold ends, at %(at)s.")
+        return held % {"why": why, "at": format_minute(expected.gives_way_at, info)}
     if start is None:
-        return _("A calendar holds it: %(why)s. It does not run by itself.") % {"why": why}
-    held = _("A calendar holds it: %(why)s. The latest run that is held starts at %(at)s.")
+        return _("A calendar holds it: %(why)s. No end of it is known, so it does not run.") % {"why": why}
+    if expected is not None and expected.count == 1:
+        return _("A calendar holds it: %(why)s. It starts at %(at)s.") % {"why": why, "at": at}
+    held = _("A calendar holds it: %(why)s. Only the latest run that is held starts, at %(at)s.")
     return held % {"why": why, "at": at}
 
 

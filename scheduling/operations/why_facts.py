@@ -10,7 +10,7 @@ from scheduling.core.expected import Expected, fate_of, nominal_of_start
 from scheduling.core.lifecycle import State
 from scheduling.core.nominal import TICK
 from scheduling.core.occurrences import backfill_key, cron_key, date_key
-from scheduling.core.why_at import LOOK_BACK, Facts, is_due, neighbours
+from scheduling.core.why_at import LOOK_BACK, Facts, is_due, nearness, neighbours
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.first_keys import first_keys
 from scheduling.models.own_timing import has_own_timing
@@ -35,7 +35,7 @@ class Found:
         before, after: the occurrences before and after the instant, by the present times.
         executions: the executions of `before` and `after`, by their keys.
         problem: why the present times cannot be read; empty if they can.
-        why: what the calendar says about the occurrence; empty if it says nothing.
+        expected: what becomes of the occurrence, if the schedule has rules of its own and is due then.
         asked: the instant that was asked about, if it is the start of the occurrence, which is due earlier.
     """
 
@@ -46,8 +46,13 @@ class Found:
     after: datetime | None = None
     executions: dict[str, SchedulerExecution] | None = None
     problem: str = ""
-    why: str = ""
+    expected: Expected | None = None
     asked: datetime | None = None
+
+    @property
+    def why(self) -> str:
+        """What the calendar says about the occurrence; empty if it says nothing."""
+        return "" if self.expected is None else self.expected.why
 
 
 def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime) -> Found:
@@ -61,9 +66,10 @@ def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime)
     row = rows.filter(execution_key__in=keys).order_by("pk").first()
     if row is None or row.state == State.SKIPPED.value:  # a backfill may have made up for it
         row = rows.filter(execution_key=backfill_key(at)).first() or row
-    counting = _counting(schedule, visible, at) if row is None and at <= now else None
     due, before, after, problem = _times(schedule, at)
     fate = _fate(schedule, at) if due else None
+    why = None if not due else "" if fate is None else fate.why
+    counting = _counting(schedule, visible, at, why) if row is None and at <= now else None
     near = [cron_key(instant) for instant in (before, after) if instant is not None]
     return Found(
         Facts(
@@ -79,6 +85,7 @@ def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime)
             next_run_at=schedule.next_nominal_at or schedule.next_run_at,
             fate=None if fate is None else fate.fate,
             starts_at=None if fate is None else fate.starts_at,
+            outside=not due and _is_outside(schedule, at),
         ),
         row,
         counting,
@@ -86,7 +93,7 @@ def found(schedule: Scheduler, visible: Visibility, at: datetime, now: datetime)
         after,
         {one.execution_key: one for one in rows.filter(execution_key__in=near)} if near else {},
         problem,
-        "" if fate is None else fate.why,
+        fate,
         asked if asked != at else None,
     )
 
@@ -138,18 +145,37 @@ def _own_times(schedule: Scheduler, at: datetime) -> tuple[bool, datetime | None
         return False, None, None, str(error)
 
 
-def _counting(schedule: Scheduler, visible: Visibility, at: datetime) -> SchedulerExecution | None:
-    """The skipped execution that spans the instant, and counts more than one occurrence."""
+def _is_outside(schedule: Scheduler, at: datetime) -> bool:
+    """Whether only the bounds of the schedule keep it from being due at the instant."""
+    since, until = schedule.active_from, schedule.active_until
+    if schedule.date_time is not None or not ((since and at < since) or (until and at > until)):
+        return False
+    try:
+        return is_due(timetable_of(schedule.schedule), schedule.zone_name, at)
+    except (CronError, ZoneError):
+        return False
+
+
+def _counting(schedule: Scheduler, visible: Visibility, at: datetime, why: str | None) -> SchedulerExecution | None:
+    """The skipped execution that spans the instant, and counts more than one occurrence.
+
+    If there are several, each has a reason of its own. `why` is as in `nearness`. Of those that fit equally well, the
+    one that began last is nearest: the others may have ended before the instant.
+    """
     first = first_keys([at])[0] - KEYS_BACK
     rows = visible.executions().filter(scheduler=schedule.pk)
-    columns = ("pk", "state", "missed", "scheduled_at", "executed_at")
+    columns = ("pk", "state", "missed", "scheduled_at", "executed_at", "reason")
     after = rows.filter(pk__gte=first).order_by("pk").values_list(*columns)[:ROWS_LOOKED_AT]
     # The row of an overlap is recorded at its first occurrence, and counts on until the open execution is over.
     before = rows.filter(pk__lt=first).order_by("-pk").values_list(*columns)[:ROWS_LOOKED_AT]
     for near in (after, before):
-        for pk, state, missed, scheduled_at, executed_at in near:
-            if state == State.SKIPPED.value and missed > 1 and scheduled_at <= at <= executed_at:
-                return rows.defer("params", "error_message").filter(pk=pk).first()
+        spanning = [
+            (nearness(reason, why), scheduled_at, -pk)
+            for pk, state, missed, scheduled_at, executed_at, reason in near
+            if state == State.SKIPPED.value and missed > 1 and scheduled_at <= at <= executed_at
+        ]
+        if spanning:
+            return rows.defer("params", "error_message").filter(pk=-max(spanning)[2]).first()
     return None
 
 

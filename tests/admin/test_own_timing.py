@@ -90,7 +90,18 @@ def test_the_preview_shows_nominal_and_assigned_times_and_refusals(editor: Clien
     assert "1 to 86400" in text(editor.get(address, {**typed, "spread_seconds": "2d"}))
     assert "Spread: " in text(editor.get(address, {**typed, "spread_seconds": "x"}))
     bounded = {**typed, "active_until_0": "2001-01-01", "active_until_1": "08:00"}
-    assert "It has no run to come." in text(editor.get(address, bounded))
+    page = editor.get(address, bounded)
+    assert "It has ended: it was active until 2001-01-01 08:00:00 UTC." in text(page)
+    assert "It has no run to come." in text(page)
+    assert "sch-note-warn" not in page.content.decode()
+
+
+def test_the_list_and_the_page_of_a_schedule_that_has_ended_say_so(editor: Client) -> None:
+    row = SchedulerFactory(active_until=clock.now() + timedelta(seconds=1))
+    assert ">ended<" in editor.get(reverse("admin:scheduling_scheduler_changelist")).content.decode()
+    assert ">ended<" in editor.get(reverse("admin:scheduling_scheduler_change", args=[row.pk])).content.decode()
+    found = editor.get(reverse("admin:scheduling_scheduler_changelist"), {"health": "ended"}).context["cl"].result_list
+    assert [one.pk for one in found] == [row.pk]
 
 
 def test_excluded_and_held_times_stand_in_the_preview_with_their_reason(
@@ -135,7 +146,7 @@ def test_what_a_late_schedule_catches_up_is_told_on_its_page(editor: Client) -> 
 def test_an_execution_shows_both_instants(editor: Client) -> None:
     row = SchedulerExecutionFactory(succeeded=True, scheduled_at=NOON, assigned_at=NOON + timedelta(minutes=7))
     page = text(editor.get(reverse("admin:scheduling_schedulerexecution_change", args=[row.pk])))
-    assert "Assigned to" in page
+    assert "Planned start" in page
     assert "its schedule is spread, or a calendar held it" in page
 
 
@@ -150,4 +161,6 @@ def test_why_knows_the_start_and_the_bounds(editor: Client) -> None:
     assert f"It starts at {start:%Y-%m-%d %H:%M:%S} UTC." in page
     row.spread_seconds, row.active_until = None, start - timedelta(days=1)
     row.save()
-    assert "It is not due then." in text(editor.get(address, {"at": f"{start:%Y-%m-%d} 08:00"}))
+    assert "It is not due then: the schedule was active until" in text(
+        editor.get(address, {"at": f"{start:%Y-%m-%d} 08:00"})
+    )

@@ -10,11 +10,16 @@ from django.urls import reverse
 from django.utils import timezone as clock
 
 from scheduling.admin.executions.why import why
+from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
+from scheduling.execution.claim import claim_due
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.monitoring.findings.watched import paused_long
+from scheduling.operations.next_runs import next_runs
+from scheduling.operations.time_machine import runs_of
 from tests.admin.conftest import logged_in, said
 from tests.admin.pages import page_of, run_address
 from tests.admin.scheduler_form import ADD, change, form, overview, worker
-from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
+from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory, due
 
 pytestmark = pytest.mark.django_db
 
@@ -59,6 +64,38 @@ def test_a_contradiction_is_refused_at_its_field(
     errors = editor.post(ADD, form(worker=worker(), **values)).context["adminform"].form.errors
     assert sentence in " ".join(errors[field])
     assert not Scheduler.objects.exists()
+
+
+def test_the_next_runs_end_with_the_number_of_runs(editor: Client) -> None:
+    row = SchedulerFactory(schedule="0 * * * *", max_runs=3)
+    Scheduler.objects.filter(pk=row.pk).update(runs_counted=1, counted_for=3)
+    row.refresh_from_db()
+    panel = next_runs_panel(row)
+    assert "It is paused after its next 2 runs." in panel
+    assert len(next_runs(row, 10)) == panel.count("<tr><td>") == 2
+    assert len(runs_of(row, clock.now())) == 2
+    # A number that is edited is counted anew, and one that is not keeps its count.
+    address = reverse("admin:scheduling_scheduler_preview", args=["runs"])
+    typed = {"schedule": "0 * * * *", "timezone": "UTC", "previewed": str(row.pk)}
+    for most, left in (("3", 2), ("1", 1), ("", 10)):
+        assert editor.get(address, {**typed, "max_runs": most}).content.decode().count("<tr><td>") == left
+    hidden = SchedulerFactory(schedule="0 * * * *", max_runs=3, group=GroupFactory())
+    Scheduler.objects.filter(pk=hidden.pk).update(runs_counted=2, counted_for=3)
+    limited = logged_in(UserFactory(permissions=["scheduling.view_scheduler", "scheduling.change_scheduler"]))
+    page = limited.get(address, {**typed, "max_runs": "3", "previewed": str(hidden.pk)}).content.decode()
+    assert page.count("<tr><td>") == 3
+
+
+def test_a_schedule_that_has_run_as_often_as_it_may_is_no_finding() -> None:
+    row = SchedulerFactory(max_runs=1)
+    claim_due(due(row, clock.now()).next_run_at, embedded=True)
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (False, "It has run once.")
+    other = SchedulerFactory()
+    other.status = False
+    other.save()
+    later = clock.now() + timedelta(days=2)
+    assert [one.pk for one in paused_long(later)] == [other.pk]
 
 
 def test_the_page_of_a_run_that_waits_says_for_which_one(viewer: Client) -> None:

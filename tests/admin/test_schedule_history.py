@@ -13,7 +13,7 @@ from scheduling.models import Scheduler, ScheduleRevision
 from scheduling.models.visibility import VIEW_ALL_GROUPS
 from tests.admin.conftest import logged_in
 from tests.admin.scheduler_form import change, form, worker
-from tests.factories import GroupFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
+from tests.factories import CalendarFactory, GroupFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
 
 pytestmark = [pytest.mark.django_db, pytest.mark.any_database]
 
@@ -135,6 +135,22 @@ def test_the_page_of_an_execution_leads_to_its_revision(root: Client) -> None:
     shown = viewer.get(address).content.decode()
     assert "revision 7" in shown
     assert page("history", row) not in shown
+
+
+def test_a_calendar_is_named_if_all_users_see_it_and_the_undo_shows_the_fields_by_their_labels(root: Client) -> None:
+    group = GroupFactory()
+    own, other = CalendarFactory(name="Holidays <DE>"), CalendarFactory(name="Depot", group=group)
+    row = SchedulerFactory(group=group)
+    for found in (own, other):
+        row.calendar, row.status = found, not row.status
+        row.save()
+    said = text(root, row)
+    assert "Holidays &lt;DE&gt;" in said
+    assert f"calendar {other.pk}" in said
+    assert "Depot" not in said
+    undo = root.get(page("undo", row), {"number": "3"}).content.decode()
+    for words in ("<code>Calendar</code>", "<code>Paused</code>", ">Field<", "Holidays &lt;DE&gt;"):
+        assert words in undo
 
 
 def test_many_revisions_have_pages(root: Client) -> None:

@@ -72,7 +72,7 @@ def execution(row: Scheduler, hours: int, **columns: Any) -> SchedulerExecution:
         ("discarded", "It ran and failed, and the failure was discarded."),
         ("cancelled", "It was cancelled. Cancelled by another user."),
         ("running", "It is running now."),
-        ("retrying", "It is on record and has not ended yet."),
+        ("retrying", "Attempt 1 failed: ConnectionError. The next attempt is due in 30 s."),
         ("skipped", "It did not run. Missed 3 occurrences: no producer was running."),
     ],
 )
@@ -105,7 +105,8 @@ def test_an_instant_that_an_outage_left_out_leads_to_its_row(viewer: Client, row
     assert why(viewer, row, "15:00")["text"].startswith("It fell due, and no producer has claimed it yet.")
     claim_due(clock.now(), embedded=True)
     assert "no producer was running" in why(viewer, row, "15:00")["text"]
-    assert why(viewer, row, "18:00")["text"] == "It is on record and has not ended yet."
+    waits = "It has not started: it waits in the queue “main” for a free consumer."
+    assert why(viewer, row, "18:00")["text"] == waits
 
 
 def test_an_instant_at_which_it_is_not_due_has_its_neighbours(viewer: Client, row: Scheduler) -> None:

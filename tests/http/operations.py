@@ -207,6 +207,12 @@ def _edit(rows: Rows) -> Request:
     return Request(f"{S}/scheduler/{row.pk}/edit/", values)
 
 
+def _calendar(rows: Rows, **values: str) -> dict[str, Any]:
+    """The form of a calendar."""
+    own = {name: getattr(rows.calendar, name) for name in ("name", "description", "timezone", "entries")}
+    return {**own, "group": rows.group.pk if rows.group is not None else "", **values}
+
+
 def _range(rows: Rows) -> Request:
     """The second page of a backfill, which starts it."""
     day = clock.now() - timedelta(days=2)
@@ -266,6 +272,22 @@ OPERATIONS: dict[str, Operation | tuple[Operation, ...]] = {
     "GET /calendars": _list(f"{S}/calendar/"),
     "GET /calendars/{calendar_id}": Operation(
         _page(at="calendar", of="calendar"), values=lambda rows: {"calendar_id": rows.calendar.pk}
+    ),
+    "POST /calendars": Operation(
+        lambda rows: Request(f"{S}/calendar/add/", _calendar(rows, name="New one")),
+        lambda rows: Request("", {"name": "New one", "entries": "sat", "group": _group_name(rows)}),
+        is_act=True,
+    ),
+    "PATCH /calendars/{calendar_id}": Operation(
+        lambda rows: Request(f"{S}/calendar/{rows.calendar.pk}/change/", _calendar(rows, description="Anew")),
+        lambda _rows: Request("", {"description": "Anew"}),
+        lambda rows: {"calendar_id": rows.calendar.pk},
+        is_act=True,
+    ),
+    "DELETE /calendars/{calendar_id}": Operation(
+        _act("delete", {"post": "yes"}, at="calendar", of="calendar"),
+        values=lambda rows: {"calendar_id": rows.calendar.pk},
+        is_act=True,
     ),
     "GET /schedulers/{scheduler_id}/revisions": Operation(_page(), values=_schedule),
     "POST /schedulers/{scheduler_id}/revisions/{number}/undo": Operation(

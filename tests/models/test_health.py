@@ -13,7 +13,8 @@ from scheduling.core.health import Health
 from scheduling.models import Scheduler
 from scheduling.models.health import ORDER, health_of, last_results, with_health
 from scheduling.models.visibility import EVERYTHING
-from tests.factories import SchedulerExecutionFactory, SchedulerFactory, due
+from scheduling.monitoring.findings.watched import without_next_run
+from tests.factories import CalendarFactory, SchedulerExecutionFactory, SchedulerFactory, due
 
 pytestmark = pytest.mark.django_db
 
@@ -68,6 +69,26 @@ def test_a_one_time_schedule_that_is_over_has_the_health_of_its_run(runs: str, w
         SchedulerExecutionFactory(scheduler=row, **TRAITS[run])
     Scheduler.objects.filter(pk=row.pk).update(status=False, planned_status=False, next_run_at=None)
     assert health(row) is wanted
+
+
+def test_a_schedule_has_ended_if_its_operator_wanted_it_and_not_if_a_calendar_leaves_it_no_run() -> None:
+    now = clock.now()
+    early, for_ever = now + timedelta(seconds=1), CalendarFactory(entries="every 01-01..12-31 closed")
+    held = {"calendar": for_ever, "on_excluded": "hold"}
+    rows = [
+        SchedulerFactory(active_until=early),
+        SchedulerFactory(active_until=early, **held),
+        SchedulerFactory(active_until=now + timedelta(days=90), **held),
+        SchedulerFactory(active_until=now + timedelta(days=9)),
+    ]
+    SchedulerExecutionFactory(scheduler=rows[0], failed=True)
+    ends = [Health.ENDED, Health.NEVER_RAN, Health.NEVER_RAN, Health.NEVER_RAN]
+    assert list(map(health, rows)) == ends
+    later = clock.now() + timedelta(days=1)
+    ranked = with_health(Scheduler.objects.filter(pk=rows[1].pk), later).get()
+    assert health_of(ranked) is Health.ENDED
+    assert [row.pk for row in without_next_run(now)] == [rows[1].pk, rows[2].pk]
+    assert [row.pk for row in without_next_run(later)] == [rows[2].pk]
 
 
 @pytest.mark.parametrize(("seconds", "wanted"), [(30, Health.HEALTHY), (90, Health.LATE)])

@@ -14,12 +14,14 @@ from django.utils import timezone as clock
 from scheduling.core.cron import parse, upcoming
 from scheduling.core.hours import hours_from, starts_within
 from scheduling.models import Scheduler
+from scheduling.models.exclusions import cache as calendars
 from scheduling.models.visibility import EVERYTHING, Visibility
 from scheduling.operations import site_load as looks
 from scheduling.operations.actor import Actor
 from scheduling.operations.site_load import LoadLimits, site_load
-from scheduling.operations.time_machine import load_change, preview
-from tests.factories import GroupFactory, SchedulerFactory, UserFactory, due
+from scheduling.operations.time_machine import load_change, preview, runs_of
+from scheduling.testing import travel
+from tests.factories import CalendarFactory, GroupFactory, SchedulerFactory, UserFactory, due
 from tests.http.client import ApiClient
 from tests.management.cron.calls import cron
 from tests.support import NOON
@@ -30,6 +32,7 @@ pytestmark = pytest.mark.django_db
 @pytest.fixture(autouse=True)
 def fresh_look() -> Iterator[None]:
     looks.forget()
+    calendars.clear()  # those of other tests had the same numbers and versions
     yield
     looks.forget()
 
@@ -133,3 +136,40 @@ def test_the_api_and_the_command_tell_the_same() -> None:
     assert limited.post(f"schedulers/{hidden.pk}/preview", {}).status_code == 404
     row.refresh_from_db()
     assert row.schedule == "0 8 * * *"
+
+
+def starts_in(found: Any) -> dict[str, int]:
+    return {f"{found.at(place):%d %H:%M}": count for place, count in enumerate(found.counts) if count}
+
+
+@pytest.mark.parametrize(
+    ("columns", "wanted"),
+    [
+        ({"active_from": NOON}, {f"1{at // 24} {at % 24:02}:00": 1 for at in range(15, 37, 3)}),
+        (
+            {"on_excluded": "hold"},
+            {"10 19:00": 1, "10 21:00": 1, "11 05:00": 1, "11 06:00": 1, "11 09:00": 1, "11 12:00": 1},
+        ),
+        ({"on_excluded": "hold", "schedule": "0 12 * * 5"}, {"10 19:00": 1}),
+        ({"on_excluded": "skip"}, {"10 21:00": 1, "11 06:00": 1, "11 09:00": 1, "11 12:00": 1}),
+        ({"active_until": NOON + timedelta(hours=9)}, {"10 15:00": 1, "10 18:00": 1, "10 21:00": 1}),
+        ({"active_from": NOON + timedelta(hours=19)}, {"11 09:00": 1, "11 12:00": 1}),
+    ],
+)
+def test_the_load_has_what_calendars_leave_and_what_they_hold(columns: dict[str, Any], wanted: dict[str, int]) -> None:
+    # The first exclusion began days ago. In the last one, nothing is due.
+    entries = "2026-03-01..2026-03-09\n2026-03-10 00:00-19:00\n2026-03-10 22:00-24:00\n2026-03-11 00:00-05:00\n"
+    if "on_excluded" in columns:
+        columns |= {"calendar": CalendarFactory(timezone="UTC", entries=entries + "2026-03-11 07:00-08:00\n")}
+    now = NOON + timedelta(minutes=1)
+    with travel(now):
+        row = SchedulerFactory(**{"schedule": "0 */3 * * *", "timezone": "UTC", **columns})
+        if columns.get("schedule"):  # it was made before the hold
+            Scheduler.objects.filter(pk=row.pk).update(
+                next_nominal_at=NOON - timedelta(days=4), next_run_at=NOON + timedelta(hours=7)
+            )
+            row.refresh_from_db()
+        assert starts_in(site_load(EVERYTHING, now)) == wanted
+        found = load_change(EVERYTHING, row, edited(row), now)
+        assert all(one.without == one.with_it == 1 for one in found.minutes)
+        assert [f"{at:%d %H:%M}" for at in runs_of(row, now) if at < now + timedelta(days=1)] == list(wanted)

@@ -168,7 +168,7 @@ def _facts(row: Backfill, now: datetime) -> list[tuple[str, Any]]:
         (_("Order"), _("the newest first") if row.newest_first else _("the oldest first")),
         (_("Runs per minute"), row.per_minute),
         (_("Overlap policy"), _("obeyed") if row.obey_overlap else _("not obeyed")),
-        (_("Also what has run"), _("yes") if row.also_ran else _("no")),
+        (_("Also runs what has run"), _("yes") if row.also_ran else _("no")),
         (_("Requested by"), visible_text(row.requested_by, 150) or EMPTY),
         (_("Started"), time_with_relative(row.created_at, now)),
         (_("Finished"), time_with_relative(row.finished_at, now)),

@@ -14,7 +14,6 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.admin.calendars.entries_diff import entries_edit
 from scheduling.admin.calendars.form import CalendarForm
 from scheduling.admin.calendars.preview import MOST_TYPED, calendar_panel, too_long_panel
 from scheduling.admin.calendars.uses import uses_of, why_protected
@@ -33,6 +32,7 @@ from scheduling.core.text import visible_text
 from scheduling.models import Calendar
 from scheduling.models.calendar import LONG
 from scheduling.models.visibility import visibility_of
+from scheduling.operations.entries_diff import entries_edit
 from scheduling.operations.params_diff import Change
 
 LONGEST_ZONE = 65

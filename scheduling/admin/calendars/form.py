@@ -7,19 +7,12 @@ from typing import Any
 from django import forms
 from django.utils.translation import gettext_lazy as _
 
+from scheduling.admin.calendars.entries_input import EntriesInput
 from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.conf import get_conf
 from scheduling.core.calendar_entries import LONGEST_TEXT
 from scheduling.core.zones import zone_names
 from scheduling.models import Calendar
-
-EXAMPLES = """2026-12-25 Christmas
-2026-12-24..2027-01-02 shop closed
-2026-12-24 18:00..2026-12-27 06:00 maintenance
-every 01-01 New Year
-sat,sun
-mon-fri 09:00-17:30 trading hours
-22:00-06:00 night"""
 
 ENTRIES_HELP = _(
     "One entry a line, and then the reason, if you like. Lines that begin with # are comments. A window may pass "
@@ -32,8 +25,7 @@ class CalendarForm(forms.ModelForm):
 
     entries = forms.CharField(
         label=_("Entries"), required=False, strip=False, max_length=LONGEST_TEXT, help_text=ENTRIES_HELP,
-        widget=forms.Textarea(attrs={"rows": 14, "class": "vLargeTextField sch-entries", "placeholder": EXAMPLES,
-                                     "spellcheck": "false"}),
+        widget=EntriesInput(),
     )  # fmt: skip
 
     needs_group = False

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from django.utils.translation import ngettext
 
 from scheduling.admin.ui.badges import icon
-from scheduling.admin.ui.times import format_minute
+from scheduling.admin.ui.times import broken_after_date, format_minute
 from scheduling.core.calendar_entries import MINUTES_A_DAY, wrong_lines
 from scheduling.core.calendars import CalendarError, Excluded, ExclusionCalendar, parse_calendar
 from scheduling.core.text import visible_text
@@ -87,8 +87,8 @@ def _list(found: Sequence[Excluded], info: tzinfo) -> SafeString | str:
         return format_html("<p>{}</p>", _("It excludes nothing in the next 12 months."))
     rows = (
         (
-            _instant(one.start, info),
-            _("never") if one.until is None else _instant(one.until, info),
+            broken_after_date(_instant(one.start, info)),
+            _("never") if one.until is None else broken_after_date(_instant(one.until, info)),
             visible_text("; ".join(one.reasons), 200),
         )
         for one in found[:LISTED]
@@ -109,8 +109,8 @@ def _sheets(parsed: ExclusionCalendar, today: date) -> SafeString:
     weeks = months.Calendar((first - 1) % 7)
     sheets = format_html_join("", "{}", ((_sheet(parsed, weeks, month),) for month in _months(today)))
     legend = format_html(
-        '<p class="sch-quiet"><span class="sch-day sch-day-all">1</span> {} '
-        '<span class="sch-day sch-day-part">1</span> {}</p>',
+        '<p class="sch-quiet sch-days-legend"><span class="sch-day sch-day-all" aria-hidden="true">1</span>'
+        '<span>{}</span><span class="sch-day sch-day-part" aria-hidden="true">1</span><span>{}</span></p>',
         _("excluded all day"),
         _("excluded in part"),
     )

@@ -27,6 +27,7 @@ SAMPLES = 10
 """The page lists at most this many objects of a selection."""
 
 SOME = _("Some of them")
+PARAMETER = _("Parameter")
 
 KEEP = _("Cancel")
 """The label of the link that leaves everything as it is."""
@@ -47,6 +48,7 @@ class Confirmation:
         facts: pairs of label and value about a single object.
         groups: pairs of a target's name and the number of selected objects with this target.
         changes: the values that will change, each with its old and its new value.
+        changed_kind: what kind of values these are.
         samples: some of the objects, as safe HTML or text.
         some: the heading of the samples if there are more objects.
         more: how many objects are selected besides the samples.
@@ -67,6 +69,7 @@ class Confirmation:
     facts: Sequence[tuple[Text, Text]] = ()
     groups: Sequence[tuple[Text, int]] = ()
     changes: Sequence[Change] = ()
+    changed_kind: Text = PARAMETER
     samples: Sequence[Text] = ()
     some: Text = SOME
     more: int = 0

@@ -66,7 +66,7 @@ def facts(row: SchedulerExecution, found: Lineage, now: datetime) -> list[tuple[
     """The facts below the output that the timeline does not show, as pairs of label and value."""
     values: list[tuple[str, Any]] = [
         (_("Scheduled for"), time_with_relative(row.scheduled_at, now)),
-        *([(_("Assigned to"), time_with_relative(row.assigned_at, now))] if row.assigned_at is not None else []),
+        *([(_("Planned start"), time_with_relative(row.assigned_at, now))] if row.assigned_at is not None else []),
         (_("Finished"), time_with_relative(row.finished_at, now)),
         (_("Total time, from the due time"), duration_between(row.should_start_at, row.finished_at)),
         (_("Trigger"), trigger_words(row)),

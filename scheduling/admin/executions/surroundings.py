@@ -11,7 +11,7 @@ from scheduling.admin.ui.text import first_line
 from scheduling.broker import BrokerError
 from scheduling.core.lifecycle import CLAIM_GRACE, RETRY_GRACE, WAITING, State
 from scheduling.core.pauses import WorkPause
-from scheduling.core.targets import TARGET_KINDS
+from scheduling.core.targets import handler_name
 from scheduling.execution.work_pauses import pause_for
 from scheduling.models import Process, SchedulerExecution
 
@@ -56,7 +56,9 @@ def surroundings_of(row: SchedulerExecution, now: datetime) -> Surroundings:
         claimant=_gone(row.container_id, now) if unconfirmed and not row.attempt else None,
         broker=broker_problem() if unconfirmed else "",
         outdated=_outdated(row.consumer) if row.consumer and row.state in NOT_SUCCEEDED else None,
-        pause=pause_for(row.type, handler_of(row), row.queue, now) if row.state in WAITING else None,
+        pause=pause_for(row.type, handler_name(row.type, row.target_name), row.queue, now)
+        if row.state in WAITING
+        else None,
     )
 
 
@@ -71,12 +73,6 @@ def is_stuck(row: SchedulerExecution, now: datetime) -> bool:
     if row.state == State.RUNNING.value:
         return row.wake_at is not None and row.wake_at < now
     return row.state == State.RETRYING.value and row.wake_at is not None and row.wake_at < now - RETRY_GRACE
-
-
-def handler_of(row: SchedulerExecution) -> str:
-    """The name of the handler that the run's target names, or that all targets of its type share."""
-    kind = TARGET_KINDS.get(row.type)
-    return kind.handler if kind is not None and kind.handler else row.target_name
 
 
 def broker_problem() -> str:

@@ -15,6 +15,8 @@ from scheduling.core.skip_reasons import LEFT_OUT
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.monitoring.findings.old_code import old_code_words
+from scheduling.operations.moved_start import moved_words
+from scheduling.operations.schedule_words import zone_of
 
 
 def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = None) -> list[str]:
@@ -26,7 +28,7 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
     if row.cancel_requested_by and row.state == State.RUNNING.value:
         who = {"who": row.cancel_requested_by}
         sentences.append(_("%(who)s is cancelling it.") % who)
-    sentences += _deadline(row, now)
+    sentences += [*_moved(row), *_deadline(row, now)]
     sentences += _unconfirmed(row, now, about)
     if about.producers == 0:
         sentences.append(_("No producer is alive to continue it: start one with manage.py run_scheduler."))
@@ -130,6 +132,12 @@ def _behind(row: SchedulerExecution) -> list[str]:
     if row.state != State.BLOCKED.value or row.waits_for is not None:
         return []
     return _reason(row) or [_("It waits until another run of its schedule is over.")]
+
+
+def _moved(row: SchedulerExecution) -> list[str]:
+    """Why it was to start later than it was due; empty if it was not. The times are in the zone of the schedule."""
+    said = moved_words(row, zone_of(row.scheduler)) if row.assigned_at is not None else ""
+    return [said] if said else []
 
 
 def _deadline(row: SchedulerExecution, now: datetime) -> list[str]:

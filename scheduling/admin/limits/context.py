@@ -31,9 +31,9 @@ def limit_context(type_: str, handler: str, viewer: Viewer) -> dict[str, Any]:
         values = {
             "rules": numbers_in_words(rules),
             "user": visible_text(row.lowered_by, 150) if row else "",
-            "reason": visible_text(row.reason, LONGEST_REASON) if row else "",
+            "reason": visible_text(row.reason, LONGEST_REASON).rstrip(".") if row else "",
         }
-        sentences.append(_("Lowered by %(user)s to %(rules)s: %(reason)s") % values)
+        sentences.append(_("Lowered by %(user)s to %(rules)s: %(reason)s.") % values)
     if viewer.visible.is_limited:  # runs of all groups wait for the same places
         return {"limit": " ".join(sentences), "limits": ""}
     if waiting := _waiting(type_, handler):

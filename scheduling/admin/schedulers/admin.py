@@ -133,16 +133,6 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, BackfillPages, PauseActi
             },
         ),
         (gettext_lazy("Calendar"), {"fields": ("calendar", "on_excluded")}),
-        (
-            gettext_lazy("Retry policy"),
-            {
-                "fields": (
-                    "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
-                    "retry_table",
-                ),
-                "description": gettext_lazy("Empty: the value of the target's code, else of the site's settings."),
-            },
-        ),
         (gettext_lazy("Overlap, service"), {"fields": ("overlap", "stay_alive")}),
         (
             gettext_lazy("Start deadline, number of runs"),
@@ -156,6 +146,16 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, BackfillPages, PauseActi
             {
                 "fields": ("after", *AFTER_COLUMNS),
                 "description": gettext_lazy("A run waits until the last run of the other schedule has succeeded."),
+            },
+        ),
+        (
+            gettext_lazy("Retry policy"),
+            {
+                "fields": (
+                    "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
+                    "retry_table",
+                ),
+                "description": gettext_lazy("Empty: the value of the target's code, else of the site's settings."),
             },
         ),
         (gettext_lazy("Queue, priority"), {"fields": ("queue", "priority")}),

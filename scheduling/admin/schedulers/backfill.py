@@ -48,21 +48,21 @@ class BackfillForm(forms.Form):
     """Asks for the range, and how its runs are made."""
 
     since = WallClockField(label=gettext_lazy("From"))
-    until = WallClockField(label=gettext_lazy("Until"), help_text=gettext_lazy("Belongs to the range."))
+    until = WallClockField(label=gettext_lazy("Until"), help_text=gettext_lazy("This time belongs to the range."))
     order = forms.ChoiceField(
         label=gettext_lazy("Order"),
         choices=[(OLDEST, gettext_lazy("the oldest first")), (NEWEST, gettext_lazy("the newest first"))],
     )
     per_minute = forms.IntegerField(
         label=gettext_lazy("Runs per minute"), initial=USUAL_PER_MINUTE, min_value=PER_MINUTE[0],
-        max_value=PER_MINUTE[1], help_text=gettext_lazy("So fast they are made, at the most."),
+        max_value=PER_MINUTE[1], help_text=gettext_lazy("At most so many runs are made in a minute."),
     )  # fmt: skip
     obey_overlap = forms.BooleanField(
         label=gettext_lazy("Obey the overlap policy"), required=False, initial=True,
         help_text=gettext_lazy("If the schedule runs alone, each run waits until the one before is over."),
     )  # fmt: skip
     also_ran = forms.BooleanField(
-        label=gettext_lazy("Also what has run"), required=False,
+        label=gettext_lazy("Also run what has run"), required=False,
         help_text=gettext_lazy("Run an occurrence once more that the schedule has run by itself."),
     )  # fmt: skip
     reason = reason_field(REASON_LENGTH, gettext_lazy("Optional. Shown to your colleagues."), required=False)

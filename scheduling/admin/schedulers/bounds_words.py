@@ -22,8 +22,8 @@ def bounds_in_words(row: Scheduler) -> list[tuple[str, str]]:
     if row.date_time is None and is_bound(row.max_runs):
         found.append((_("Number of runs"), _runs(row, row.max_runs or 0)))
     if not row.stay_alive and type(failures) is int and 1 <= failures <= MOST_FAILURES:
-        text = ngettext("paused after %(count)d failure", "paused after %(count)d failures in a row", failures)
-        found.append((_("Failures"), text % {"count": failures}))
+        text = ngettext("%(count)d failure", "%(count)d failures in a row", failures)
+        found.append((_("Pause after failures"), text % {"count": failures}))
     return found
 
 

@@ -15,7 +15,7 @@ from django.utils.translation import gettext_lazy, ngettext
 
 from scheduling.admin.schedulers.next_runs_panel import clock_words
 from scheduling.admin.schedulers.panels import table
-from scheduling.admin.ui.times import EMPTY, format_instant
+from scheduling.admin.ui.times import EMPTY, broken_after_date, format_instant
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.run_changes import Mark, RunChange
 from scheduling.models import Scheduler
@@ -93,7 +93,7 @@ def _cell(instant: datetime | None, row: Scheduler | None, info: ZoneInfo) -> tu
         return EMPTY, ""
     words = clock_words(row, instant)
     note = format_html('<span class="sch-below sch-clock">{}</span>', words) if words else ""
-    return f"{date_format(instant.astimezone(info), 'D')} {format_instant(instant, info)}", note
+    return broken_after_date(f"{date_format(instant.astimezone(info), 'D')} {format_instant(instant, info)}"), note
 
 
 def _said(changes: Sequence[RunChange]) -> str:

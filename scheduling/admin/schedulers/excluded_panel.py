@@ -11,7 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.schedulers.panels import refused, table
 from scheduling.admin.ui.schedules import zone_of
-from scheduling.admin.ui.times import format_minute
+from scheduling.admin.ui.times import broken_after_date, format_minute
 from scheduling.core.excluded_runs import ExcludedRun
 from scheduling.core.text import visible_text
 from scheduling.core.timing import OnExcluded
@@ -43,7 +43,11 @@ def excluded_panel(row: Scheduler, now: datetime, shows_calendar: bool = True) -
         "reason": _reason(found, first, shows_calendar).rstrip("."),
     }
     rows = (
-        (_instant(run.instant, info), _reason(found, run, shows_calendar), _effect(row, found, run, info))
+        (
+            broken_after_date(_instant(run.instant, info)),
+            _reason(found, run, shows_calendar),
+            _effect(row, found, run, info),
+        )
         for run in found.runs
     )
     return format_html(

@@ -25,6 +25,7 @@ from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.admin.ui.links import admin_url
 from scheduling.conf import get_conf
+from scheduling.core.after import Late, Span
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
 from scheduling.core.retention import OWN
 from scheduling.core.retry import BOUNDS, spelled
@@ -47,6 +48,14 @@ SWITCH = ("paused", "pause_reason")
 """Fields that the pause and resume buttons may change while this form is open."""
 
 TIMES = ("schedule", "date_time", "timezone")
+
+USUAL = {
+    "missed_runs": MissedRuns.LATEST.value,
+    "on_excluded": OnExcluded.SKIP.value,
+    "after_span": Span.DAY.value,
+    "after_late": Late.SKIP.value,
+}
+"""What a choice is that a form leaves out."""
 
 
 class SchedulerForm(AfterFields, PingFields):
@@ -80,7 +89,7 @@ class SchedulerForm(AfterFields, PingFields):
     )
     missed_within_seconds = TimeSpanField(
         unit=1_000,
-        label=_("Age of missed runs"),
+        label=_("Missed runs, not older than"),
         help_text=_("Such as 2h. A run that has been due for longer does not run. Empty: as the settings say."),
     )
     active_from = WallClockField(
@@ -168,7 +177,12 @@ class SchedulerForm(AfterFields, PingFields):
         for name in SWITCH:
             self.fields[name].show_hidden_initial = not self.is_bound or self.add_initial_prefix(name) in self.data
         self._dress_retry(row)
-        for name in ("missed_runs", "on_excluded"):
+        self.fields["missed_cap"].label = _("Missed runs, at most")
+        self.fields["overlap"].help_text = _(
+            "What happens when a run is due and the run before it is not over. “Run now” obeys it, too, unless its "
+            "page is told otherwise. A service never runs twice."
+        )
+        for name in USUAL:
             self.fields[name].required = False  # a form that does not have it chooses what is usual
         self.fields["missed_within_seconds"].widget.attrs |= {"placeholder": format_span(get_conf().catch_up_seconds)}
         for name, hint in inherited_retention().items():
@@ -205,6 +219,8 @@ class SchedulerForm(AfterFields, PingFields):
     def clean(self) -> dict[str, Any]:
         """Reads date and time in the schedule's zone. Keeps the stored values of unchanged SWITCH fields."""
         data = super().clean() or self.cleaned_data
+        for name, usual in USUAL.items():
+            data[name] = data.get(name) or usual
         for name in SWITCH:
             # If the schedule was paused while this form was open, saving the form must not resume the schedule.
             if self.instance.pk and self.fields[name].show_hidden_initial and name not in self.changed_data:
@@ -219,12 +235,6 @@ class SchedulerForm(AfterFields, PingFields):
                 except ValueError as error:
                     self.add_error(name, ValidationError(str(error), code="range"))
         return data
-
-    def clean_missed_runs(self) -> str:
-        return self.cleaned_data["missed_runs"] or MissedRuns.LATEST.value
-
-    def clean_on_excluded(self) -> str:
-        return self.cleaned_data["on_excluded"] or OnExcluded.SKIP.value
 
     def _post_clean(self) -> None:
         if "paused" in self.cleaned_data:

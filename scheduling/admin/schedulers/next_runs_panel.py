@@ -28,10 +28,11 @@ from scheduling.core.dialect import Cron
 from scheduling.core.expected import Expected, Fate
 from scheduling.core.intervals import DayInterval, RealInterval
 from scheduling.core.text import visible_text
+from scheduling.execution.rule_pauses import runs_left
 from scheduling.models import Scheduler
 from scheduling.models.own_timing import has_own_timing
 from scheduling.models.timetable import timetable_of
-from scheduling.operations.next_runs import next_expected, next_runs
+from scheduling.operations.next_runs import FEW, next_expected, next_runs
 
 NOTHING, MINUTE, DAY, YEAR = timedelta(0), timedelta(minutes=1), timedelta(days=1), timedelta(days=365)
 MOST_CHANGES = 4
@@ -58,7 +59,7 @@ def next_runs_panel(scheduler: Scheduler, now: datetime | None = None, notes: Se
         info = zone(scheduler.zone_name)
         times = timetable_of(scheduler.schedule) if scheduler.date_time is None else None
         often = how_often(times, info.key, now) if times is not None else ""
-        said = [*notes, *_warnings(scheduler, times, bool(runs))]
+        said = [*notes, *_warnings(scheduler, times, bool(runs), now)]
         if times is not None and moves_local_times(times, info.key, now, now + YEAR):
             said.append(("", _("It is counted in real time, so its local times change when the clocks do.")))
         changes = changes_met(times, info.key, now, now + YEAR) if times is not None else []
@@ -195,14 +196,15 @@ def _number(value: int) -> str:
     return number_format(value, force_grouping=True)
 
 
-def _warnings(scheduler: Scheduler, times: Timetable | None, any_runs: bool) -> Iterator[Note]:
+def _warnings(scheduler: Scheduler, times: Timetable | None, any_runs: bool, now: datetime) -> Iterator[Note]:
     if scheduler.stay_alive:
         yield "", _("It is a service: these times start it if it does not run.")
     elif times is not None:
         yield from _too_often(times)
-    yield from _rules_notes(scheduler)
+    yield from _rules_notes(scheduler, now)
     if not any_runs:
-        yield "warn", _("It has no run to come.")
+        # Its operator has wanted the end, so it is no warning.
+        yield "" if _is_over(scheduler, now) else "warn", _("It has no run to come.")
     elif not scheduler.status:
         yield "", _("It is paused: these would be its next runs.")
 
@@ -218,9 +220,18 @@ def _too_often(times: Timetable) -> Iterator[Note]:
             yield "warn", _("It runs each minute of the hours named. For once an hour, write 0 for the minute.")
 
 
-def _rules_notes(scheduler: Scheduler) -> Iterator[Note]:
+def _is_over(scheduler: Scheduler, now: datetime) -> bool:
+    """Whether the schedule has ended as its operator wanted it; see `models.plan.has_ended`."""
+    until = scheduler.active_until
+    return until is not None and (until <= now or scheduler.calendar_id is None)
+
+
+def _rules_notes(scheduler: Scheduler, now: datetime) -> Iterator[Note]:
     """What the rules of the schedule mean, in words."""
-    yield from (("", said) for _name, said in timing_words(scheduler))
+    yield from (("", said) for _name, said in timing_words(scheduler, now))
+    if (left := runs_left(scheduler)) is not None and left <= FEW:
+        text = ngettext("It is paused after its next run.", "It is paused after its next %(count)d runs.", left)
+        yield "", text % {"count": left}
     if scheduler.spread_seconds and scheduler.pk is None:
         yield "", _("Its offset is chosen when it is saved. The times below are without it.")
 

@@ -28,6 +28,7 @@ from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.links import admin_url
 from scheduling.core.cron import ZoneError, resolve_wall, zone
+from scheduling.core.run_bounds import MOST_RUNS
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import is_number
 from scheduling.core.zones import instants
@@ -35,7 +36,6 @@ from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.own_timing import PLAIN, timing_errors
-from scheduling.models.run_bounds import COUNTED_RUNS
 from scheduling.models.visibility import Visibility, visibility_of
 
 TIMES = (
@@ -63,16 +63,13 @@ class Typed(forms.Form):
     spread_seconds = TimeSpanField(unit=1_000, label=_lazy("Spread"))
     spread_each = forms.BooleanField(required=False)
     missed_runs = forms.CharField(required=False)
-    missed_cap = forms.IntegerField(required=False, label=_lazy("At most so many missed runs"))
-    missed_within_seconds = TimeSpanField(unit=1_000, label=_lazy("Age of missed runs"))
+    missed_cap = forms.IntegerField(required=False, label=_lazy("Missed runs, at most"))
+    missed_within_seconds = TimeSpanField(unit=1_000, label=_lazy("Missed runs, not older than"))
     active_from = WallClockField(required=False, label=_lazy("Active from"))
     active_until = WallClockField(required=False, label=_lazy("Active until"))
     on_excluded = forms.CharField(required=False)
     calendar = forms.IntegerField(required=False, min_value=1, max_value=2**63 - 1)
-    max_runs = forms.IntegerField(required=False, label=_lazy("Number of runs"))
-    runs_counted = forms.IntegerField(required=False)
-    counted_for = forms.IntegerField(required=False)
-    """The columns of the stored schedule, which no field of the form has."""
+    max_runs = forms.IntegerField(required=False, min_value=1, max_value=MOST_RUNS, label=_lazy("Number of runs"))
 
     def __init__(self, data: dict[str, str]) -> None:
         super().__init__(data)
@@ -130,10 +127,12 @@ class Preview(Pages):
 
     def preview_view(self, request: HttpRequest, part: str) -> HttpResponse:
         """A panel as HTML, for users who may add or edit schedules."""
-        panels: dict[str, Callable[[dict[str, str]], object]] = {"runs": runs_preview, "retry": retry_preview}
-        if part not in panels:
+        if part not in PREVIEWS:
             raise Http404
-        return _fragment(part, panels[part](_typed(request, part)))
+        typed = _typed(request, part)
+        key = typed.get("previewed", "")
+        known = visibility_of(request.user).schedules().filter(pk=int(key)) if is_number(key) else None
+        return _fragment(part, PREVIEWS[part](typed, None if known is None else known.first()))
 
     def changes_view(self, request: HttpRequest, pk: int) -> HttpResponse:
         """The panel "What changes" as HTML. `pk` is 0 for a new schedule."""
@@ -150,16 +149,7 @@ def _typed(request: HttpRequest, part: str) -> dict[str, str]:
     typed = {name: request.GET.get(name, "") for name in FIELDS[part]}
     if not _sees_calendar(request, typed.get("calendar", "")):
         typed["calendar"] = ""
-    return typed | _counted(request, typed)
-
-
-def _counted(request: HttpRequest, typed: dict[str, str]) -> dict[str, str]:
-    """The runs of the stored schedule that count towards its number of runs, if the user sees the schedule."""
-    key = typed.get("previewed", "")
-    if not typed.get("max_runs") or not is_number(key):
-        return {}
-    rows = visibility_of(request.user).schedules().filter(pk=int(key)).values(*COUNTED_RUNS)
-    return {name: "" if value is None else str(value) for row in rows for name, value in row.items()}
+    return typed
 
 
 def _sees_calendar(request: HttpRequest, key: str) -> bool:
@@ -172,10 +162,10 @@ def _fragment(part: str, content: object) -> HttpResponse:
     return HttpResponse(str(content), headers={"X-Part": part, "Cache-Control": "no-store"})
 
 
-def runs_preview(typed: dict[str, str]) -> SafeString:
-    """The next runs of the typed schedule."""
+def runs_preview(typed: dict[str, str], stored: Scheduler | None = None) -> SafeString:
+    """The next runs of the typed schedule. The stored one has been seen by the user, and its runs were counted."""
     try:
-        row, notes = _typed_row(typed)
+        row, notes = _typed_row(typed, stored)
         return next_runs_panel(row, notes=notes)
     except (ZoneError, ValueError) as error:
         return refused(error)
@@ -184,7 +174,7 @@ def runs_preview(typed: dict[str, str]) -> SafeString:
 def changes_preview(typed: dict[str, str], stored: Scheduler | None, visible: Visibility) -> SafeString:
     """The next runs of the stored and of the typed schedule, and the load."""
     try:
-        row, _notes = _typed_row(typed)
+        row, _notes = _typed_row(typed, stored)
     except (ZoneError, ValueError):
         return NOTHING  # the panel of the next runs says why
     return changes_panel(stored, row, visible)
@@ -196,7 +186,7 @@ def changes_of(row: Scheduler, visible: Visibility) -> SafeString:
     return changes_panel(stored, row, visible)
 
 
-def _typed_row(typed: dict[str, str]) -> tuple[Scheduler, list[Note]]:
+def _typed_row(typed: dict[str, str], stored: Scheduler | None) -> tuple[Scheduler, list[Note]]:
     """A schedule with the typed times, and what the clocks do with a typed date.
 
     Raises:
@@ -216,6 +206,8 @@ def _typed_row(typed: dict[str, str]) -> tuple[Scheduler, list[Note]]:
     if local is not None and row.schedule:
         raise ValueError(_("Give either a cron schedule or one date and time."))
     _take_rules(row, fields.cleaned_data)
+    if stored is not None:
+        row.runs_counted, row.counted_for = stored.runs_counted, stored.counted_for
     if local is None:
         return row, []
     row.date_time = resolve_wall(local, row.zone_name)
@@ -229,9 +221,7 @@ def _take_rules(row: Scheduler, typed: dict[str, Any]) -> None:
         ZoneError: the zone is unknown.
         ValueError: a rule cannot be used. The message is a sentence.
     """
-    row.pk, row.calendar_id = typed["previewed"], typed["calendar"]
-    row.max_runs, row.counted_for = typed["max_runs"], typed["counted_for"]
-    row.runs_counted = typed["runs_counted"] or 0
+    row.pk, row.calendar_id, row.max_runs = typed["previewed"], typed["calendar"], typed["max_runs"]
     for name in PLAIN:
         value = typed[name]
         if isinstance(value, datetime):
@@ -251,7 +241,7 @@ def _wall_notes(local: datetime, row: Scheduler) -> list[Note]:
     return []
 
 
-def retry_preview(typed: dict[str, str]) -> SafeString:
+def retry_preview(typed: dict[str, str], _stored: Scheduler | None = None) -> SafeString:
     """The table of attempts of the typed retry policy."""
     fields = Typed({name: value[:LONGEST_NUMBER] for name, value in typed.items()})
     if not fields.is_valid():
@@ -261,6 +251,13 @@ def retry_preview(typed: dict[str, str]) -> SafeString:
     found = {name: find_target(name, key) for name, key in keys.items() if key}
     row = Scheduler(**{name: fields.cleaned_data[name] for name in RETRY_COLUMNS}, **found)
     return SafeString(retry_panel(row))
+
+
+PREVIEWS: dict[str, Callable[[dict[str, str], Scheduler | None], SafeString]] = {
+    "runs": runs_preview,
+    "retry": retry_preview,
+}
+"""Maps the panels that need no stored schedule to their functions."""
 
 
 def _wrong(fields: Typed) -> str:

@@ -18,6 +18,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
+from scheduling.admin.common.base import shown_change
 from scheduling.admin.common.confirm import Confirmation, reason_field
 from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.schedulers.history import History
@@ -31,6 +32,7 @@ from scheduling.models.schedule_revision import REASON_LENGTH
 from scheduling.operations import revisions
 from scheduling.operations.actor import Actor
 from scheduling.operations.next_runs import next_runs
+from scheduling.operations.params_diff import Change
 from scheduling.operations.refused import Refused
 from scheduling.operations.revision_words import changes_in_words, key_word
 from scheduling.operations.revisions import Reversal
@@ -130,7 +132,11 @@ class Revisions(Pages):
             submit=submit,
             back=history,
             facts=[(_("Next runs now"), _runs(row)), (_("Next runs then"), _runs(after))],
-            changes=changes_in_words(ScheduleRevision.of_edits(found.edits)),
+            changes=[
+                Change(*shown_change(change, Scheduler))
+                for change in changes_in_words(ScheduleRevision.of_edits(found.edits))
+            ],
+            changed_kind=_("Field"),
             warnings=_kept(found),
             form=form,
             hidden=[("number", number)],

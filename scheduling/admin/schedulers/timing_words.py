@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import timedelta, tzinfo
+from datetime import datetime, timedelta, tzinfo
 
+from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.times import format_instant
@@ -17,7 +18,7 @@ from scheduling.models.own_timing import timing_errors
 from scheduling.models.time_words import format_span
 
 
-def timing_words(row: Scheduler) -> Iterator[tuple[str, str]]:
+def timing_words(row: Scheduler, now: datetime | None = None) -> Iterator[tuple[str, str]]:
     """The name of each rule that is not the usual one, and a sentence about it. Nothing if a rule cannot be used."""
     if timing_errors(row):
         return
@@ -30,7 +31,7 @@ def timing_words(row: Scheduler) -> Iterator[tuple[str, str]]:
     except ZoneError:
         info = zone("UTC")
     if row.active_from is not None or row.active_until is not None:
-        yield _("Active"), _bounds(row, info)
+        yield _("Active"), _bounds(row, info, now or clock.now())
 
 
 def _spread(row: Scheduler) -> str:
@@ -58,9 +59,11 @@ def _missed(row: Scheduler) -> str:
     return _("The latest missed run is caught up, if it is at most %(span)s old.") % facts
 
 
-def _bounds(row: Scheduler, info: tzinfo) -> str:
+def _bounds(row: Scheduler, info: tzinfo, now: datetime) -> str:
     since = format_instant(row.active_from, info) if row.active_from is not None else ""
     until = format_instant(row.active_until, info) if row.active_until is not None else ""
+    if row.active_until is not None and row.active_until <= now:
+        return _("It has ended: it was active until %(until)s.") % {"until": until}
     if since and until:
         return _("It runs from %(since)s until %(until)s.") % {"since": since, "until": until}
     if since:

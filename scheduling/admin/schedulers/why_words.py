@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.ui.badges import badge, state_badge
 from scheduling.admin.ui.links import execution_url
 from scheduling.admin.ui.times import format_due
+from scheduling.core.expected import Fate
 from scheduling.core.occurrences import cron_key
 from scheduling.core.why_at import Answer
 from scheduling.models import Scheduler
@@ -38,7 +39,8 @@ class Words(TypedDict):
 def words(schedule: Scheduler, found: Found, info: tzinfo) -> Words:
     """The answer in words. All times are in the zone `info`."""
     said, text, row = sentence(schedule, found, info)
-    chip = state_badge(row.state) if row is not None else _chip(said)
+    will_be_held = said is Answer.WILL_RUN and found.facts.fate is Fate.HELD
+    chip = state_badge(row.state) if row is not None else _chip(Answer.HELD if will_be_held else said)
     return {
         "chip": chip,
         "text": text,

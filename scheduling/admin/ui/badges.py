@@ -69,6 +69,7 @@ HEALTH: dict[Health, tuple[str, str]] = {
     Health.RUNNING: ("play", "busy"),
     Health.HEALTHY: ("check", "good"),
     Health.PAUSED: ("pause", "off"),
+    Health.ENDED: ("stop", "off"),
 }
 """The icon and the tone of each health of a schedule."""
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from datetime import UTC, datetime, tzinfo
 
 from django.utils.html import format_html
+from django.utils.safestring import SafeString
 
 from scheduling.models.time_words import format_duration as format_duration
 from scheduling.operations.times import EMPTY as EMPTY
@@ -33,6 +34,12 @@ def time_tag(instant: datetime | None, zone: tzinfo | None = None) -> str:
     said, others = format_instant(instant, zone), (format_instant(instant, other) for other in (viewers_zone(), UTC))
     title = next((other for other in others if other != said), iso)
     return format_html('<time class="sch-time" datetime="{}" title="{}">{}</time>', iso, title, said)
+
+
+def broken_after_date(text: str) -> SafeString:
+    """An instant with its weekday, such as `Thu 2026-03-10 12:00 UTC`. A narrow table breaks it only after the date."""
+    day, date, rest = (*text.split(" ", 2), "", "")[:3]
+    return format_html('<span class="sch-whole">{} {}</span> <span class="sch-whole">{}</span>', day, date, rest)
 
 
 def time_with_relative(instant: datetime | None, now: datetime | None = None, zone: tzinfo | None = None) -> str:

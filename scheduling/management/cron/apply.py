@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import ArgumentParser
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduling.core.text import one_line
+from scheduling.management.cron.change_reason import add_reason, reason_of
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.paging import whole
@@ -35,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--count", type=whole(0), metavar="N", help="confirms that --prune deletes N schedules")
     parser.add_argument("--take-over", action="store_true", help="also change schedules that another file owns")
     parser.add_argument("--allow-secrets", action="store_true", help="accept a file that holds secrets")
+    add_reason(parser)
     only = parser.add_mutually_exclusive_group()
     only.add_argument("--dry-run", action="store_true", help="print what would change, and change nothing")
     only.add_argument("--check", action="store_true", help="as --dry-run; exit code 1 if anything would change")
@@ -44,9 +46,9 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
     """Print what changes, then do it."""
     only_look = options["dry_run"] or options["check"]
     actor = console.actor(changes=not only_look)
-    entries = read_entries(options["file"], options["format"])
+    held = read_entries(options["file"], options["format"])
     rules = Rules(options["prune"], options["take_over"], options["allow_secrets"])
-    found = plan(actor, entries, _source(options), rules)
+    found = plan(actor, held.schedules, _source(options), rules, held.calendars)
     if not console.as_json:
         _show(console, found)
     if found.problems:
@@ -55,7 +57,7 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
         said = _("All or most schedules of the file would be deleted. To confirm, add --count %(count)s.")
         console.note(said % {"count": len(found.of(Act.DELETE))})
     if not only_look:
-        carry_out(actor, found, options["count"])
+        carry_out(actor, found, options["count"], reason_of(options))
     elif options["count"] is not None:
         confirm(found, options["count"])
     _tell(console, found, not only_look)
@@ -70,14 +72,20 @@ def _source(options: Mapping[str, Any]) -> str:
 
 
 def _show(console: Console, found: Plan) -> None:
+    for step in found.calendars:
+        _show_step(console, step, _("calendar “%(name)s”") % {"name": one_line(step.name)})
     for step in found.steps:
-        if step.act is not Act.UNCHANGED:
-            sign, tone = SIGNS[step.act]
-            console.say(f"{sign} {_verb(step.act)} {one_line(step.name)}", tone)
-            for edit in step.edits:
-                console.say(f"    {_line(step, edit)}")
+        _show_step(console, step, one_line(step.name))
     for note in found.notes:
         console.note(note)
+
+
+def _show_step(console: Console, step: Step, name: str) -> None:
+    if step.act is not Act.UNCHANGED:
+        sign, tone = SIGNS[step.act]
+        console.say(f"{sign} {_verb(step.act)} {name}", tone)
+        for edit in step.edits:
+            console.say(f"    {_line(step, edit)}")
 
 
 def _verb(act: Act) -> str:
@@ -91,18 +99,22 @@ def _line(step: Step, edit: Change) -> str:
     return one_line(f"{edit.name}: {_('(empty)') if edit.old is None else edit.old} → {new}")
 
 
+def _shapes(steps: Sequence[Step]) -> list[dict[str, Any]]:
+    return [
+        {"act": str(step.act), "name": step.name, "id": step.pk, "edits": [asdict(edit) for edit in step.edits]}
+        for step in steps
+        if step.act is not Act.UNCHANGED
+    ]
+
+
 def _tell(console: Console, found: Plan, done: bool) -> None:
     counts = {act: len(found.of(act)) for act in Act}
     if console.as_json:
-        steps = [
-            {"act": str(step.act), "name": step.name, "id": step.pk, "edits": [asdict(edit) for edit in step.edits]}
-            for step in found.steps
-            if step.act is not Act.UNCHANGED
-        ]
+        steps, calendars = map(_shapes, (found.steps, found.calendars))
         kind = "applied" if done else "plan"
         console.json(
             kind, source=found.source, drift=found.is_drift, steps=steps, unchanged=counts[Act.UNCHANGED],
-            notes=found.notes, needs_count=counts[Act.DELETE] if found.needs_count else None,
+            notes=found.notes, calendars=calendars, needs_count=counts[Act.DELETE] if found.needs_count else None,
         )  # fmt: skip
     elif not found.is_drift:
         console.say(_("The schedules are as the file says: %(count)s.") % {"count": counts[Act.UNCHANGED]})

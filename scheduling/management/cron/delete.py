@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.management.cron.change_reason import add_reason, reason_of
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.schedule_name import CHANGING, named_schedule
@@ -18,9 +19,10 @@ HELP = "Deletes a schedule. Its executions stay."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The schedule, and --yes."""
+    """The schedule, --yes and --reason."""
     parser.add_argument("name", metavar="SCHEDULE", help=CHANGING)
     parser.add_argument("--yes", action="store_true", help="do not ask; needed without a terminal")
+    add_reason(parser)
 
 
 def run(console: Console, options: Mapping[str, Any]) -> int:
@@ -32,7 +34,7 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
         said = _("Nothing was deleted. Give --yes to delete schedule %(id)s: %(name)s.") % facts
         console.refused(Refused(Code.INVALID, said))
         return Exit.NOT_DONE
-    delete(actor, pk, version(row))
+    delete(actor, pk, version(row), reason=reason_of(options))
     if console.as_json:
         console.json("deleted", id=pk)
     else:

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.handlers.secret_params import masked
 from scheduling.handlers.targets import handler_of
+from scheduling.management.cron.change_reason import add_reason, reason_of
 from scheduling.management.cron.changes import told
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
@@ -26,12 +27,13 @@ HELP = "Changes values of a schedule. What is not given stays as it is; --param 
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    """The schedule, --expect, and the values."""
+    """The schedule, --expect, --dry-run, the values, and --reason."""
     parser.add_argument("target_schedule", metavar="SCHEDULE", help=CHANGING)
     expect = "change it only if it still has this version, as `show --json` tells"
     parser.add_argument("--expect", metavar="VERSION", help=expect)
     parser.add_argument("--dry-run", action="store_true", help="only tell the next runs before and after, and the load")
     add_values(parser)
+    add_reason(parser)
 
 
 def run(console: Console, options: Mapping[str, Any]) -> int:
@@ -43,7 +45,7 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
         raise Refused.value("", _("Give at least one value, such as --schedule or --set."), "required")
     if options["dry_run"]:
         return told(console, row, preview(actor, row.pk, values, clock.now()))
-    row = change(actor, row.pk, values, options["expect"] or version(row))
+    row = change(actor, row.pk, values, options["expect"] or version(row), reason=reason_of(options))
     tell(console, schedule_shape(actor, row.pk), _("Changed schedule %(id)s: %(name)s."))
     note_unknown_code(console, row)
     return Exit.DONE

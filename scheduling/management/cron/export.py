@@ -39,7 +39,7 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
     to_stdout = file == STANDARD
     format_ = "json" if to_stdout and console.as_json else format_of(file, options["format"])
     try:
-        text = write(made.entries, format_)
+        text = write(made.entries, format_, list(made.calendars.values()))
     except FileInvalid as error:
         raise invalid(error) from None
     except YamlMissing as error:

@@ -11,7 +11,7 @@ from typing import cast
 
 from django.utils.translation import gettext as _
 
-from scheduling.core.schedule_files import MAX_BYTES, Entry, FileInvalid, Format, read
+from scheduling.core.schedule_files import MAX_BYTES, Contents, FileInvalid, Format, read_whole
 from scheduling.core.text import visible_text
 from scheduling.core.yaml_documents import YamlMissing
 from scheduling.operations.refused import Code, Problem, Refused
@@ -34,7 +34,7 @@ def format_of(file: str, asked: str | None, data: bytes = b"") -> Format:
     return "yaml" if Path(file).suffix.lower() in (".yaml", ".yml") else "json"
 
 
-def read_entries(file: str, asked: str | None) -> list[Entry]:
+def read_entries(file: str, asked: str | None) -> Contents:
     """The entries of the file.
 
     Raises:
@@ -49,7 +49,7 @@ def read_entries(file: str, asked: str | None) -> list[Entry]:
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         raise _unusable(file, error) from None
     try:
-        return read(data, format_of(file, asked, data))
+        return read_whole(data, format_of(file, asked, data))
     except FileInvalid as error:
         raise invalid(error) from None
     except YamlMissing as error:

@@ -19,7 +19,7 @@ COLOURS = {"good": "32", "bad": "31", "warn": "33", "quiet": "2", "head": "1"}
 TONES = {
     "succeeded": "good", "healthy": "good", "ok": "good", "failed": "bad", "failing": "bad", "fail": "bad",
     "late": "bad", "retrying": "warn", "warn": "warn", "skipped": "warn", "running": "head", "paused": "quiet",
-    "cancelled": "quiet", "discarded": "quiet", "never_ran": "quiet",
+    "cancelled": "quiet", "discarded": "quiet", "never_ran": "quiet", "ended": "quiet",
 }  # fmt: skip
 """The tones of states, healths and levels. Other texts have no tone."""
 

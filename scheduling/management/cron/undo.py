@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduling.core.text import visible_text
+from scheduling.management.cron.change_reason import add_reason, reason_of
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.paging import whole
@@ -27,7 +28,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("number", metavar="NUMBER", type=whole(1), help="the revision, as `cron history` shows it")
     restore = "make the schedule as the revision has left it, instead of undoing what it has changed"
     parser.add_argument("--restore", action="store_true", help=restore)
-    parser.add_argument("--reason", default="", help="why; the history shows it")
+    add_reason(parser)
 
 
 def run(console: Console, options: Mapping[str, Any]) -> int:
@@ -35,7 +36,7 @@ def run(console: Console, options: Mapping[str, Any]) -> int:
     actor = console.actor(changes=True)
     row = named_schedule(console, actor, options["name"], options)
     found = (restore_of if options["restore"] else undo_of)(actor, row.pk, options["number"])
-    reverse(actor, found, options["reason"])
+    reverse(actor, found, reason_of(options))
     if found.unknown:
         names = visible_text(", ".join(map(key_word, found.unknown)), 300)
         said = _("These keep their present values, because no revision holds secrets: %(names)s.")

@@ -31,7 +31,7 @@ from scheduling.models import (
 )
 from scheduling.models.alert import URGENCY
 from scheduling.models.alert_routes import telling_rules
-from scheduling.models.plan import PlanState
+from scheduling.models.plan import PlanState, has_ended
 from scheduling.models.used_queues import in_used_queues
 
 SILENT_REMEMBERED = timedelta(days=1)
@@ -86,9 +86,9 @@ def set_aside(_now: datetime) -> QuerySet[Scheduler]:
     return Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk")
 
 
-def without_next_run(_now: datetime) -> QuerySet[Scheduler]:
-    """The active schedules without a next run."""
-    return Scheduler.objects.filter(plan_state=PlanState.WITHOUT_NEXT_RUN).order_by("pk")
+def without_next_run(now: datetime) -> QuerySet[Scheduler]:
+    """The active schedules without a next run, but for those that have ended as their operators wanted it."""
+    return Scheduler.objects.filter(plan_state=PlanState.WITHOUT_NEXT_RUN).exclude(has_ended(now)).order_by("pk")
 
 
 def paused_work(now: datetime) -> QuerySet[Pause]:
@@ -122,8 +122,10 @@ def overdue(now: datetime) -> QuerySet[Scheduler]:
 
 
 def paused_long(now: datetime) -> QuerySet[Scheduler]:
-    """The schedules that have been paused for more than `PAUSED_LONG`."""
-    return Scheduler.objects.filter(status=False, paused_at__lt=now - PAUSED_LONG).order_by("-paused_at", "pk")
+    """The schedules that have been paused for more than `PAUSED_LONG`, but for those that have run as often as they
+    were to run."""
+    rows = Scheduler.objects.filter(status=False, paused_at__lt=now - PAUSED_LONG)
+    return rows.exclude(paused_for=PausedFor.RUNS.value).order_by("-paused_at", "pk")
 
 
 def paused_by_failures(_now: datetime) -> QuerySet[Scheduler]:

@@ -47,6 +47,12 @@
             event.preventDefault(); // it would save the schedule
             use();
         });
+        // The names of the five fields mean nothing for an interval or an alias.
+        const names = input.closest(".sch-cron-box")?.querySelector(".sch-cron-parts");
+        const name = () => { if (names) names.hidden = input.value.trimStart().startsWith("@"); };
+        input.addEventListener("input", name);
+        name();
+
         offer();
         box.hidden = false;
     }

@@ -32,6 +32,7 @@ from tests.admin.rows import Rows
 from tests.admin.screenshots.alerts import store_alerts
 from tests.admin.screenshots.batches import store_batch
 from tests.admin.screenshots.history import CONSUMER, store_history
+from tests.admin.screenshots.rules import store_rules
 from tests.factories import (
     ApiTokenFactory,
     AttemptFactory,
@@ -87,7 +88,7 @@ def store_installation(now: datetime) -> Rows:
         "failedexecution": [failed],
         "worker": [worker],
         "reminder": [reminder],
-        "calendar": [_calendar(schedules["Import orders DE"], report)],
+        "calendar": [_calendar(schedules["Import orders DE"], report, now)],
         "channel": [*Channel.objects.filter(name__in=["Shop team", "Billing", "Accounts"]).order_by("-name")],
         **store_alerts(schedules, failed, now),
         "pause": [
@@ -128,8 +129,8 @@ def _pings(failed: SchedulerExecution, now: datetime) -> None:
     PingFactory(execution=failed, event="fail", kind="sentry", waiting=True)
 
 
-def _calendar(orders: Scheduler, daily: Scheduler) -> Calendar:
-    """A calendar that leaves out the runs of one schedule, and holds those of another."""
+def _calendar(orders: Scheduler, daily: Scheduler, now: datetime) -> Calendar:
+    """A calendar that leaves out the runs of one schedule, and holds those of others."""
     found: Calendar = CalendarFactory(
         name="Holidays DE", description="Public holidays, and the days on which the depot is closed",
         timezone="Europe/Berlin",
@@ -141,6 +142,7 @@ def _calendar(orders: Scheduler, daily: Scheduler) -> Calendar:
         row.refresh_from_db()
         row.calendar, row.on_excluded = found, what
         row.save()
+    store_rules(found, now)
     return found
 
 

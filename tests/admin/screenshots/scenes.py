@@ -16,6 +16,7 @@ from scheduling.models import Alert, AlertRule, Channel, DeathRecord, Deployment
 from tests.admin.addresses import every_address
 from tests.admin.rows import Rows
 from tests.admin.screenshots.batches import batch_pages
+from tests.admin.screenshots.rules import rule_pages
 
 FRAGMENTS = (
     "part",
@@ -119,6 +120,7 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("schedule-copy", f"{add}?copy={orders.pk}")
     why = reverse("admin:scheduling_scheduler_why", args=[orders.pk])
     yield Scene("schedule-why-answered", f"{why}?at=03:00")
+    yield from (Scene(name, path) for name, path in rule_pages())
     bounded = Scheduler.objects.get(waiting_run__isnull=False)
     yield Scene("bounds-schedule", reverse("admin:scheduling_scheduler_change", args=[bounded.pk]))
     yield Scene("bounds-edit", reverse("admin:scheduling_scheduler_edit", args=[bounded.pk]))
@@ -132,6 +134,7 @@ def further_scenes() -> Iterator[Scene]:
     for word, pk in (("run", service.open_run), ("left-out", service.open_skip)):
         yield Scene(f"service-{word}", reverse("admin:scheduling_schedulerexecution_change", args=[pk]))
     yield from _alerts()
+    yield Scene("calendar-syntax", reverse("admin:scheduling_calendar_add"), _open(".sch-legend > summary"))
     yield Scene("calendar-wrong", reverse("admin:scheduling_calendar_add"), _save_wrong_calendar)
     token = reverse("admin:scheduling_apitoken_add")
     yield Scene("apitoken-secret", token, _make_token)

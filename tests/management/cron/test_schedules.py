@@ -7,13 +7,16 @@ from datetime import UTC, datetime
 
 import pytest
 from django.contrib.admin.models import LogEntry
+from django.contrib.auth.models import User
 from django.test import override_settings
 from django.utils import timezone as clock
 
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Scheduler, ScheduleRevision, SchedulerExecution
+from scheduling.models.schedule_revision import REASON_LENGTH
 from scheduling.operations.audit import read
 from scheduling.operations.shapes import ExecutionShape, NextRunsShape, ScheduleShape, WhyShape
 from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
+from tests.http.client import ApiClient
 from tests.management.cron.calls import cron
 
 pytestmark = pytest.mark.django_db
@@ -217,3 +220,15 @@ def test_next_and_why() -> None:
     assert len(cron("next", "once", "--json").json["next_runs"]["runs"]) == 1
     assert once.date_time is not None
     assert once.date_time > clock.now()
+
+
+def test_the_reason_of_a_change_is_kept_by_its_revision() -> None:
+    values = ["--schedule", "0 3 * * *", "--worker", "tests.noop"]
+    pk = cron("add", "--name", "nightly", *values, "--reason", "a\n new   shop", "--json").json["schedule"]["id"]
+    cron("edit", "nightly", "--schedule", "0 4 * * *", "--reason", "it opens later")
+    cron("delete", "nightly", "--yes", "--reason", "x" * 600)
+    reasons = list(ScheduleRevision.objects.filter(schedule=pk).order_by("number").values_list("reason", flat=True))
+    assert reasons == ["a new shop", "it opens later", "x" * REASON_LENGTH]
+    boss = ApiClient(User.objects.get(username="boss"))
+    made = boss.post("schedulers?reason=by+the+pipeline", {"schedule": "0 3 * * *", "worker": "tests.noop"})
+    assert ScheduleRevision.objects.get(schedule=made.json()["id"]).reason == "by the pipeline"
