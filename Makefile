@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test tests test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi lint bench clean
+.PHONY: run test tests test-fast test-database test-django6 test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi settings-table docs lint bench clean
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -27,6 +27,8 @@ help:
 	@echo "make clocks TEST_DATABASE_URL=...  ten minutes with wrong clocks on that database server, for each transport"
 	@echo "make fuzz FUZZ=10  hostile messages, rows, handlers and requests: 10 % of the full volumes (FUZZ_SEED=... repeats a run)"
 	@echo "make openapi  write docs/openapi.json, the description of the HTTP API"
+	@echo "make settings-table  write names, defaults and bounds of the settings into docs/configuration.md"
+	@echo "make docs  build the site of the documentation in build/docs"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -111,6 +113,15 @@ fuzz: $(VENV)/.installed-dev
 openapi: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.http.document_file
 
+# After a change of a setting. A new one gets a row without a meaning, which you write.
+settings-table: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.docs.settings_table
+
+# The pages of docs/ as a site, in build/docs. Each warning is an error. `make test` does the same.
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m sphinx -q -W --keep-going -E -j auto docs build/docs
+	@echo "build/docs/index.html"
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -134,7 +145,7 @@ $(VENV)/.installed: pyproject.toml $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml $(BIN)/python
 	@echo "Installing into $(VENV), with the tools ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site,dev,docs]'
 	@touch $(VENV)/.installed $@
 
 # Order of the two messages: what a machine lacks is named before anything is made.
