@@ -29,11 +29,16 @@ def written(page: str) -> str:
     rows, seen = [], set()
     for line in found[0].removeprefix(HEAD).splitlines():
         name, default, bounds, meaning = (cell.strip() for cell in CELLS.split(line)[1:-1])
-        seen.add(name)
-        own = known(name.strip("`"))
+        seen.add(setting(name))
+        own = known(setting(name))
         rows.append(_row(name, own[0] or default, own[1] or bounds, meaning))
-    rows += [_row(f"`{name}`", *known(name), "") for name in names() if f"`{name}`" not in seen]
+    rows += [_row(f"`{name}`", *known(name), "") for name in names() if name not in seen]
     return page.replace(found[0], HEAD + "".join(rows))
+
+
+def setting(cell: str) -> str:
+    """The name of the setting in the first cell of a row. The cell may say more."""
+    return cell.split("`")[1]
 
 
 def _row(*cells: str) -> str:

@@ -16,7 +16,7 @@ def rows() -> dict[str, list[str]]:
     assert found is not None
     lines = found[0].removeprefix(settings_table.HEAD).splitlines()
     cells = ([cell.strip() for cell in settings_table.CELLS.split(line)[1:-1]] for line in lines)
-    return {name.strip("`"): rest for name, *rest in cells}
+    return {settings_table.setting(name): rest for name, *rest in cells}
 
 
 def test_the_page_is_what_the_code_says() -> None:
