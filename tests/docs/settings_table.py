@@ -68,15 +68,13 @@ def known(name: str) -> tuple[str, str]:
 
 
 def default_of(values: type[Any], attribute: str) -> str:
-    """The default of a field: a number, a truth value or words. An empty one, and that of the time zone, is prose."""
+    """The default of a field: a number, a truth value or a word. An empty one, a list, and the time zone are prose."""
     value = next(field.default for field in fields(values) if field.name == attribute)
-    if attribute == "timezone" or value in (None, "", ()) or (isinstance(value, tuple) and len(value) > 10):
+    if attribute == "timezone" or value in (None, "") or isinstance(value, tuple):
         return ""
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
-    if isinstance(value, str):
-        return f"`{value}`"
-    return f"`{','.join(value)}`" if isinstance(value, tuple) else str(value)
+    return f"`{value}`" if isinstance(value, str) else str(value)
 
 
 def bounds_of(reader: Callable[[str, Any], Any]) -> str:

@@ -30,6 +30,11 @@ def test_each_setting_has_a_default_bounds_and_a_meaning() -> None:
     assert [name for name, cells in found.items() if len(cells) != 3 or not all(cells)] == []
 
 
+def test_each_command_of_the_default_list_is_named() -> None:
+    row = " ".join(rows()["CRON_COMMANDS"])
+    assert [command for command in conf.DEFAULT_COMMANDS if command not in row] == []
+
+
 def test_names_that_the_code_does_not_read_are_known() -> None:
     others = {name for name in rows() if name not in conf.NAMES}
     assert {name for name in others if not name.startswith(("CRON_CHAT_", "CRON_PING_", "LOG_"))} == set()

@@ -26,22 +26,23 @@ def build(source: Path, target: Path) -> subprocess.CompletedProcess[str]:
     return subprocess.run([*command, str(source), str(target)], check=False, capture_output=True, text=True, cwd=ROOT)
 
 
-@pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site once. Provide its folder."""
-    target = tmp_path_factory.mktemp("site")
-    done = build(ROOT / "docs", target)
-    assert done.stderr == ""
-    assert done.returncode == 0
-    return target
-
-
 def places(page: Path) -> set[str]:
     """The ids of a page."""
     return {unescape(name) for name in re.findall(r'\bid="([^"]+)"', page.read_text())}
 
 
-def test_each_link_of_the_site_leads_to_a_page_and_a_place(site: Path) -> None:
+def test_the_site_is_built_without_a_warning(tmp_path: Path) -> None:
+    """One test, so that the site is built once also by several processes of pytest."""
+    done = build(ROOT / "docs", tmp_path)
+    assert done.stderr == ""
+    assert done.returncode == 0
+    check_links(tmp_path)
+    check_pages_of_the_folder_above(tmp_path)
+    check_addresses_outside(tmp_path)
+
+
+def check_links(site: Path) -> None:
+    """Each link leads to a page or a file, and to a place in it."""
     found = {page: places(page) for page in site.rglob("*.html")}
     looked, dead = 0, []
     for page in found:
@@ -59,14 +60,16 @@ def test_each_link_of_the_site_leads_to_a_page_and_a_place(site: Path) -> None:
     assert dead == []
 
 
-def test_the_pages_of_the_folder_above_and_the_list_for_language_models_are_on_the_site(site: Path) -> None:
+def check_pages_of_the_folder_above(site: Path) -> None:
+    """The files above `docs` are pages, links lead to them, and the list for language models is a file."""
     assert "How words are written" in (site / "contributing.html").read_text()
     assert "All notable changes" in (site / "changelog.html").read_text()
     assert 'href="security-policy.html"' in (site / "security.html").read_text()
     assert (site / "llms.txt").read_text() == (ROOT / "docs" / "llms.txt").read_text()
 
 
-def test_addresses_outside_are_listed_and_not_fetched(site: Path) -> None:
+def check_addresses_outside(site: Path) -> None:
+    """They are listed, and not fetched."""
     listed = (site / "external-links.txt").read_text().splitlines()
     assert "https://healthchecks.io/docs/http_api/" in listed
     assert all(address.startswith("https://") for address in listed)
