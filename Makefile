@@ -8,7 +8,7 @@ UP ?=
 # Two workers for each core, because most tests of `make test` wait for a process, a browser or a server.
 WORKERS ?= $(shell expr 2 \* $$(getconf _NPROCESSORS_ONLN))
 
-.PHONY: run test tests test-fast test-database test-django6 test-hosts package lock test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi lint bench clean
+.PHONY: run test tests test-fast test-database test-django6 test-hosts package lock test-rabbitmq4 test-cluster test-database-faults test-dashboard compose-native clocks fuzz openapi lint bench clean settings-table docs
 .DEFAULT_GOAL := help
 .PHONY: help
 
@@ -30,6 +30,8 @@ help:
 	@echo "make openapi  write docs/openapi.json, the description of the HTTP API"
 	@echo "make package  build the sdist and the wheel into dist/, and check them"
 	@echo "make lock  write docker/requirements.lock after a change of the dependencies (LOCK=--upgrade for newer versions)"
+	@echo "make settings-table  write names, defaults and bounds of the settings into docs/configuration.md"
+	@echo "make docs  build the site of the documentation in build/docs"
 	@echo "make bench  measure, and print a table"
 	@echo "make clean  remove the environment and all caches; data in var/ stays"
 
@@ -121,6 +123,15 @@ fuzz: $(VENV)/.installed-dev
 openapi: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.http.document_file
 
+# After a change of a setting. A new one gets a row without a meaning, which you write.
+settings-table: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.docs.settings_table
+
+# The pages of docs/ as a site, in build/docs. Each warning is an error. `make test` does the same.
+docs: $(VENV)/.installed-dev
+	$(BIN)/python -m sphinx -q -W --keep-going -E -j auto docs build/docs
+	@echo "build/docs/index.html"
+
 lint: $(VENV)/.installed-dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
@@ -159,7 +170,7 @@ $(VENV)/.installed: pyproject.toml $(BIN)/python
 
 $(VENV)/.installed-dev: pyproject.toml $(BIN)/python
 	@echo "Installing into $(VENV), with the tools ..."
-	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site,dev]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[site,dev,docs]'
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps 'django-celery-beat==2.9.0'
 	@touch $(VENV)/.installed $@
 

@@ -1,7 +1,8 @@
 """Writes one PNG for each kind of page, size and colour scheme: `python -m tests.admin.screenshots FOLDER`.
 
 The script fills an SQLite database of its own with an invented installation, and serves the site on a free port. The
-option `--only WORD` takes the pages whose names contain the word. It can be given several times.
+option `--only WORD` takes the pages whose names contain the word. It can be given several times. The option `--docs`
+writes the pictures of docs/pictures.md.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.admin.screenshots")
     parser.add_argument("folder", type=Path, help="where the pictures are written")
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only pages with this word")
+    parser.add_argument("--docs", action="store_true", help="the pictures of docs/pictures.md, and no others")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="screenshots-") as name:
@@ -34,12 +36,17 @@ def main() -> int:
             ENV_FILE=os.devnull,
             LOG_LEVEL="CRITICAL",
         )
-        print(f"{take(options.folder, options.only)} pictures in {options.folder}")  # noqa: T201 - a script
+        print(f"{take(options.folder, options.only, options.docs)} pictures in {options.folder}")  # noqa: T201 - a script
     return 0
 
 
-def take(folder: Path, words: list[str]) -> int:
-    """Take a picture of each scene in each size and colour scheme. Return the number of pictures."""
+def take(folder: Path, words: list[str], for_docs: bool) -> int:
+    """Take a picture of each scene in each size and colour scheme. Return the number of pictures.
+
+    Args:
+        words: if there are any, only scenes whose names contain one of them.
+        for_docs: one picture of each scene that the docs show, instead of all.
+    """
     from django.contrib.auth.models import User
     from django.utils import timezone as clock
     from playwright.sync_api import sync_playwright
@@ -48,6 +55,7 @@ def take(folder: Path, words: list[str]) -> int:
     from tests.admin.axe import NO_TRANSITIONS
     from tests.admin.chromium import ARGUMENTS, chromium_path
     from tests.admin.conftest import logged_in
+    from tests.admin.screenshots.docs import CUTS, cut
     from tests.admin.screenshots.present import keep_alive, store_installation
     from tests.admin.screenshots.scenes import Scene, every_page, further_scenes
     from tests.factories import PASSWORD
@@ -57,8 +65,11 @@ def take(folder: Path, words: list[str]) -> int:
     rows = store_installation(began)
     client = logged_in(User.objects.get(username="anna"))
     client.defaults["SERVER_NAME"] = "localhost"
-    scenes = [scene for scene in [*every_page(rows, client), *further_scenes()]
-              if not words or any(word in scene.name for word in words)]  # fmt: skip
+    scenes = [*every_page(rows, client), *further_scenes()]
+    if for_docs:
+        scenes = [scene for scene in scenes if scene.name in CUTS]
+    elif words:
+        scenes = [scene for scene in scenes if any(word in scene.name for word in words)]
     server, count = LiveServer("localhost"), 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
@@ -73,7 +84,10 @@ def take(folder: Path, words: list[str]) -> int:
             page.wait_for_function("() => !document.querySelector('.dash-slot:empty')")
             scene.steps(page)
             page.add_style_tag(content=NO_TRANSITIONS)
-            for width, height in SIZES:
+            if for_docs and number:
+                cut(page, scene.name, folder)
+                count += 1
+            for width, height in [] if for_docs else SIZES:
                 page.set_viewport_size({"width": width, "height": height})
                 for scheme in SCHEMES:
                     page.emulate_media(color_scheme=scheme)  # type: ignore[arg-type]

@@ -1,0 +1,167 @@
+"""The Python examples of the pages about settings, addresses and the first worker run as they are written.
+
+Other pages have tests of their own, which give their examples what they need.
+"""
+
+from __future__ import annotations
+
+import logging.config
+from collections.abc import Iterator
+from copy import deepcopy
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import django
+import pytest
+from django.core.files.storage import storages
+from django.test import override_settings
+from django.urls import Resolver404, include, path, resolve
+from pydantic import BaseModel
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
+
+from scheduling.handlers import find, worker
+from scheduling.models import SchedulerExecution
+from scheduling.testing import run_inline
+from tests.docs import pages
+from tests.support import ROOT
+
+pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_handlers")]
+
+ELSEWHERE = {
+    "api.md": "tests/testing/test_docs.py",
+    "channels.md": "tests/notify/test_channel_docs.py",
+    "handlers.md": "tests/testing/test_docs.py",
+    "signals.md": "tests/testing/test_docs.py",
+    "tasks.md": "tests/tasks/test_docs.py",
+    "testing.md": "tests/testing/test_docs.py",
+}
+"""The tests that run the examples of other pages."""
+
+HERE = {
+    "README.md",
+    "brokers.md",
+    "deployment.md",
+    "http.md",
+    "logging.md",
+    "metrics.md",
+    "operations.md",
+    "tutorial.md",
+}
+
+
+class RegionParams(BaseModel):
+    """The params of the worker that an example names and does not define."""
+
+    region: str
+
+
+def examples(file: Path, **names: Any) -> tuple[list[Any], dict[str, Any]]:
+    """The examples of a page, and the names that they share."""
+    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(file)
+    document.namespace.update(names)
+    found = list(document.examples())
+    assert len(found) == file.read_text().count("```python\n")
+    return found, document.namespace
+
+
+def test_each_page_with_an_example_is_run_by_a_test() -> None:
+    found = {page.name for page in [*pages.pages(), *pages.ABOVE] if "```python\n" in page.read_text()}
+    assert found == HERE | set(ELSEWHERE)
+    for page, test in ELSEWHERE.items():
+        assert page in (ROOT / test).read_text(), page
+
+
+@pytest.fixture
+def own_logging() -> Iterator[None]:
+    """Put the loggers back that an example configures."""
+    loggers = [logging.getLogger(name) for name in ("scheduling", "reports")]
+    before = [(logger, logger.handlers[:], logger.level) for logger in loggers]
+    yield
+    for logger, handlers, level in before:
+        logger.handlers[:] = handlers
+        logger.setLevel(level)
+
+
+def test_the_worker_of_the_readme() -> None:
+    found, names = examples(ROOT / "README.md")
+    for example in found:
+        if example.parsed.startswith('"OPTIONS":'):  # a part of a setting
+            given = eval(f"{{{example.parsed}}}")  # noqa: S307 - a line of our own page
+            assert given["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+        else:
+            example.evaluate()
+    assert {"scheduling", "reports"} < set(names["INSTALLED_APPS"][1:])
+    assert run_inline("sync_tokens", {"region": "us"}).output == "syncing us\n"
+    assert run_inline("sync_tokens", {"region": "moon"}).error_class.endswith("ParamsInvalid")
+
+
+def test_the_worker_and_the_test_of_the_tutorial(tmp_path: Path) -> None:
+    (apps, databases, code, test), names = examples(pages.DOCS / "tutorial.md", BASE_DIR=tmp_path)
+    for example in (apps, databases, code, test):
+        example.evaluate()
+    assert {"scheduling", "reports", "orders"} < set(names["INSTALLED_APPS"])
+    assert names["DATABASES"]["default"]["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
+    with override_settings(BASE_DIR=tmp_path):
+        assert run_inline("import_orders").error_class == "FileNotFoundError"
+    names["ImportTests"]("test_each_file_is_an_order").debug()
+    policy = find("worker", "import_orders").retry
+    assert policy is not None
+    assert (policy.max_retries, policy.delay(1)) == (1, 1_000)
+
+
+def test_queues_and_priorities() -> None:
+    from scheduling.api import run
+
+    (example,), _names = examples(pages.DOCS / "brokers.md", worker=worker, run=run)
+    worker("sync_tokens", params=RegionParams)(lambda params, run: None)
+    example.evaluate()
+    handler = find("worker", "send_invoice")
+    assert (handler.queue, handler.priority) == ("mail", "high")
+    row = SchedulerExecution.objects.latest("pk")
+    assert row.queue == "reports.low"
+
+
+@pytest.mark.parametrize(("page", "address"), [("http.md", "/cron/schedulers"), ("metrics.md", "/metrics")])
+def test_addresses(page: str, address: str) -> None:
+    (example,), names = examples(pages.DOCS / page, include=include, path=path, urlpatterns=[], INSTALLED_APPS=[])
+    example.evaluate()
+    urls = ModuleType("urls_of_the_example")
+    urls.__dict__["urlpatterns"] = [pattern for pattern in names["urlpatterns"] if pattern is not ...]
+    assert resolve(address, urls).func  # type: ignore[arg-type]
+    with pytest.raises(Resolver404):
+        resolve("/nowhere", urls)  # type: ignore[arg-type]
+    if page == "http.md":
+        assert (names["CRON_API"], names["INSTALLED_APPS"]) == (True, ["ninja"])
+
+
+def test_files_in_a_storage_of_their_own(tmp_path: Path) -> None:
+    (example,), names = examples(pages.DOCS / "deployment.md")
+    example.evaluate()
+    with override_settings(STORAGES=names["STORAGES"]):
+        assert storages["artefacts"].location == "/srv/shop/artefacts"
+
+
+@pytest.mark.usefixtures("own_logging")
+def test_the_logging_of_a_project(capsys: pytest.CaptureFixture[str]) -> None:
+    (first, second), names = examples(pages.DOCS / "logging.md")
+    first.evaluate()
+    logging.config.dictConfig(deepcopy(names["LOGGING"]))
+    logging.getLogger("scheduling.consumer").warning("a retry")
+    assert '"message": "a retry"' in capsys.readouterr().err
+    second.evaluate()
+    logging.config.dictConfig(deepcopy(names["LOGGING"]))
+    kinds = [type(handler).__name__ for handler in logging.getLogger("scheduling").handlers]
+    assert kinds == ["StreamHandler", "AdminEmailHandler"]
+
+
+def test_the_policy_of_content_and_the_limits_of_connections() -> None:
+    (policy, limits), names = examples(pages.DOCS / "operations.md")
+    compile(policy.parsed, "operations.md", "exec")
+    if django.VERSION >= (6,):  # Django 5.2 has no such module
+        policy.evaluate()
+        assert set(names["SECURE_CSP"]) == {"default-src", "object-src", "frame-ancestors"}
+    limits.evaluate()
+    options = names["DATABASES"]["default"]["OPTIONS"]
+    assert (options["your"], options["connect_timeout"]) == ("options", 3)
