@@ -123,3 +123,7 @@ def _tell(console: Console, found: Plan, done: bool) -> None:
         said = _("Made: %(make)s. Changed: %(change)s. Deleted: %(delete)s. Unchanged: %(unchanged)s.")
         would = _("To make: %(make)s. To change: %(change)s. To delete: %(delete)s. Unchanged: %(unchanged)s.")
         console.say((said if done else would) % facts)
+        changed = sum(step.act is not Act.UNCHANGED for step in found.calendars)
+        if changed:
+            said = _("Calendars made or changed: %(count)s.") if done else _("Calendars to make or change: %(count)s.")
+            console.say(said % {"count": changed})

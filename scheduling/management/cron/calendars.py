@@ -65,7 +65,8 @@ def _show(console: Console, row: CalendarDetail) -> int:
         return Exit.DONE
     pairs = [(_("id"), row.id), (_("name"), row.name), (_("description"), row.description), (_("zone"), row.timezone)]
     console.facts([*pairs, (_("group"), row.group), (_("problem"), row.problem)])
-    console.say(row.entries)
+    for line in row.entries.split("\n"):
+        console.say(line)
     zone = zone_named(row.timezone)
     for one in row.exclusions:
         until = _("never") if one.until is None else moment(one.until, zone)

@@ -41,6 +41,7 @@ def test_a_file_makes_a_calendar_and_the_schedule_that_names_it_at_once() -> Non
     assert shown.code == 0
     assert "+ make calendar “Holidays DE”\n    name: Holidays DE\n    timezone: Europe/Berlin\n" in shown.out
     assert "calendar: Holidays DE" in shown.out.partition("+ make a")[2]
+    assert "Calendars to make or change: 1." in shown.out
     assert (Calendar.objects.count(), Scheduler.objects.count()) == (0, 0)
     assert apply([HOLIDAYS], "--reason", "The  shop\nopens").code == 0
     row = Calendar.objects.get()

@@ -13,7 +13,7 @@ pytestmark = pytest.mark.django_db
 
 def test_calendars_are_listed_and_shown() -> None:
     assert "There is no calendar." in cron("calendars").err
-    row = CalendarFactory(name="Holidays", entries="every 12-25 Christmas")
+    row = CalendarFactory(name="Holidays", entries="every 12-25 Christmas\n# for the depot")
     broken = CalendarFactory()
     Calendar.objects.filter(pk=broken.pk).update(entries="nonsense", error="Line 1: it is wrong")
     found = cron("calendars", "--json").json
@@ -23,7 +23,8 @@ def test_calendars_are_listed_and_shown() -> None:
     ]
     assert "Holidays" in cron("calendars").out
     shown = cron("calendars", "Holidays", "--json").json["calendar"]
-    assert shown["entries"] == "every 12-25 Christmas"
+    assert shown["entries"] == "every 12-25 Christmas\n# for the depot"
+    assert "every 12-25 Christmas\n# for the depot\n" in cron("calendars", "Holidays").out
     assert shown["exclusions"][0]["reasons"] == ["Christmas"]
     assert "12-25 00:00" in cron("calendars", str(row.pk)).out
     assert "is no entry" in cron("calendars", str(broken.pk)).out
