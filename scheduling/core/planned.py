@@ -110,17 +110,14 @@ class Settled:
     kept: datetime | None
 
 
-def settle(own: Assigned, first: datetime, now: datetime, *, goes_on: bool) -> Settled:
+def settle(own: Assigned, first: datetime, now: datetime) -> Settled:
     """Decide what becomes of the occurrences up to now that are not on record, before an edit or a pause.
 
-    The latest one that is free is kept. What a calendar holds does not run: the edit ends the hold.
-
-    Args:
-        goes_on: whether the schedule stays active. Then the next plan begins with the one that is kept, so it also
-            decides about those that are excluded after it.
+    The latest one that is free is kept. The next plan, or the record of the pause, begins with it. So those that are
+    excluded after it are left to them. Without one that is kept, the edit ends a hold: what was held does not run.
     """
     free, excluded, later = _until_now(own, first, now)
-    if not free or not goes_on:
+    if not free:
         _add_all(excluded, later)
     if own.holds:
         skips = [_held(own, counted, why, skip_reasons.HELD_EDITED) for why, counted in excluded.items()]

@@ -25,14 +25,13 @@ def first_of(row: Scheduler) -> datetime | None:
     return row.next_nominal_at or row.next_run_at
 
 
-def settle_former(row: Scheduler, now: datetime, *, goes_on: bool) -> bool:
+def settle_former(row: Scheduler, now: datetime) -> bool:
     """Record what does not run, if the former rules of the schedule are its own, and an occurrence is due by them.
 
     The latest occurrence that is free stays in `next_run_at`, where a producer finds it. The row is not saved.
 
     Args:
         row: the stored schedule, with its former plan. Its row is locked.
-        goes_on: whether the schedule is active after the edit.
 
     Returns:
         Whether the schedule had rules of its own. Otherwise nothing was done.
@@ -44,7 +43,7 @@ def settle_former(row: Scheduler, now: datetime, *, goes_on: bool) -> bool:
         return True
     try:
         own = assigned_of(former, planned_exclusions(row))
-        settled = settle(own, first, now, goes_on=goes_on)
+        settled = settle(own, first, now)
     except (CronError, ZoneError, ValueError):
         return True  # plain SQL wrote the former times, and no producer could plan them
     trigger = Trigger.CRON if own.times.cron is not None else Trigger.DATE
@@ -66,6 +65,6 @@ def settle_before_change(ids: Iterable[int], now: datetime) -> None:
     """
     with transaction.atomic():
         for row in Scheduler.objects.select_for_update().filter(pk__in=list(ids)).order_by("pk"):
-            if settle_former(row, now, goes_on=row.status):
+            if settle_former(row, now):
                 own = {"next_run_at": row.next_run_at, "next_nominal_at": row.next_nominal_at}
                 Scheduler.objects.filter(pk=row.pk).update(**own)

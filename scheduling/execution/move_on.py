@@ -25,9 +25,9 @@ def move_on(planned: Sequence[tuple[DueRow, Plan]]) -> None:
         first = Coalesce("paused_at", "next_nominal_at", F("next_run_at"))
         since = {"paused_at": first, "planned_status": False}
         Scheduler.objects.filter(pk__in=off).update(**since)
-        # If a rule of the schedule has paused it, no later occurrence is on record, although it may have been due then.
-        by_rule = Scheduler.objects.filter(pk__in=off, pause_recorded_to__isnull=True).exclude(paused_for="")
-        by_rule.update(pause_recorded_to=Coalesce("next_nominal_at", F("next_run_at")))
+        # Later occurrences are not on record, although they may have been due before the pause.
+        recorded = Scheduler.objects.filter(pk__in=off, pause_recorded_to__isnull=True)
+        recorded.update(pause_recorded_to=Coalesce("next_nominal_at", F("next_run_at")))
     for row, plan in planned:
         if row.date_time is not None and row.status and plan.next_run_at is None:
             finished.append(row.id)

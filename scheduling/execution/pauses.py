@@ -39,7 +39,7 @@ def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
     if since is None or row.paused_at is None:
         return False
     first = row.next_nominal_at or row.next_run_at
-    unclaimed = after.status and first is not None and first <= now
+    unclaimed = first is not None and first <= now
     if unclaimed and first is not None:
         since = min(since, first - _TICK)
     found = _found(row, after, max(since, FIRST_INSTANT), now)
@@ -86,4 +86,5 @@ def _reason(row: Scheduler, count: int, now: datetime) -> str:
         info = zone(row.planned_timezone or get_conf().timezone)
     except ZoneError:
         info = zone("UTC")
-    return skip_reasons.paused(row.left_out_since or now, now, count, info, row.paused_by, row.pause_reason)
+    since = max(filter(None, (row.paused_at, row.left_out_since)), default=now)
+    return skip_reasons.paused(since, now, count, info, row.paused_by, row.pause_reason)

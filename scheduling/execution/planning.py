@@ -50,7 +50,8 @@ def record_former(
     """
     if raw or instance._state.adding or (update_fields is not None and "next_run_at" not in update_fields):
         return
-    now = clock.now()
+    # The same instant as in the new plan: one that falls due in between would be counted twice.
+    now = instance.changed_at or clock.now()
     _record_pause(instance, now)
     _record_missed(instance, now)
 
@@ -74,7 +75,7 @@ def _record_missed(instance: Scheduler, now: datetime) -> None:
         row = Scheduler.objects.select_for_update().get(pk=instance.pk)
         if first_of(row) != first or not row.planned_status:
             return  # a producer has claimed the occurrence, or the old plan was not active
-        if settle_former(row, now, goes_on=instance.status):
+        if settle_former(row, now):
             instance.next_run_at, instance.next_nominal_at = row.next_run_at, row.next_nominal_at
             if instance.next_run_at is None:
                 instance.plan(now)
@@ -159,7 +160,7 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
     _check(row)
-    settle_former(row, now, goes_on=row.status)
+    settle_former(row, now)
     due = first_of(row)
     if due is not None and (due < FIRST_INSTANT or due > now or not _fires_at(row, due)):
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was

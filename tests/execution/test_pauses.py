@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from itertools import count
 
 import pytest
 from django.utils import timezone as clock
@@ -11,7 +12,7 @@ from django.utils import timezone as clock
 from scheduling.execution.claim import claim_due
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.producer.sweeps import plan_stale
-from tests.factories import SchedulerFactory, due
+from tests.factories import CalendarFactory, SchedulerFactory, due
 from tests.support import NOON, at_once
 
 pytestmark = pytest.mark.django_db
@@ -151,6 +152,65 @@ def test_an_occurrence_that_was_due_before_the_pause_is_counted_once(at: Clock) 
     claim_due(at(NOON + timedelta(minutes=6)), embedded=True)
     found = SchedulerExecution.objects.order_by("pk").values_list("execution_key", "state", "missed")
     assert list(found) == [("cron-2026-3-10-12-0", "skipped", 6), ("cron-2026-3-10-12-6", "queued", 0)]
+
+
+@pytest.mark.parametrize("claimed", [False, True])
+def test_what_a_calendar_excludes_after_a_due_occurrence_is_counted_once(at: Clock, claimed: bool) -> None:
+    calendar = CalendarFactory(name=f"stocktaking {claimed}", entries="2026-03-10 12:05-13:00 stocktaking")
+    at(NOON - timedelta(days=1))
+    row = due(SchedulerFactory(schedule="*/10 * * * *", timezone="UTC", calendar=calendar), NOON)
+    at(NOON + timedelta(minutes=25))  # no producer has claimed the occurrence of 12:00
+    row.status = False
+    row.save()
+    if claimed:
+        claim_due(at(NOON + timedelta(minutes=35)), embedded=True)
+    at(NOON + timedelta(minutes=45))
+    row.refresh_from_db()
+    resume(row)
+    rows = [(key, missed) for key, missed, _reason in left_out()]
+    one_by_one = [("cron-2026-3-10-12-0", 0), ("cron-2026-3-10-12-10", 4)]
+    assert rows == (one_by_one if claimed else [("cron-2026-3-10-12-0", 5)])
+
+
+def test_an_edit_during_a_pause_counts_what_was_due_before_it(at: Clock) -> None:
+    row = paused(at)
+    Scheduler.objects.update(next_run_at=NOON - timedelta(minutes=10))  # no producer has claimed it
+    row.refresh_from_db()
+    at(NOON + timedelta(minutes=15))
+    row.schedule = "5 * * * *"
+    row.save()
+    at(NOON + timedelta(hours=3))
+    resume(row)
+    assert [(key, missed) for key, missed, _reason in left_out()] == [
+        ("cron-2026-3-10-11-50", 3), ("cron-2026-3-10-13-5", 2),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("active", [True, False])
+def test_an_instant_that_falls_due_while_the_form_is_saved_is_counted_once(
+    monkeypatch: pytest.MonkeyPatch, at: Clock, active: bool
+) -> None:
+    since, ten = NOON - timedelta(minutes=5), NOON + timedelta(minutes=10)
+    row = paused(at, since)
+    # Each look at the clock is a microsecond later than the one before. The instant falls due between two of them.
+    for before in range(12):
+        Scheduler.objects.filter(pk=row.pk).update(
+            status=not active, planned_status=not active, paused_at=since if active else None, pause_recorded_to=None,
+            next_run_at=None if active else NOON, next_nominal_at=None,
+        )  # fmt: skip
+        SchedulerExecution.objects.all().delete()
+        row.refresh_from_db()
+        ticks = count(-before)
+        monkeypatch.setattr(clock, "now", lambda ticks=ticks: ten + next(ticks) * timedelta(microseconds=1))
+        row.status = active
+        row.save()
+        claim_due(at(ten + timedelta(minutes=1)), embedded=True)
+        if not active:
+            at(ten + timedelta(minutes=2))
+            row.refresh_from_db()
+            resume(row)
+        found = SchedulerExecution.objects.filter(scheduled_at__lte=ten).values_list("missed", flat=True)
+        assert sum(max(missed, 1) for missed in found) == 2, before
 
 
 def test_an_edit_of_the_times_during_a_pause_counts_the_former_times(at: Clock) -> None:
