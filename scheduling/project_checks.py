@@ -101,7 +101,10 @@ def check_names(**_kwargs: Any) -> list[CheckMessage]:
 
 SILENCE = "docs/configuration.md lists all. If another app reads it, add scheduling.W006 to SILENCED_SYSTEM_CHECKS."
 
-OF_ENVIRONMENT = ("CRON_CHAT_", "CRON_WEBHOOK_", "CRON_PING_", "CRON_DEMO", "CRON_LOG_COLOUR", "CRON_CHILD")
+OF_ENVIRONMENT = (
+    "CRON_CHAT_", "CRON_WEBHOOK_", "CRON_PING_", "CRON_DEMO", "CRON_LOG_COLOUR", "CRON_CHILD", "CRON_EXECUTION_ID",
+    "CRON_AS", "CRON_IMAGE",
+)  # fmt: skip
 """Variables of the environment that are no settings begin so."""
 
 

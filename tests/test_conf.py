@@ -13,6 +13,7 @@ from scheduling.conf import get_conf, log_options, problems
 from scheduling.core.retention import RetentionPolicy
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.setting_values import ConfError
+from scheduling.project_checks import check_names
 
 
 def test_defaults() -> None:
@@ -188,3 +189,12 @@ def test_a_short_name_counts_in_the_site_only() -> None:
         assert get_conf().broker_url == "database://"
     with override_settings(BROKER_URL="redis://a/"):
         assert problems() == ["BROKER_URL must begin with database://, amqp:// or amqps://."]
+
+
+def test_names_of_the_environment_are_no_unknown_settings(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("CRON_CHAT_TEAM", "CRON_EXECUTION_ID", "CRON_CHILD", "CRON_AS", "CRON_DEMO", "CRON_PING_NIGHTLY"):
+        monkeypatch.setenv(name, "1")
+    assert check_names() == []
+    monkeypatch.setenv("CRON_LEASE_SECOND", "5")
+    (found,) = check_names()
+    assert (found.id, found.hint) == ("scheduling.W006", "Did you mean CRON_LEASE_SECONDS?")

@@ -163,3 +163,47 @@ def test_debug_leaves_the_lines_of_libraries_out(monkeypatch: pytest.MonkeyPatch
 def test_json_in_a_line_is_short() -> None:
     assert logs.short_json({"a": object, "ä": 1}).startswith('{"a": "<class')
     assert len(logs.short_json({"a": "x" * 10_000})) == logs.JSON_LENGTH + 1
+
+
+def own_loggers() -> list[logging.Logger]:
+    return [logging.getLogger(name) for name in logs.OWN]
+
+
+def test_an_error_of_another_process_has_its_class_and_its_traceback_for_every_formatter() -> None:
+    error = logs.error_elsewhere("shop.errors.OutOfStock", "no paper", "Traceback:\n  in sell")
+    record = logging.LogRecord("x", logging.ERROR, "", 0, "it failed", (), (type(error), error, None))
+    text = logging.Formatter().format(record)
+    assert text.startswith("it failed\n")
+    assert "Traceback:\n  in sell" in text
+    assert text.endswith("shop.errors.OutOfStock: no paper")
+    assert "Stack trace" not in logs.LineFormatter().format(record)  # the line before it has shown it
+    assert "traceback" not in json.loads(logs.JsonFormatter().format(record))
+
+
+@pytest.mark.parametrize("name", ["", "\x00", "no class", "\ud800", "a.b c", "x" * 10_000])
+def test_a_class_of_any_name_can_be_told(name: str) -> None:
+    error = logs.error_elsewhere(name, "said", "")
+    assert str(error) == "said"
+    assert type(error).__name__.isidentifier()
+    assert error.__cause__ is None
+
+
+def test_only_unheard_loggers_get_a_handler() -> None:
+    root = logging.getLogger()
+    former = [(logger, list(logger.handlers), logger.level) for logger in (root, *own_loggers())]
+    stream = io.StringIO()
+    try:
+        root.handlers[:] = []
+        logs.configure_unheard(stream=stream)
+        logs.configure_unheard(stream=stream)  # twice makes no second handler
+        logs.get_logger("scheduling.x").info("heard")
+        logging.getLogger("reports").info("heard, too")
+        logging.getLogger("shop").info("of the project")
+        assert [line.partition("] ")[2] for line in stream.getvalue().splitlines()] == ["heard", "heard, too"]
+    finally:
+        for logger, handlers, level in former:
+            logger.handlers[:] = handlers
+            logger.setLevel(level)
+    with_handler = [len(logger.handlers) for logger in own_loggers()]
+    logs.configure_unheard(stream=stream)  # the root logger of the tests has handlers
+    assert [len(logger.handlers) for logger in own_loggers()] == with_handler

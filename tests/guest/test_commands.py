@@ -16,7 +16,7 @@ RUN = 'from scheduling.api import run\nprint("id", run("sync").id)'
 STATE = "from scheduling.models import Output, SchedulerExecution as E\nprint(E.objects.get(pk={pk}).state)\n"
 OUTPUT = """
 from scheduling.models import Output
-print("|".join(Output.objects.order_by("execution").values_list("text", flat=True)))
+print("|".join(Output.objects.order_by("execution_id").values_list("text", flat=True)))
 """
 
 
