@@ -107,7 +107,7 @@ class Seeded:
         lengths = {"days": (1, 40), "hours": (1, 100), "minutes": (1, 3_000), "seconds": (1, 100_000)}
         period = self._random.choice((*lengths, "microseconds"))
         if period == "microseconds":
-            every = self._random.choice((1, 500_000, 5_000_000, 3_600_000_000 - 1_000_000))
+            every = self._random.choice((1, 500_000, 5_000_000, 1_801_000_000))
         else:
             every = self._random.randint(*lengths[period])
         return self.models.IntervalSchedule.objects.create(every=every, period=period)
