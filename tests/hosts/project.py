@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -80,11 +81,12 @@ class Project:
         return [process.wait(90) for process in self.started]
 
     def kill(self) -> None:
-        """Kill what still runs, with its children."""
+        """Kill what still runs, with its children. pytest shows the ends of the logs if the test has failed."""
         for process in self.started:
             if process.poll() is None:
                 os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
+            logging.getLogger(__name__).warning("%s\n%s", process.args, self.log(process)[-6_000:])
 
     def errors(self) -> list[dict[str, str]]:
         """What the project's own handler for errors was called with, over all processes."""
