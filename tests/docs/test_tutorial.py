@@ -28,7 +28,7 @@ pytestmark = [
 ]
 
 TEXT = (DOCS / "tutorial.md").read_text()
-INSTALL, APPS, DATABASE, CHECK, WORKER, START, MEND, TERMINAL, UNIT, TEST = (
+INSTALL, APPS, MEDIA, CHECK, WORKER, START, MEND, TERMINAL, UNIT, TEST = (
     block for _kind, block in re.findall(r"^```(\w+)\n(.*?)^```$", TEXT, re.MULTILINE | re.DOTALL)[1:]
 )
 
@@ -57,9 +57,9 @@ class Reader:
         file = self.folder / "shop" / "settings.py"
         apps = "".join(f'    "{name}",\n' for name in re.findall(r'"(\w+)"', APPS))
         text = re.sub(r"(INSTALLED_APPS = \[\n)(.*?)\]", rf"\1\2{apps}]", file.read_text(), flags=re.DOTALL)
+        text = re.sub(r"^(BASE_DIR = .*\n)", lambda line: line[0] + MEDIA, text, flags=re.MULTILINE)
         # A wheel has the templates inside of its app; here they are beside it.
-        text = text.replace("'DIRS': []", f"'DIRS': [{str(ROOT / 'templates')!r}]")
-        file.write_text(re.sub(r"^DATABASES = \{.*?^\}\n", lambda _: DATABASE, text, flags=re.DOTALL | re.MULTILINE))
+        file.write_text(text.replace("'DIRS': []", f"'DIRS': [{str(ROOT / 'templates')!r}]"))
 
 
 @pytest.fixture

@@ -14,6 +14,8 @@ from typing import Any
 
 import django
 import pytest
+from django.apps import AppConfig
+from django.contrib import admin
 from django.core.files.storage import storages
 from django.test import override_settings
 from django.urls import Resolver404, include, path, resolve
@@ -21,6 +23,7 @@ from pydantic import BaseModel
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+from scheduling import conf
 from scheduling.handlers import find, worker
 from scheduling.models import SchedulerExecution
 from scheduling.testing import run_inline
@@ -43,6 +46,7 @@ HERE = {
     "README.md",
     "brokers.md",
     "deployment.md",
+    "guests.md",
     "http.md",
     "logging.md",
     "metrics.md",
@@ -98,11 +102,10 @@ def test_the_worker_of_the_readme() -> None:
 
 
 def test_the_worker_and_the_test_of_the_tutorial(tmp_path: Path) -> None:
-    (apps, databases, code, test), names = examples(pages.DOCS / "tutorial.md", BASE_DIR=tmp_path)
-    for example in (apps, databases, code, test):
+    found, names = examples(pages.DOCS / "tutorial.md", BASE_DIR=tmp_path)
+    for example in found:
         example.evaluate()
     assert {"scheduling", "reports", "orders"} < set(names["INSTALLED_APPS"])
-    assert names["DATABASES"]["default"]["OPTIONS"]["transaction_mode"] == "IMMEDIATE"
     with override_settings(BASE_DIR=tmp_path):
         assert run_inline("import_orders").error_class == "FileNotFoundError"
     names["ImportTests"]("test_each_file_is_an_order").debug()
@@ -141,6 +144,22 @@ def test_files_in_a_storage_of_their_own(tmp_path: Path) -> None:
     example.evaluate()
     with override_settings(STORAGES=names["STORAGES"]):
         assert storages["artefacts"].location == "/srv/shop/artefacts"
+
+
+@pytest.mark.usefixtures("own_logging")
+def test_a_guest(tmp_path: Path) -> None:
+    admin.autodiscover()
+    found, names = examples(pages.DOCS / "guests.md", BASE_DIR=tmp_path, AppConfig=AppConfig)
+    for example in found:
+        if not example.parsed.startswith('"OPTIONS":'):  # a part of a setting
+            example.evaluate()
+    assert {"scheduling", "reports"} < set(names["INSTALLED_APPS"])
+    with override_settings(CRON_BROKER_URL=names["CRON_BROKER_URL"]):
+        assert conf.get_conf().broker_url.startswith("amqp://")
+    assert names["LOGGING"]["root"]["handlers"] == ["console", "mail"]
+    assert logging.config.DictConfigurator(deepcopy(names["LOGGING"]))
+    assert names["ReportsConfig"].label == "reports"
+    assert {model.__name__ for model in names["ops"]._registry} > {"Scheduler", "Worker", "Report"}
 
 
 @pytest.mark.usefixtures("own_logging")
