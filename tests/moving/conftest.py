@@ -17,6 +17,12 @@ from tests.moving.beat_rows import Beat
 PACKAGES = ("celery", "django_celery_beat", "timezone_field", "crontab")
 
 
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No table is cut, also where pytest-xdist has set the width."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+
+
 @pytest.fixture
 def root(db: None, django_user_model: Any) -> Any:
     """The only superuser, in whose name a command changes something."""

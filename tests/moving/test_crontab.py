@@ -133,7 +133,7 @@ def test_the_user_of_a_system_crontab_is_told(tmp_path: Path, root: Any, monkeyp
     assert "www-data" in ours()[0].description
 
 
-@override_settings(CRON_COMMANDS=("migrate",))
+@override_settings(CRON_COMMANDS=("migrate", "-*"))
 def test_the_setting_says_which_commands_may_be_named(crontab: Path) -> None:
     assert "'clearsessions' may not be run from here. Allowed: migrate." in given(crontab).out
     assert ours() == []
