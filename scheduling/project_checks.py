@@ -64,7 +64,8 @@ def check_sqlite_folder(**_kwargs: Any) -> list[CheckMessage]:
     folder = Path(name).absolute().parent
     if folder.is_dir():
         return []
-    return [Error(f"The folder {folder} of the SQLite database does not exist.", hint="Make it.", id="scheduling.E010")]
+    hint = "Make it, or name another file in DATABASES (in the ready-made site: DATABASE_URL)."
+    return [Error(f"The folder {folder} of the SQLite database does not exist.", hint=hint, id="scheduling.E010")]
 
 
 @register(Tags.models, "scheduling")

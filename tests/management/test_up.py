@@ -155,7 +155,8 @@ def web_process(parent: int) -> int:
         (["--consumers", "none"], {}, "none is not a whole number from 1 to 256"),
         (["--grace", "nan"], {}, "nan is not a whole number from 0 to 86400"),
         (["--host", "192.0.2.1"], {}, r"Cannot listen on 192.0.2.1:8000: .* Choose another --host or --port\."),
-        ([], {"DATABASE_URL": "sqlite:////nonexistent/db.sqlite3"}, "The database cannot be used: .*DATABASE_URL"),
+        ([], {"DATABASE_URL": "sqlite:////proc/db.sqlite3"}, "The database cannot be used: .*DATABASE_URL"),
+        ([], {"DATABASE_URL": "sqlite:////nonexistent/db.sqlite3"}, "The folder /nonexistent .* does not exist"),
         ([], {"CRON_MAX_RETRIES": "99"}, "CRON_MAX_RETRIES is 99; it must be from 0 to 19"),
     ],
 )
