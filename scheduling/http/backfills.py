@@ -17,8 +17,13 @@ from scheduling.http.schemas import BackfillBody, Listing
 from scheduling.models import Backfill
 from scheduling.operations import backfills, schedules
 from scheduling.operations.backfill_plan import plan, typed_range
-from scheduling.operations.backfill_shapes import backfill_shape, backfills_in_bulk, plan_shape
-from scheduling.operations.shapes import BackfillPlanShape, BackfillShape
+from scheduling.operations.backfill_shapes import (
+    BackfillPlanShape,
+    BackfillShape,
+    backfill_shape,
+    backfills_in_bulk,
+    plan_shape,
+)
 from scheduling.operations.shaping import page_keys
 
 router = Router(tags=["backfills"])

@@ -17,8 +17,8 @@ from scheduling.http.schemas import Listing
 from scheduling.models import Calendar
 from scheduling.operations import calendar_changes, calendars
 from scheduling.operations.calendar_changes import CalendarValues
+from scheduling.operations.calendar_shapes import CalendarDetail, CalendarShape
 from scheduling.operations.refused import Code, Refused
-from scheduling.operations.shapes import CalendarDetail, CalendarShape
 from scheduling.operations.shaping import page_keys
 
 router = Router(tags=["calendars"])

@@ -15,10 +15,10 @@ from scheduling.http.once import Asked, in_one
 from scheduling.http.parameters import PROBLEMS, Id, Page
 from scheduling.http.schemas import CancelShape, Listing, OutputGroup, OutputShape, RunBody, StartedShape
 from scheduling.operations import artefacts, executions
+from scheduling.operations.execution_shapes import ExecutionDetail, ExecutionShape
 from scheduling.operations.output import Cursor, after
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.run_filter import RunFilter, run_keys
-from scheduling.operations.shapes import ExecutionDetail, ExecutionShape
 from scheduling.operations.shaping import execution_detail, executions_in_bulk
 
 router = Router(tags=["executions"])

@@ -14,9 +14,10 @@ from scheduling.http.once import Asked, in_parts, without_storing
 from scheduling.http.parameters import PROBLEMS, Page
 from scheduling.http.schemas import DiscardBody, FailureQuery, Listing, RepublishBody
 from scheduling.operations import failures
+from scheduling.operations.execution_shapes import ExecutionShape
 from scheduling.operations.failure_groups import groups_shape
 from scheduling.operations.failure_selection import Selection, chosen
-from scheduling.operations.shapes import DoneShape, ExecutionShape, GroupsShape
+from scheduling.operations.failure_shapes import DoneShape, GroupsShape
 from scheduling.operations.shaping import executions_in_bulk, page_keys
 
 router = Router(tags=["failed"])

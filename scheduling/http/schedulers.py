@@ -17,11 +17,12 @@ from scheduling.http.once import Asked, in_one, without_storing
 from scheduling.http.parameters import PROBLEMS, Id, IfMatch, Page, expected_version
 from scheduling.http.schemas import Listing, PauseBody, ScheduleRunBody, StartedShape, WhyAnswers
 from scheduling.operations import schedule_state, schedules
+from scheduling.operations.next_run_shapes import NextRunsShape, PreviewShape
 from scheduling.operations.next_runs import next_runs_shape
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.schedule_filter import ScheduleFilter, filtered_schedules
 from scheduling.operations.schedule_values import ScheduleValues
-from scheduling.operations.shapes import NextRunsShape, PreviewShape, ScheduleShape
+from scheduling.operations.shapes import ScheduleShape
 from scheduling.operations.shaping import page_keys, schedule_shape, schedules_in_bulk
 from scheduling.operations.time_machine import preview
 from scheduling.operations.why import why

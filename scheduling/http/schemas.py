@@ -10,7 +10,8 @@ from pydantic import BaseModel, ConfigDict, Field, StrictBool, StrictInt, Strict
 from scheduling.core.backfill import PER_MINUTE, REASON_LENGTH, USUAL_PER_MINUTE, Options
 from scheduling.operations.failure_selection import Selection
 from scheduling.operations.json_types import WHOLE, Instant
-from scheduling.operations.shapes import Shape, UnusableShape, WhyShape
+from scheduling.operations.shapes import Shape, UnusableShape
+from scheduling.operations.why_shapes import WhyShape
 
 Item = TypeVar("Item", bound=BaseModel)
 

@@ -21,10 +21,10 @@ from scheduling.http.once import REPLAYED, Asked, in_one
 from scheduling.http.parameters import PROBLEMS
 from scheduling.http.schemas import GenerateReport, HandlerList, HandlerShape, StartedShape, TargetRunBody
 from scheduling.operations import executions
+from scheduling.operations.execution_shapes import ExecutionDetail
 from scheduling.operations.refused import Refused
 from scheduling.operations.run_target import may_see, run_target
 from scheduling.operations.schedule_state import RUN
-from scheduling.operations.shapes import ExecutionDetail
 from scheduling.operations.shaping import execution_detail
 from scheduling.operations.target_type import TargetType
 

@@ -18,8 +18,8 @@ from scheduling.core.text import is_number, visible_text
 from scheduling.models import Calendar
 from scheduling.models.calendar import LONG
 from scheduling.operations.actor import Actor
+from scheduling.operations.calendar_shapes import CalendarDetail, CalendarShape, ExclusionShape
 from scheduling.operations.refused import Code, Refused
-from scheduling.operations.shapes import CalendarDetail, CalendarShape, ExclusionShape
 
 VIEW = ("scheduling.view_calendar", "scheduling.change_calendar")
 

@@ -17,7 +17,7 @@ from scheduling.models.visibility import Visibility
 from scheduling.operations import failures
 from scheduling.operations.actor import Actor
 from scheduling.operations.failure_selection import Selection, chosen
-from scheduling.operations.shapes import GroupShape, GroupsShape
+from scheduling.operations.failure_shapes import GroupShape, GroupsShape
 
 MOST_TARGETS = 20
 """A group names so many of its targets, those with the most failures first."""

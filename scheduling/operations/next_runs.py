@@ -14,8 +14,8 @@ from scheduling.models import Scheduler
 from scheduling.models.own_timing import has_own_timing
 from scheduling.models.timetable import timetable_of
 from scheduling.operations.catch_up import plan_of
+from scheduling.operations.next_run_shapes import NextRunsShape, OccurrenceShape
 from scheduling.operations.schedule_words import in_words
-from scheduling.operations.shapes import NextRunsShape, OccurrenceShape
 
 MOST = 100
 FEW = 10

@@ -27,18 +27,10 @@ from scheduling.models.own_timing import TIMING_COLUMNS
 from scheduling.models.run_bounds import RUN_BOUNDS
 from scheduling.operations import artefacts, executions, predecessors
 from scheduling.operations.actor import Actor
+from scheduling.operations.execution_shapes import ArtefactShape, AttemptShape, ExecutionDetail, ExecutionShape
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.schedules import version, with_related
-from scheduling.operations.shapes import (
-    ArtefactShape,
-    AttemptShape,
-    ExecutionDetail,
-    ExecutionShape,
-    RunShape,
-    ScheduleShape,
-    TargetShape,
-    UnusableShape,
-)
+from scheduling.operations.shapes import RunShape, ScheduleShape, TargetShape, UnusableShape
 from scheduling.pings import address as ping_url
 from scheduling.processes.database import is_away
 

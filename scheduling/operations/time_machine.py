@@ -14,9 +14,9 @@ from scheduling.models import Scheduler
 from scheduling.models.visibility import Visibility
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
+from scheduling.operations.next_run_shapes import EmptierShape, LoadShape, MinuteShape, PreviewShape, RunChangeShape
 from scheduling.operations.next_runs import next_runs
 from scheduling.operations.schedule_check import fill
-from scheduling.operations.shapes import EmptierShape, LoadShape, MinuteShape, PreviewShape, RunChangeShape
 from scheduling.operations.site_load import site_load, starts_of
 
 RUNS = 20

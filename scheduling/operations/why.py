@@ -20,11 +20,11 @@ from scheduling.operations.moved_start import moved_words
 from scheduling.operations.overdue import overdue
 from scheduling.operations.refused import Refused
 from scheduling.operations.schedule_words import zone_of
-from scheduling.operations.shapes import NearShape, WhyShape
 from scheduling.operations.times import duration_between, format_minute, relative_time
 from scheduling.operations.typed_instants import typed_instants
 from scheduling.operations.waiting_words import waiting_words
 from scheduling.operations.why_facts import Found, found
+from scheduling.operations.why_shapes import NearShape, WhyShape
 
 REASON_MAX_CHARS = 1_000
 NEAR = (Answer.NOT_DUE, Answer.OUTSIDE, Answer.NO_RECORD, Answer.OTHER_TIMES)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from scheduling.models import Backfill
-from scheduling.operations.shapes import BackfillPlanShape, BackfillShape
+from scheduling.operations.backfill_shapes import BackfillPlanShape, BackfillShape
 from tests.execution.backfills import made, sweep_all
 from tests.factories import BackfillFactory, GroupFactory, SchedulerFactory, UserFactory
 from tests.http.client import ApiClient

@@ -15,8 +15,7 @@ from scheduling.management.cron.paging import whole
 from scheduling.models import Backfill
 from scheduling.operations import backfills
 from scheduling.operations.actor import Actor
-from scheduling.operations.backfill_shapes import backfills_in_bulk
-from scheduling.operations.shapes import BackfillShape
+from scheduling.operations.backfill_shapes import BackfillShape, backfills_in_bulk
 from scheduling.operations.shaping import page_keys
 
 HELP = "Lists backfills, the newest first, or pauses, resumes or cancels one."

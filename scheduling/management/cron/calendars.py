@@ -13,9 +13,9 @@ from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.moments import moment
 from scheduling.management.cron.paging import add_paging
 from scheduling.management.cron.table import Cell
+from scheduling.operations.calendar_shapes import CalendarDetail
 from scheduling.operations.calendars import calendar_detail, calendars_in_bulk, find, seen
 from scheduling.operations.schedule_words import zone_named
-from scheduling.operations.shapes import CalendarDetail
 from scheduling.operations.shaping import each_usable, page_keys
 
 HELP = "Lists the calendars, or shows one of them and what it excludes next."

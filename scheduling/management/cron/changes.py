@@ -11,8 +11,8 @@ from scheduling.core.run_changes import Mark
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.models import Scheduler
+from scheduling.operations.next_run_shapes import LoadShape, PreviewShape
 from scheduling.operations.schedule_words import zone_of
-from scheduling.operations.shapes import LoadShape, PreviewShape
 from scheduling.operations.times import EMPTY, format_minute
 
 SIGNS = {Mark.SAME.value: " ", Mark.CHANGED.value: "~", Mark.ADDED.value: "+", Mark.REMOVED.value: "-"}

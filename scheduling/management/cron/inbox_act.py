@@ -21,9 +21,9 @@ from scheduling.operations.actor import Actor
 from scheduling.operations.away import database_away
 from scheduling.operations.batches import passes_of
 from scheduling.operations.failure_selection import MOST_IDS, Selection
+from scheduling.operations.failure_shapes import DoneShape
 from scheduling.operations.failures import Done
 from scheduling.operations.refused import Code, Refused
-from scheduling.operations.shapes import DoneShape
 
 PASS_SECONDS = 1.0
 """After so long, the command tells how far it is, and goes on."""

@@ -13,10 +13,10 @@ from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.paging import whole
 from scheduling.management.cron.schedule_name import READING
+from scheduling.operations.next_run_shapes import OccurrenceShape
 from scheduling.operations.next_runs import FEW, MOST, next_runs_shape
 from scheduling.operations.schedule_words import zone_of
 from scheduling.operations.schedules import find
-from scheduling.operations.shapes import OccurrenceShape
 from scheduling.operations.times import format_due, relative_time
 
 HELP = "Tells the next runs of a schedule, in its zone."

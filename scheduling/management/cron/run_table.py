@@ -10,7 +10,8 @@ from scheduling.management.cron.console import Console
 from scheduling.management.cron.moments import moment
 from scheduling.management.cron.table import toned
 from scheduling.models.time_words import format_duration
-from scheduling.operations.shapes import ExecutionShape, UnusableShape
+from scheduling.operations.execution_shapes import ExecutionShape
+from scheduling.operations.shapes import UnusableShape
 
 
 def run_table(console: Console, rows: Sequence[ExecutionShape], unusable: Sequence[UnusableShape] = ()) -> None:

@@ -22,12 +22,12 @@ from scheduling.management.cron.run_table import run_table
 from scheduling.management.cron.schedule_name import READING
 from scheduling.management.cron.table import toned
 from scheduling.operations.actor import Actor
+from scheduling.operations.execution_shapes import ExecutionDetail
 from scheduling.operations.executions import find
 from scheduling.operations.refused import Refused
 from scheduling.operations.run_filter import LIMIT, RunFilter, run_keys
 from scheduling.operations.schedule_words import zone_of
 from scheduling.operations.schedules import find as find_schedule
-from scheduling.operations.shapes import ExecutionDetail
 from scheduling.operations.shaping import each_usable, execution_detail, executions_in_bulk
 from scheduling.operations.typed_instants import typed_instants
 

@@ -18,11 +18,12 @@ from scheduling.management.cron.schedule_name import READING
 from scheduling.management.cron.schedule_sight import show_schedule
 from scheduling.operations import executions
 from scheduling.operations.actor import Actor
+from scheduling.operations.execution_shapes import ExecutionShape
 from scheduling.operations.next_runs import next_runs_shape
 from scheduling.operations.run_filter import RunFilter, run_keys
 from scheduling.operations.schedule_words import zone_of
 from scheduling.operations.schedules import find
-from scheduling.operations.shapes import ExecutionShape, UnusableShape
+from scheduling.operations.shapes import UnusableShape
 from scheduling.operations.shaping import each_usable, executions_in_bulk, schedule_shape
 
 HELP = "Shows a schedule, its next runs and its last executions."

@@ -21,8 +21,8 @@ from scheduling.models import ApiToken
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import record
 from scheduling.operations.refused import Code, Refused
-from scheduling.operations.shapes import TokenShape
 from scheduling.operations.token_history import making_edits
+from scheduling.operations.token_shapes import TokenShape
 from scheduling.operations.tokens import REVOKE_ANY, TokenRefused, make_token, revoke, tokens_seen_by
 
 HELP = "Makes, lists and revokes API tokens. `make` prints the secret once."

@@ -14,9 +14,9 @@ from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.schedule_name import READING
 from scheduling.operations.schedule_words import zone_of
 from scheduling.operations.schedules import find
-from scheduling.operations.shapes import NearShape
 from scheduling.operations.times import format_due
 from scheduling.operations.why import why
+from scheduling.operations.why_shapes import NearShape
 
 HELP = "Says whether a schedule ran at an instant, and why or why not."
 

@@ -16,7 +16,8 @@ from scheduling.inbox import actions
 from scheduling.management.cron import inbox_act
 from scheduling.models import FailedExecution, Replay, SchedulerExecution
 from scheduling.operations.batches import RequestLimits
-from scheduling.operations.shapes import DoneShape, ExecutionShape, GroupShape
+from scheduling.operations.execution_shapes import ExecutionShape
+from scheduling.operations.failure_shapes import DoneShape, GroupShape
 from tests.factories import FailedExecutionFactory, SchedulerFactory, UserFactory
 from tests.management.cron.calls import cron
 

@@ -9,8 +9,8 @@ from django.contrib.auth.models import Group
 
 from scheduling.management.cron.console import Console
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.operations.execution_shapes import ExecutionDetail, ExecutionShape
 from scheduling.operations.output import OutputLimits
-from scheduling.operations.shapes import ExecutionDetail, ExecutionShape
 from scheduling.testing import drain
 from tests.factories import OutputFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
 from tests.management.cron.calls import cron

@@ -14,7 +14,10 @@ from django.utils import timezone as clock
 from scheduling.models import Scheduler, ScheduleRevision, SchedulerExecution
 from scheduling.models.schedule_revision import REASON_LENGTH
 from scheduling.operations.audit import read
-from scheduling.operations.shapes import ExecutionShape, NextRunsShape, ScheduleShape, WhyShape
+from scheduling.operations.execution_shapes import ExecutionShape
+from scheduling.operations.next_run_shapes import NextRunsShape
+from scheduling.operations.shapes import ScheduleShape
+from scheduling.operations.why_shapes import WhyShape
 from tests.factories import FailedExecutionFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory
 from tests.http.client import ApiClient
 from tests.management.cron.calls import cron

@@ -6,7 +6,7 @@ import pytest
 from django.contrib.admin.models import LogEntry
 from django.utils import timezone as clock
 
-from scheduling.operations.shapes import TokenShape
+from scheduling.operations.token_shapes import TokenShape
 from scheduling.operations.tokens import find_token
 from tests.factories import UserFactory
 from tests.management.cron.calls import cron
