@@ -18,16 +18,17 @@ from scheduling.admin.schedulers.after_fields import seen_only
 from scheduling.admin.schedulers.backfill import BackfillPages
 from scheduling.admin.schedulers.choices import allowed_targets_only
 from scheduling.admin.schedulers.duplicate import Duplicate
+from scheduling.admin.schedulers.fieldsets import FIELDSETS, FOLDED
 from scheduling.admin.schedulers.form import SchedulerForm
 from scheduling.admin.schedulers.health_filter import HealthFilter
 from scheduling.admin.schedulers.next_runs_panel import next_runs_panel
 from scheduling.admin.schedulers.overview import Overview
 from scheduling.admin.schedulers.pause import PauseActions
 from scheduling.admin.schedulers.ping_fields import PING_URL
-from scheduling.admin.schedulers.ping_pages import MONITOR, PingPages, stored_column
+from scheduling.admin.schedulers.ping_pages import PingPages, stored_column
 from scheduling.admin.schedulers.preview import Preview, changes_of, live_panel
 from scheduling.admin.schedulers.retry_panel import retry_panel
-from scheduling.admin.schedulers.revisions import CHANGE_REASON, WHY, Revisions
+from scheduling.admin.schedulers.revisions import CHANGE_REASON, Revisions
 from scheduling.admin.schedulers.run_now import RunNow
 from scheduling.admin.schedulers.state_filter import StateFilter
 from scheduling.admin.schedulers.why_at import WhyAt
@@ -42,26 +43,16 @@ from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
 from scheduling.handlers.targets import handler_behind, handler_of
 from scheduling.models import Scheduler
-from scheduling.models.after import AFTER_COLUMNS, predecessor_words
+from scheduling.models.after import predecessor_words
 from scheduling.models.entry_group import group_of
-from scheduling.models.own_retention import RETENTION_COLUMNS
-from scheduling.models.own_retry_policy import RETRY_COLUMNS
-from scheduling.models.own_timing import PLAIN, TIMING_COLUMNS
-from scheduling.models.run_bounds import RUN_BOUNDS
+from scheduling.models.own_timing import PLAIN
 from scheduling.models.visibility import Visibility, visibility_of
 from scheduling.operations.audit import message
 from scheduling.operations.names import SCHEDULE_COLUMNS
 from scheduling.operations.params_diff import Change
 
-FOLDED = (
-    "after", *RETRY_COLUMNS, *RETENTION_COLUMNS, *TIMING_COLUMNS, *RUN_BOUNDS, "calendar", "time_limit", "language",
-    "user", "group", PING_URL,
-)  # fmt: skip
-
 SEEN_BY = "_scheduling_seen_by"
 """The attribute of the form's row with what the user sees. A read-only field does not get the request."""
-
-"""The fields that most schedules leave empty."""
 
 OWN_ONLY = {"group": own_groups_only, "after": seen_only}
 """The fields that offer only what belongs to the user."""
@@ -106,71 +97,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, BackfillPages, PauseActi
         "calendar": "calendar_shown", "paused": "paused_shown", "active_from": "active_from_shown",
         "active_until": "active_until_shown", "after": "after_shown",
     }  # fmt: skip
-    fieldsets = (
-        (None, {"fields": ("description",)}),
-        (
-            gettext_lazy("What"),
-            {
-                "fields": (*TARGETS, "params"),
-                "description": gettext_lazy("Choose exactly one."),
-            },
-        ),
-        (
-            gettext_lazy("When"),
-            {
-                "fields": ("schedule", "date_time", "timezone", "paused", "pause_reason", "next_runs", "what_changes"),
-                "description": gettext_lazy("Enter a cron expression or an interval, or one date and time."),
-            },
-        ),
-        (
-            gettext_lazy("Spread, missed runs, bounds"),
-            {
-                "fields": (
-                    "spread_seconds", "spread_each", "missed_runs", "missed_cap", "missed_within_seconds",
-                    "active_from", "active_until",
-                ),
-                "description": gettext_lazy("Moves the starts of the runs, or leaves some of them out."),
-            },
-        ),
-        (gettext_lazy("Calendar"), {"fields": ("calendar", "on_excluded")}),
-        (gettext_lazy("Overlap, service"), {"fields": ("overlap", "stay_alive")}),
-        (
-            gettext_lazy("Start deadline, number of runs"),
-            {
-                "fields": RUN_BOUNDS,
-                "description": gettext_lazy("When an occurrence may not run any more, and what pauses the schedule."),
-            },
-        ),
-        (
-            gettext_lazy("Start after another schedule"),
-            {
-                "fields": ("after", *AFTER_COLUMNS),
-                "description": gettext_lazy("A run waits until the last run of the other schedule has succeeded."),
-            },
-        ),
-        (
-            gettext_lazy("Retry policy"),
-            {
-                "fields": (
-                    "max_retries", "retry_delay_ms", "retry_multiplier", "retry_max_delay_ms", "retry_jitter",
-                    "retry_table",
-                ),
-                "description": gettext_lazy("Empty: the value of the target's code, else of the site's settings."),
-            },
-        ),
-        (gettext_lazy("Queue, priority"), {"fields": ("queue", "priority")}),
-        (gettext_lazy("Time limit, language"), {"fields": ("time_limit", "language")}),
-        (
-            gettext_lazy("Retention"),
-            {
-                "fields": tuple(RETENTION_COLUMNS),
-                "description": gettext_lazy("How long the runs of this schedule are kept. Empty: as the settings say."),
-            },
-        ),
-        MONITOR,
-        (gettext_lazy("Owner"), {"fields": ("user", "group")}),
-        WHY,
-    )  # fmt: skip
+    fieldsets = FIELDSETS
 
     @property
     def media(self) -> Any:

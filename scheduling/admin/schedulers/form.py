@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -14,8 +13,8 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.params.field import ParamsField, ParamsWidget
-from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.schedulers.after_fields import AfterFields
+from scheduling.admin.schedulers.chosen_params import chosen_target, params_form, params_problem
 from scheduling.admin.schedulers.cron_input import CronInput
 from scheduling.admin.schedulers.languages import language_choices
 from scheduling.admin.schedulers.ping_fields import PingFields
@@ -23,7 +22,6 @@ from scheduling.admin.schedulers.retention_panel import inherited_retention
 from scheduling.admin.schedulers.retry_panel import RETRY_NUMBERS, inherited_hints
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.datalist import DatalistInput
-from scheduling.admin.ui.links import admin_url
 from scheduling.conf import get_conf
 from scheduling.core.after import Late, Span
 from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
@@ -33,8 +31,8 @@ from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.core.timing import MissedRuns, OnExcluded
 from scheduling.handlers.retry_policy import inherited_policy
-from scheduling.handlers.targets import find_target, handler_behind, handler_of
-from scheduling.handlers.validation import mark_checked, run_params_error, service_error
+from scheduling.handlers.targets import find_target, handler_of
+from scheduling.handlers.validation import mark_checked, service_error
 from scheduling.models import Calendar, Scheduler
 from scheduling.models.calendar import LONG
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
@@ -275,51 +273,3 @@ def wall(row: Scheduler, name: str = "date_time") -> datetime | None:
     except ZoneError:
         return found.astimezone(UTC).replace(tzinfo=None)
     return found.astimezone(info).replace(tzinfo=None)
-
-
-def params_form(row: Scheduler, data: Any = None, initial: Mapping[str, Any] | None = None) -> ParamsForm:
-    """The parameters of a schedule as a form. If a form was posted, its target replaces the row's target.
-
-    Args:
-        initial: names the target of a new schedule, as a link from the page of a target does.
-    """
-    stored = {name: getattr(row, f"{name}_id") for name in TARGETS}
-    chosen = stored if any(stored.values()) or initial is None else {name: initial.get(name) for name in TARGETS}
-    if data is not None:
-        chosen = {name: data.get(name, "") for name in TARGETS}
-    key = chosen_target(chosen)
-    type_, target = (key[0], find_target(*key)) if key is not None else ("", None)
-    return ParamsForm(
-        handler_behind(type_, target),
-        row.params,
-        inherited=getattr(target, "params", {}),
-        stored_for=handler_of(row),
-        data=data,
-        url=admin_url("scheduling_scheduler_params", row.pk or 0),
-    )
-
-
-def params_problem(scheduler: Scheduler, *, stored: bool = False) -> str:
-    """A sentence that says why the schedule's or the target's params do not fit the handler; empty if they fit.
-
-    Args:
-        stored: whether the params are stored, and are only used (see `run_params_error`).
-    """
-    target = scheduler.target
-    if target is not None and not isinstance(getattr(target, "params", {}), dict):
-        return gettext("The target's own parameters are not a JSON object. Fix them first.")
-    if not isinstance(scheduler.params, dict):
-        return gettext("Parameters are a JSON object.")
-    # The text quotes the names of unknown parameters. These names may contain any characters.
-    said = run_params_error(scheduler.target_type, scheduler.target, scheduler.params, stored=stored)
-    return visible_text(said, 1_000)
-
-
-def chosen_target(values: Mapping[str, Any]) -> tuple[str, int] | None:
-    """The type and the primary key of the only target among these values; None if there is none, or more than one.
-
-    If a user chose two targets, it is unknown which handler gets the parameters. The field of a target shows the error.
-    """
-    texts = {name: str(values.get(name) or "") for name in TARGETS}
-    keys = [(name, int(text)) for name, text in texts.items() if text.isdecimal() and len(text) < 19]
-    return keys[0] if len(keys) == 1 else None

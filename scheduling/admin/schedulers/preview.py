@@ -21,7 +21,7 @@ from django.utils.translation import gettext_lazy as _lazy
 from scheduling.admin.common.pages import READ, Page, Pages
 from scheduling.admin.common.time_span_field import RETRY_LABELS, TimeSpanField
 from scheduling.admin.schedulers.changes_panel import NOTHING, changes_panel
-from scheduling.admin.schedulers.form import params_form
+from scheduling.admin.schedulers.chosen_params import params_form
 from scheduling.admin.schedulers.next_runs_panel import Note, next_runs_panel
 from scheduling.admin.schedulers.panels import refused
 from scheduling.admin.schedulers.retry_panel import retry_panel

@@ -18,7 +18,7 @@ from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields
 from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.params.inputs import NAME
-from scheduling.admin.schedulers.form import params_problem
+from scheduling.admin.schedulers.chosen_params import params_problem
 from scheduling.admin.ui.links import execution_link, execution_url, scheduler_url
 from scheduling.broker import BrokerError
 from scheduling.core.lifecycle import State
