@@ -142,7 +142,7 @@ class Accounts:
         if other is None or other.pk == row.pk:
             return False
         if "newer execution" in row.reason:
-            return other.pk > row.pk and other.claimed <= row.finished
+            return other.pk > row.pk and other.claimed <= row.finished + SLACK
         return other.pk < row.pk and other.claimed <= row.claimed and other.finished >= at - SLACK
 
 

@@ -59,5 +59,6 @@ def test_schedules_do_what_the_model_of_their_policies_says(commands: Commands, 
     )
     assert not problems, f"{len(problems)} problems:\n" + "\n".join(problems[:SHOWN])
     assert attempts
+    assert kinds
     code, said = commands.run("audit_occurrences", CRON_SECONDS="true")
     assert code == 0, said
