@@ -96,7 +96,8 @@ class Starts:
             yield f"{row} began at {begin}, before its predecessor had succeeded"
 
     def _follows(self, policy: Policy, row: Row, started: float) -> bool:
-        if policy.after is None or (policy.late == "run" and started >= row.at + WAITS):
+        # After its latest time, one that has failed may be republished. That never waits.
+        if policy.after is None or (policy.late != "skip" and started >= row.at + WAITS):
             return True
         return self._succeeded(policy, row, started) <= started
 
