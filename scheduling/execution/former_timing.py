@@ -6,10 +6,7 @@ record with the next one that runs. An edit decides about all of them by the for
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from datetime import datetime
-
-from django.db import transaction
 
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.lifecycle import Trigger
@@ -56,15 +53,3 @@ def settle_former(row: Scheduler, now: datetime) -> bool:
     ])  # fmt: skip
     row.next_run_at, row.next_nominal_at = settled.kept, None
     return True
-
-
-def settle_before_change(ids: Iterable[int], now: datetime) -> None:
-    """Record what the schedules have not started yet, before something outside their rows changes when they run.
-
-    The caller changes it in the same transaction, and plans them anew afterwards (`planning.plan_anew`).
-    """
-    with transaction.atomic():
-        for row in Scheduler.objects.select_for_update().filter(pk__in=list(ids)).order_by("pk"):
-            if settle_former(row, now):
-                own = {"next_run_at": row.next_run_at, "next_nominal_at": row.next_nominal_at}
-                Scheduler.objects.filter(pk=row.pk).update(**own)
