@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from scheduling.broker import Delivery
+from scheduling.conf import own_logging
 from scheduling.consumer.batch import Batch
 from scheduling.consumer.output import Echo, OutputBuffer
 from scheduling.consumer.running import label_of
@@ -44,8 +45,11 @@ def _buffer(delivery: Delivery, config: RunConfig, limit: int, secrets: SecretFi
     logger = logging.getLogger("scheduling.output")
     echo: Echo | None = None
     if logger.isEnabledFor(logging.INFO):
+        # The child has given the record to the project's handlers. Repeated at its own level, each line of it would be
+        # one more event for them.
+        loudest = logging.ERROR if own_logging() else logging.INFO
 
         def echo(level: str, text: str) -> None:
-            logger.log(ECHO_LEVELS.get(level, logging.INFO), "%s %s", head, text)
+            logger.log(min(ECHO_LEVELS.get(level, logging.INFO), loudest), "%s %s", head, text)
 
     return OutputBuffer(limit, echo, secrets)

@@ -72,7 +72,10 @@ def test_what_a_handler_logs_reaches_the_projects_files_and_the_output_once(
 ) -> None:
     project = guest(LOGGING).migrated()
     fail_once(project)
-    assert (project.folder / "all.log").read_text().count("OWN WARNING shop nearly broken") == 1
+    text = (project.folder / "all.log").read_text()
+    assert text.count("OWN WARNING shop nearly broken") == 1
+    (repeated,) = [line for line in text.splitlines() if "scheduling.output" in line and "nearly broken" in line]
+    assert repeated.startswith("OWN INFO scheduling.output")
     assert project.python(OUTPUT).count("nearly broken") == 1
 
 
