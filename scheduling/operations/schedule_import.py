@@ -182,6 +182,9 @@ def _make(actor: Actor, part: Part, source: str) -> int | None:
 def _examine(actor: Actor, part: Part, now: datetime) -> None:
     row = Scheduler()
     stored = Scheduler.objects.filter(name=part.name).first()
+    if stored is not None and not actor.visible.shows(stored):
+        part.leave(_("Another schedule has this name already."))
+        return
     try:
         fill(actor, row, {**part.values, "name": None} if stored is not None else part.values)
         part.zone_name, part.next_runs = row.zone_name, tuple(next_runs(row, NEXT_RUNS, now))

@@ -12,6 +12,7 @@ from django.contrib.admin.models import CHANGE, LogEntry
 from django.test import Client
 from django.urls import reverse
 
+from scheduling.models import Scheduler
 from scheduling.operations.audit import message, params_edits, read
 from scheduling.operations.params_diff import Change
 from tests.admin.scheduler_form import change, form, worker
@@ -82,12 +83,14 @@ def test_text_inside_a_value_is_not_read_as_an_edit(editor: Client) -> None:
     forged = "x; status: yes -> no; pause_reason: (empty) -> mallory -> was here"
     values = form(worker=worker("tests.flood"), description=forged, pause_reason=forged)
     values["paused"] = "on"
+    # The handler knew the parameter when it was stored.
+    Scheduler.objects.filter(pk=row.pk).update(params={"a; status: no -> yes": "old"})
     editor.post(change(row), {**values, "params": '{"a; status: no -> yes": "; status: no -> yes"}'})
     text, found = read(LogEntry.objects.latest("id"))
     assert text == ""
     assert [edit.name for edit in found] == ["description", "params.a; status: no -> yes", "status", "pause_reason"]
     assert (found[0].old, found[0].new) == ("Nightly", forged)
-    assert (found[1].old, found[1].new) == (None, '"; status: no -> yes"')
+    assert (found[1].old, found[1].new) == ('"old"', '"; status: no -> yes"')
 
 
 def test_the_history_page_shows_old_and_new_values(editor: Client) -> None:

@@ -68,12 +68,16 @@ def test_retries_in_the_immediate_queue_do_not_wait(commands: Commands, transpor
 REFUSED = [name for name in HOSTILE if isinstance(name, str) and name != "a,b" and queue_problem(name.strip())]
 
 
+@pytest.mark.any_database
+@pytest.mark.django_db
 @pytest.mark.parametrize("name", REFUSED, ids=ascii)
 def test_a_consumer_of_a_queue_that_cannot_exist_does_not_start(name: str) -> None:
     with pytest.raises(CommandError, match=r"--queue|--standalone"):
         call_command("run_worker", queue=name)
 
 
+@pytest.mark.any_database
+@pytest.mark.django_db
 def test_a_consumer_has_at_most_a_hundred_queues() -> None:
     with pytest.raises(CommandError, match="at most 100"):
         call_command("run_worker", queue=",".join(f"q{number}" for number in range(101)))

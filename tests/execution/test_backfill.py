@@ -232,7 +232,7 @@ def test_the_question_whether_it_ran_is_answered_by_the_backfill() -> None:
     for day in ("2026-01-05", "2026-01-06"):
         (said,) = why(NO_USER, row, f"{day} 00:00", clock.now())
         assert said.answer == "recorded"
-        assert said.text == "A backfill has made up for it. It is on record and has not ended yet."
+        assert said.text.startswith("A backfill has made up for it. It has not started. Made by backfill ")
 
 
 def test_the_backfill_of_a_group_belongs_to_the_group() -> None:

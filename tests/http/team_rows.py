@@ -74,7 +74,10 @@ def make_teams() -> Teams:
 def make_rows(group: Group | None, mark: str = "") -> Made:
     """Store schedules, and executions in all states with what belongs to them."""
     of = {"group": group, "description": f"described {mark}"}
-    typed = SchedulerFactory(rare=True, handler="tests.typed", params={"since_days": 1, "word": mark}, **of)
+    typed = SchedulerFactory(rare=True, handler="tests.typed", params={"since_days": 1}, **of)
+    # A param that the handler knew when it was stored: no form and no request would store it now.
+    typed.params = {"since_days": 1, "word": mark}
+    Scheduler.objects.filter(pk=typed.pk).update(params=typed.params)
     schedules = [
         typed,
         SchedulerFactory(rare=True, name=f"named-{mark or (group and group.pk)}", **of),

@@ -47,6 +47,8 @@ def test_a_port_that_is_taken_stops_nothing(free_port: int, caplog: pytest.LogCa
     assert "cannot be opened" in caplog.text
 
 
+@pytest.mark.any_database
+@pytest.mark.django_db
 @pytest.mark.parametrize("command", ["run_scheduler", "run_worker"])
 def test_a_port_that_does_not_exist(command: str) -> None:
     with pytest.raises(CommandError, match="from 1 to 65535"):

@@ -124,9 +124,9 @@ def test_edits_of_two_params_do_not_conflict(actor: Actor) -> None:
     WorkerFactory(name="tests.mark")
     row = SchedulerFactory(handler="tests.mark", params={"seconds": 1})
     schedules.change(actor, row.pk, {"params": {"seconds": 2}})
-    schedules.change(actor, row.pk, {"params": {"seconds": 2, "exit_code": 3}})
+    schedules.change(actor, row.pk, {"params": {"seconds": 2, "directory": "x"}})
     reverse(actor, undo_of(actor, row.pk, 2))
-    assert Scheduler.objects.get(pk=row.pk).params == {"seconds": 1, "exit_code": 3}
+    assert Scheduler.objects.get(pk=row.pk).params == {"seconds": 1, "directory": "x"}
 
 
 @pytest.mark.any_database

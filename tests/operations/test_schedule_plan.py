@@ -54,7 +54,7 @@ def full() -> Scheduler:
     owner = UserFactory(username="zoë")
     row = SchedulerFactory(
         name="full", description="All\u202e of it", schedule="30 2 29 3 *", timezone="Europe/Madrid",
-        params={"label": "ü", "seconds": 2.5}, handler="tests.mark", overlap="skip", queue="mail", priority="high",
+        params={"directory": "ü", "seconds": 2.5}, handler="tests.mark", overlap="skip", queue="mail", priority="high",
         time_limit=0, language="en", max_retries=7, retry_delay_ms=2_000, retry_multiplier=1.5,
         retry_max_delay_ms=90_000, retry_jitter=False, keep_success_days=3, keep_failed_days=4, keep_output_days=5,
         keep_count=6, start_within_seconds=600, max_runs=7, pause_after_failures=3,
@@ -135,7 +135,7 @@ def test_a_file_with_a_ping_url_is_refused_unless_secrets_are_allowed(root: Acto
 
 
 DRIFTS: dict[str, Any] = {
-    "description": "other", "schedule": "0 9 * * *", "date_time": None, "timezone": "", "params": {"label": "ü"},
+    "description": "other", "schedule": "0 9 * * *", "date_time": None, "timezone": "", "params": {"directory": "ü"},
     "overlap": "allow", "queue": "", "priority": "low", "time_limit": None, "language": "", "max_retries": 0,
     "retry_delay_ms": None, "retry_multiplier": 2.0, "retry_max_delay_ms": 80_000, "retry_jitter": None,
     "keep_success_days": 4, "keep_failed_days": None, "keep_output_days": 1, "keep_count": None,

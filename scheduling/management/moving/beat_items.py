@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_named
 from scheduling.management.moving.beat_tables import KINDS, BeatTables, Values
@@ -17,7 +18,8 @@ from scheduling.management.moving.beat_times import Listed, Times, clocked_times
 from scheduling.operations.schedule_import import Item, Part, described, name_from
 from scheduling.operations.times import format_minute
 
-TARGET_TYPES = ("worker", "report")
+TARGET_TYPES = tuple(name for name, kind in TARGET_KINDS.items() if not kind.handler)
+"""The types whose rows name their own handlers. A task becomes one of them."""
 _SECOND = timedelta(seconds=1)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.targets import TARGETS
 from scheduling.core.text import one_line
 from scheduling.core.zones import zone
 from scheduling.management.cron.console import Console
@@ -64,7 +65,7 @@ def _fate(part: Part) -> str:
 
 def _times(part: Part) -> str:
     """The expression or the date, and the target."""
-    target = part.values.get("worker") or part.values.get("report")
+    target = next((part.values[type_] for type_ in TARGETS if part.values.get(type_)), None)
     when = part.values["schedule"] or part.values.get("date_time")
     paused = "" if part.values.get("status", True) else _(" (paused)")
     return f"{when} {part.zone_name} → {target}{paused}"
