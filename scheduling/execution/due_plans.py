@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
 from scheduling.conf import get_conf
-from scheduling.core.cron import CronError, ZoneError
-from scheduling.core.occurrences import Due, Plan, cron_key, plan_cron, plan_date
+from scheduling.core import skip_reasons
+from scheduling.core.cron import CronError, ZoneError, zone
+from scheduling.core.occurrences import Due, Missed, Plan, cron_key, plan_cron, plan_date
 from scheduling.core.planned import first_plan
 from scheduling.core.planned import plan as plan_own
-from scheduling.core.timing import Exclusions
+from scheduling.core.timing import Exclusions, MissedRuns
 from scheduling.execution.due_row import DueRow
 from scheduling.execution.planning import plan_anew, set_aside
 from scheduling.models.exclusions import exclusions_of
@@ -73,7 +74,8 @@ def _plan(row: DueRow, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Pla
     if row.date_time is not None and row.date_time != row.next_run_at:
         # The schedule had a cron expression when this occurrence fell due. Before a producer claimed the occurrence, an
         # operator replaced the expression with a date.
-        return Plan(run=Due(row.next_run_at, cron_key(row.next_run_at)), missed=None, next_run_at=row.date_time)
+        late = (catch_up, skip_reasons.too_late(catch_up))
+        return _last_of_cron(row.next_run_at, row.next_run_at, row.date_time, now, late, zone_name)
     key = (row.schedule, row.date_time, zone_name, row.next_run_at)
     if key not in plans:
         plans[key] = (
@@ -92,6 +94,29 @@ def _own_plan(row: DueRow, now: datetime, excluded: Exclusions | None) -> Plan:
     if row.date_time is not None and row.date_time != row.first:
         # As in `_plan`: a date has replaced the expression.
         following = first_plan(own, now)
-        run = Due(row.first, cron_key(row.first), row.next_run_at)
-        return Plan(run=run, missed=None, next_run_at=following[0], next_nominal_at=following[1])
+        timing = own.timing
+        is_none = timing.missed_runs is MissedRuns.NONE
+        why = skip_reasons.NOT_CAUGHT_UP if is_none else skip_reasons.too_late(timing.within)
+        late = (timing.longest_wait, why)
+        found = _last_of_cron(row.first, row.next_run_at, following[0], now, late, own.times.tz)
+        return replace(found, next_nominal_at=following[1])
     return plan_own(own, row.first, now)
+
+
+def _last_of_cron(
+    nominal: datetime, start: datetime, following: datetime | None, now: datetime, late: tuple[timedelta, str], tz: str
+) -> Plan:
+    """The plan of the occurrence that a schedule had last, before a date has replaced its expression.
+
+    It runs unless it is too old, as without the edit.
+
+    Args:
+        start: when it was to start.
+        following: when the schedule is due next.
+        late: how old the occurrence may be, and why it does not run if it is older.
+    """
+    key, (longest_wait, why) = cron_key(nominal), late
+    if now - start <= longest_wait:
+        return Plan(run=Due(nominal, key, start), missed=None, next_run_at=following)
+    reason = skip_reasons.missed(nominal, nominal, 1, why, zone(tz))
+    return Plan(run=None, missed=Missed(nominal, nominal, 1, key, reason), next_run_at=following)

@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from scheduling.core.cron import CronError, ZoneError
+from scheduling.conf import get_conf
+from scheduling.core import skip_reasons
+from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.lifecycle import Trigger
+from scheduling.core.occurrences import cron_key, date_key
 from scheduling.core.planned import settle
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.models import Scheduler
@@ -53,3 +56,23 @@ def settle_former(row: Scheduler, now: datetime) -> bool:
     ])  # fmt: skip
     row.next_run_at, row.next_nominal_at = settled.kept, None
     return True
+
+
+def record_dropped(row: Scheduler, due: datetime, now: datetime) -> None:
+    """Record the occurrence that `settle_former` has kept, because the new times do not have it.
+
+    Nobody knows whether plain SQL has edited the schedule before or after this instant. So it is on record.
+    """
+    former = Former(row)
+    is_cron = former.date_time is None
+    try:
+        info = zone(former.timezone or get_conf().timezone)
+    except ZoneError:
+        return  # as in `settle_former`
+    reason = skip_reasons.missed(due, due, 1, skip_reasons.EDITED, info)
+    insert([
+        execution_of(
+            row, now, execution_key=cron_key(due) if is_cron else date_key(due), scheduled_at=due,
+            trigger=(Trigger.CRON if is_cron else Trigger.DATE).value, **skipped(now, reason, missed=1),
+        )
+    ])  # fmt: skip

@@ -21,7 +21,7 @@ from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import plan_cron
 from scheduling.core.text import clean
 from scheduling.core.why_at import is_due
-from scheduling.execution.former_timing import first_of, settle_former
+from scheduling.execution.former_timing import first_of, record_dropped, settle_former
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.pauses import record_left_out
 from scheduling.execution.revisions import note_found
@@ -160,9 +160,11 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
     _check(row)
-    settle_former(row, now)
+    had_rules = settle_former(row, now)
     due = first_of(row)
     if due is not None and (due < FIRST_INSTANT or due > now or not _fires_at(row, due)):
+        if had_rules and row.planned_status and FIRST_INSTANT <= due <= now:
+            record_dropped(row, due, now)
         # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
         # made before or after this instant. An instant in the future is planned anew.
         row.next_run_at = row.next_nominal_at = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from django.db.models import F
 
@@ -35,12 +35,23 @@ class Move(NamedTuple):
         run: what is listed; None if the schedule has no next run any longer.
         start: its `next_run_at` as it was read.
         nominal: the first instant that is not on record; None if there is none any longer.
+        times: its times as they were read (`times_of`).
     """
 
     schedule: int
     run: MovedRun | None
     start: datetime
     nominal: datetime | None
+    times: tuple[Any, ...]
+
+
+TIMES = ("schedule", "timezone", "active_from", "active_until")
+"""The columns that say at which instants a schedule is due. An edit may change them and keep the next run."""
+
+
+def times_of(schedule: Scheduler) -> tuple[Any, ...]:
+    """The columns `TIMES` of a schedule."""
+    return tuple(getattr(schedule, name) for name in TIMES)
 
 
 def moves_by_rules(
@@ -74,7 +85,7 @@ def moves_by_rules(
         run = None
         if new_at is not None and new_start is not None:
             run = MovedRun(zone_data=row, scheduler=schedule, old_at=old_at, new_at=new_at, **facts)
-        yield Move(schedule.pk, run, start, nominal)
+        yield Move(schedule.pk, run, start, nominal, times_of(schedule))
 
 
 def _within(times: NominalTimes, nominal: datetime) -> datetime | None:
@@ -85,7 +96,8 @@ def _within(times: NominalTimes, nominal: datetime) -> datetime | None:
 
 
 def store(wanted: Sequence[Move], row: ZoneData) -> None:
-    """Change the plans that are still as they were read. A producer that claims one meanwhile comes first."""
+    """Change the plans that are still as they were read. A producer that claims one meanwhile comes first, and so does
+    a user who edits one."""
     if not wanted:
         return
     locked = locking(Scheduler.objects.filter(pk__in=[one.schedule for one in wanted]).order_by("pk"))
@@ -93,7 +105,7 @@ def store(wanted: Sequence[Move], row: ZoneData) -> None:
     done: list[MovedRun] = []
     for one in wanted:
         schedule = present.get(one.schedule)
-        if schedule is None or schedule.next_run_at != one.start:
+        if schedule is None or schedule.next_run_at != one.start or times_of(schedule) != one.times:
             continue
         Scheduler.objects.filter(pk=schedule.pk).update(**_columns(schedule, one.nominal))
         if one.run is not None:

@@ -24,7 +24,7 @@ from scheduling.core.intervals import RealInterval
 from scheduling.core.zone_data import Offsets, adopts, moved_to, offsets_of
 from scheduling.core.zones import zone_names
 from scheduling.execution.planning import set_aside
-from scheduling.execution.zone_moves import Move, moves_by_rules, store
+from scheduling.execution.zone_moves import TIMES, Move, moves_by_rules, store, times_of
 from scheduling.logs import get_logger
 from scheduling.models import MovedRun, Process, Scheduler, ZoneData
 from scheduling.models.own_timing import IS_PLAIN
@@ -178,18 +178,18 @@ def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets
     """Move the planned runs of these schedules. A schedule that cannot be planned any longer is set aside."""
     rows = some.filter(status=True, plan_state=PlanState.CURRENT, next_run_at__gte=FIRST_INSTANT)
     fixed = rows.filter(date_time=None)
-    planned = list(fixed.values_list("pk", "schedule", "timezone", "next_run_at", "next_nominal_at", "group_id"))
+    planned = list(fixed.values_list("pk", "next_run_at", "next_nominal_at", "group_id", *TIMES))
     # What was moved before, as due soon, is planned with the present data.
     earlier = MovedRun.objects.filter(zone_data=row, scheduler__in=[pk for pk, *_columns in planned])
     done = set(earlier.values_list("scheduler", "new_at")) if row.passes == 0 else set()
     wanted: list[Move] = []
     known: dict[tuple[str, str, datetime], datetime] = {}
-    for pk, schedule, timezone, start, nominal, group in planned:
+    for pk, start, nominal, group, *times in planned:
         at = nominal or start
         if start is None or at is None or (pk, at) in done:
             continue
-        tz = timezone or get_conf().timezone
-        key = (schedule, tz, at)
+        tz = times[1] or get_conf().timezone
+        key = (times[0], tz, at)
         try:
             if key not in known:
                 known[key] = _moved_to(*key, former, now, again=row.passes > 0)
@@ -199,11 +199,16 @@ def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets
         if known[key] != at:
             own = {"old_at": at, "new_at": known[key], "moved_at": now, "timezone": tz}
             run = MovedRun(zone_data=row, scheduler_id=pk, group_id=group, **own)
-            wanted.append(Move(pk, run, start, known[key]))
+            wanted.append(Move(pk, run, start, known[key], tuple(times)))
     ruled = {schedule.pk: schedule for schedule in rows.exclude(IS_PLAIN)}
     plain = [one for one in wanted if one.schedule not in ruled]
-    moved = {one.schedule: one.nominal for one in wanted if one.nominal is not None}
+    moved = {one.schedule: one.nominal for one in wanted if one.nominal is not None and _is_as_read(one, ruled)}
     store([*plain, *moves_by_rules(ruled.values(), moved, row, now)], row)
+
+
+def _is_as_read(one: Move, ruled: Mapping[int, Scheduler]) -> bool:
+    """Whether a schedule with rules of its own has still had the times by which its move was found."""
+    return one.schedule in ruled and times_of(ruled[one.schedule]) == one.times
 
 
 def _moved_to(

@@ -77,7 +77,11 @@ def unknown_params(model: type[BaseModel], params: Mapping[str, Any]) -> list[st
     if not has_other_names(model, params):
         return []
     try:
-        _forbidding(model).model_validate(dict(params))
+        forbidding = _forbidding(model)
+    except Exception:  # code of the project refuses a subclass, such as an `__init_subclass__` with arguments
+        return [str(name) for name in params if name not in _field_names(model)]
+    try:
+        forbidding.model_validate(dict(params))
     except ValidationError as error:
         problems = error.errors(include_url=False, include_input=False, include_context=False)
         found = [p["loc"][0] for p in problems if p["type"] == "extra_forbidden" and len(p["loc"]) == 1]
@@ -87,7 +91,15 @@ def unknown_params(model: type[BaseModel], params: Mapping[str, Any]) -> list[st
 
 @lru_cache(maxsize=1024)
 def _field_names(model: type[BaseModel]) -> frozenset[str]:
-    return frozenset(name for field, info in model.model_fields.items() for name in keys_of(field, info))
+    """The names under which the model reads its fields: pydantic reads no field by its name that has an alias, unless
+    the model says so."""
+    by_name = any(model.model_config.get(option) for option in ("populate_by_name", "validate_by_name"))
+    return frozenset(
+        name
+        for field, info in model.model_fields.items()
+        for name in keys_of(field, info)
+        if name != field or by_name or info.validation_alias is None or field in _paths(info.validation_alias)
+    )
 
 
 @lru_cache(maxsize=1024)
@@ -105,12 +117,15 @@ def keys_of(name: str, info: FieldInfo) -> set[str]:
     """The names under which a JSON object may hold the value of this field: the field's name and aliases."""
     found = {name}
     for alias in (info.alias, info.validation_alias):
-        if isinstance(alias, AliasPath | AliasChoices):
-            paths = alias.choices if isinstance(alias, AliasChoices) else [alias]
-            found |= {path if isinstance(path, str) else str(path.path[0]) for path in paths}
-        elif alias is not None:
-            found.add(alias)
+        if alias is not None:
+            found |= _paths(alias)
     return found
+
+
+def _paths(alias: str | AliasPath | AliasChoices) -> set[str]:
+    """The names with which an alias begins."""
+    paths = alias.choices if isinstance(alias, AliasChoices) else [alias]
+    return {path if isinstance(path, str) else str(path.path[0]) for path in paths}
 
 
 def _unknown(model: type[BaseModel], name: str) -> str:

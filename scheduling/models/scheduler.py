@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 from functools import reduce
 from operator import or_
@@ -25,7 +25,7 @@ from scheduling.models.own_queue import OwnQueue
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
 from scheduling.models.pausable import PAUSE
-from scheduling.models.plan import OVERDUE_AFTER, PLANNED, PlannedModel
+from scheduling.models.plan import OVERDUE_AFTER, PLAN, PLANNED, PlannedModel, PlanState
 from scheduling.models.run_bounds import COUNTED_RUNS, RunBounds
 from scheduling.models.schedule_checks import ONE_TARGET, ONE_TIME, form_problems, stored_problems
 from scheduling.models.used_group import group_column
@@ -201,14 +201,17 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
     def _save(self, *args: Any, **kwargs: Any) -> None:
         self.changed_at = None
         fields = kwargs.get("update_fields")
-        if self.status and self.pause_reason:
+        had_reason = bool(self.pause_reason)
+        if self.status and had_reason:
             self.pause_reason = ""
             fields = kwargs["update_fields"] = None if fields is None else {*fields, "pause_reason"}
         if not self.plan_changed() and not self._state.adding:
             if fields is None:
-                # A producer may have changed the plan since this row was loaded. So the plan is not saved.
+                # A producer may have changed the plan since this row was loaded, and may have paused the schedule. So
+                # neither the plan nor its columns are saved.
                 columns = (field for field in self._meta.concrete_fields if not (field.primary_key or field.generated))
-                kwargs["update_fields"] = {field.name for field in columns} - {*PLANNED, *OWN_NUMBERS}
+                kept = {*PLANNED, *OWN_NUMBERS, *self._unchanged(had_reason)}
+                kwargs["update_fields"] = {field.name for field in columns if field.attname not in kept}
             super().save(*args, **kwargs)
             return
         if fields is not None:
@@ -224,6 +227,13 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
             if adding and self.spread_seconds:
                 self._spread()
             self._note_calendar()
+
+    def _unchanged(self, had_reason: bool) -> Collection[str]:
+        """The columns of `PLAN`, and the empty reason of an active row: a save that does not change the plan leaves
+        them alone. If plain SQL had changed the plan when the row was loaded, this save may take the change back."""
+        if self.__dict__.get("plan_state") == PlanState.STALE:
+            return ()
+        return PLAN if had_reason or not self.status else (*PLAN, "pause_reason")
 
     def _spread(self) -> None:
         """Plan the row again, because its offset is computed from its number."""

@@ -25,7 +25,7 @@ from scheduling.models import Scheduler
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
 from scheduling.operations.next_runs import next_runs
-from scheduling.operations.refused import Refused
+from scheduling.operations.refused import Code, Refused
 from scheduling.operations.schedule_check import fill
 from scheduling.operations.schedule_entry import target_of
 from scheduling.processes.conflicts import again_after_conflicts
@@ -174,9 +174,13 @@ def _make(actor: Actor, part: Part, source: str) -> int | None:
     try:
         return schedules.make(actor, part.values, note=f"imported from {source}").pk
     except Refused as refused:
-        if {problem.code for problem in refused.problems} == {"unique"}:
+        if {problem.code for problem in refused.problems} != {"unique"}:
+            raise
+        if Scheduler.objects.filter(name=part.name).exists():
             return None
-        raise
+        # Something else was refused, such as a handler or a user that was deleted at this moment.
+        said = _("The database has refused the schedule “%(name)s”. Nothing was made. Import again.")
+        raise Refused(Code.CONFLICT, said % {"name": part.name}) from None
 
 
 def _examine(actor: Actor, part: Part, now: datetime) -> None:

@@ -19,12 +19,13 @@ def in_memory(name: str) -> bool:
 def file_system(file: Path, mounts: Path = Path("/proc/self/mounts")) -> str:
     """The type of the file system that holds the file; empty if the type is unknown."""
     try:
-        lines = mounts.read_text().splitlines()
+        # The kernel writes the names of places as they are, in any encoding.
+        lines = mounts.read_text("utf-8", "surrogateescape").split("\n")
         resolved = file.resolve()
-    except OSError:
+    except (OSError, RuntimeError):  # RuntimeError: links that form a circle
         return ""
     found, depth = "", -1
-    for line in lines:
+    for line in filter(None, lines):
         _device, point, kind, *_rest = line.split(" ")
         path = Path(point.replace("\\040", " "))
         # If two file systems are mounted at the same place, the later mount hides the earlier mount.

@@ -16,6 +16,7 @@ from scheduling.execution.due_row import COLUMNS, due_row
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.run_now import run_now
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.testing import travel
 from tests.factories import SchedulerFactory, due
 from tests.support import NOON, at_once
 
@@ -243,3 +244,28 @@ def test_new_execution_takes_queue_target_and_params_of_its_schedule_and_is_inse
     assert (first.type, first.target_name, first.params, first.queue) == (
         "worker", "tests.noop", {}, "standalone",
     )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("own", "age", "runs"),
+    [
+        ({}, timedelta(hours=23), True),
+        ({}, timedelta(hours=25), False),
+        ({"missed_within_seconds": 3600}, timedelta(minutes=59), True),
+        ({"missed_within_seconds": 3600}, timedelta(minutes=61), False),
+        ({"missed_runs": "none"}, timedelta(minutes=2), False),
+    ],
+)
+def test_the_last_occurrence_before_a_date_replaced_the_expression_may_be_too_old(
+    own: dict[str, Any], age: timedelta, runs: bool
+) -> None:
+    date = NOON + timedelta(days=10)
+    with travel(NOON - timedelta(hours=1)):
+        row = SchedulerFactory(schedule="0 12 10 * *", timezone="UTC", **own)
+    with travel(NOON + age):
+        row.schedule, row.date_time = "", date
+        row.save()
+        claim_all(NOON + age)
+    assert recorded() == {"cron-2026-3-10-12-0": ("queued", 0) if runs else ("skipped", 1)}
+    row.refresh_from_db()
+    assert (row.status, row.next_run_at) == (True, date)

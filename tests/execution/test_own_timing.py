@@ -275,6 +275,17 @@ class TestPlainSql:
         (made,) = claim_due(NOON + offset(row), embedded=True).claimed
         assert made.scheduled_at == NOON
 
+    def test_what_waits_is_on_record_if_plain_sql_replaces_its_times(self, at: Clock) -> None:
+        row = late_by(MINUTE, spread_seconds=1800)
+        now = at(NOON + offset(row) - SECOND)
+        Scheduler.objects.filter(pk=row.pk).update(schedule="0 5 * * *")
+        plan_stale(now)
+        assert rows() == [("cron-2026-3-10-12-0", "skipped", 1)]
+        row.refresh_from_db()
+        assert (row.next_nominal_at, row.plan_state) == (NOON + 17 * HOUR, PlanState.CURRENT)
+        plan_stale(now)
+        assert len(rows()) == 1
+
     def test_a_pause_by_plain_sql_puts_what_waits_on_record(self, at: Clock) -> None:
         row = late_by(MINUTE, spread_seconds=1800)
         now = NOON + offset(row)

@@ -245,3 +245,35 @@ def test_bounds_that_plain_sql_has_stored_count_as_none() -> None:
     assert pause_failing([row.pk], NOON) == 0
     row.refresh_from_db()
     assert row.status
+
+
+def test_a_row_that_was_loaded_before_its_pause_does_not_resume_it() -> None:
+    row = bounded(max_runs=1)
+    loaded = Scheduler.objects.get(pk=row.pk)
+    assert occur(row, 0) == 1
+    loaded.description = "Another text"
+    loaded.save()
+    sweep(BROKER, NOON + HOUR)
+    row.refresh_from_db()
+    assert (row.description, row.status, row.pause_reason) == ("Another text", False, "It has run once.")
+    assert claim_due(NOON + 2 * HOUR, embedded=True).claimed == []
+
+
+def test_a_save_may_take_back_what_plain_sql_has_changed() -> None:
+    row = bounded()
+    Scheduler.objects.filter(pk=row.pk).update(status=False, pause_reason="by hand")
+    row.refresh_from_db()
+    row.status = True
+    row.save()
+    row.refresh_from_db()
+    assert (row.status, row.pause_reason) == (True, "")
+
+
+def test_a_failure_that_plain_sql_has_written_counts_from_its_claim() -> None:
+    row = bounded(pause_after_failures=1)
+    Scheduler.objects.update(failures_since=NOON)
+    run = SchedulerExecutionFactory(scheduler=row, state="failed", executed_at=NOON - HOUR)
+    SchedulerExecution.objects.filter(pk=run.pk).update(finished_at=None)
+    assert pause_failing([row.pk], NOON + HOUR) == 0
+    SchedulerExecution.objects.filter(pk=run.pk).update(executed_at=NOON + HOUR)
+    assert pause_failing([row.pk], NOON + HOUR) == 1

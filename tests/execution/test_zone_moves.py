@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -10,7 +11,8 @@ import pytest
 from scheduling.core.timing import OnExcluded
 from scheduling.execution import zone_plan
 from scheduling.execution.claim import claim_due
-from scheduling.models import Calendar, MovedRun, Scheduler, SchedulerExecution
+from scheduling.execution.zone_moves import Move
+from scheduling.models import Calendar, MovedRun, Scheduler, SchedulerExecution, ZoneData
 from scheduling.testing import travel
 from tests.execution.zone_change import NEW, OLD, data, producer
 from tests.factories import CalendarFactory, SchedulerFactory
@@ -139,3 +141,28 @@ def test_what_moves_stays_within_the_bounds() -> None:
             assert before[2][1] == NOW + 40 * DAY
             (moved,) = MovedRun.objects.all()
             assert (moved.scheduler, moved.old_at, moved.new_at) == (earlier, eight + HOUR, eight - HOUR + DAY)
+
+
+@pytest.mark.parametrize("own", [{}, {"spread_seconds": 60}])
+def test_an_edit_between_the_look_and_the_move_comes_first(
+    monkeypatch: pytest.MonkeyPatch, own: dict[str, Any]
+) -> None:
+    store = zone_plan.store
+
+    def edit(wanted: Sequence[Move], row: ZoneData) -> None:
+        if wanted:
+            edited = Scheduler.objects.get()
+            edited.timezone = "Europe/Berlin"  # the same instant, which does not move
+            edited.save()
+        store(wanted, row)
+
+    with travel(NOW):
+        with data(OLD):
+            producer(NOW)
+            row = SchedulerFactory(schedule="30 14 * * *", timezone=MADRID, **own)
+        before = plan(row)
+        monkeypatch.setattr(zone_plan, "store", edit)
+        with data(NEW, {MADRID: LONDON}):
+            producer(NOW)
+            assert plan(row) == before
+            assert not MovedRun.objects.exists()

@@ -139,3 +139,25 @@ def test_a_deploy_that_drops_a_param_fails_no_run(sync: list[BaseModel]) -> None
 def test_in_a_test_of_the_project_the_run_goes_on_too(sync: list[BaseModel]) -> None:
     assert run_inline("tests.sync_region", {"region": "us", "dropped": 1}).outcome == "succeeded"
     assert sync[0] == Forbidding(region="us")
+
+
+def test_the_name_of_a_field_with_an_alias_is_unknown() -> None:
+    class ByAlias(BaseModel):
+        count: int = Field(1, alias="n")
+
+    class ByBoth(ByAlias):
+        model_config = ConfigDict(populate_by_name=True)
+
+    assert (unknown_params(ByAlias, {"n": 5}), unknown_params(ByAlias, {"count": 5})) == ([], ["count"])
+    assert (unknown_params(ByBoth, {"n": 5}), unknown_params(ByBoth, {"count": 5})) == ([], [])
+
+
+def test_a_model_that_refuses_subclasses() -> None:
+    class Base(BaseModel):
+        def __init_subclass__(cls, *, kind: str, **options: Any) -> None:
+            super().__init_subclass__(**options)
+
+    class Own(Base, kind="own"):
+        count: int = 1
+
+    assert unknown_params(Own, {"count": 5, "cuont": 6}) == ["cuont"]

@@ -453,6 +453,9 @@ def test_file_systems(tmp_path: Path) -> None:
     }
     assert list(kinds.values()) == ["ext4", "nfs4", "cifs", "xfs", "ext4"]
     assert sqlite.file_system(tmp_path, tmp_path / "absent") == ""
+    odd = f"/dev/sdb1 /media/caf\xe9 vfat rw\n/dev/sdc1 /media/a\x85b vfat rw\nserver:/x {tmp_path} nfs4 rw\n"
+    mounts.write_bytes(odd.encode("latin-1"))
+    assert sqlite.file_system(tmp_path / "db.sqlite3", mounts) == "nfs4"
 
 
 # --- time zones ---------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from django.db import connection, connections
+from django.db import IntegrityError, connection, connections
 from django.utils import timezone as clock
 
 from scheduling.management.commands import import_celery_beat
@@ -148,3 +148,17 @@ def test_a_handler_that_does_not_exist_is_refused_at_once(rows: Beat) -> None:
     ended = imported("import_celery_beat", "--map", "a=worker:tests.none")
     assert (ended.code, made()) == (4, 0)
     assert "There is no handler “worker:tests.none”." in ended.err
+
+
+def test_what_the_database_refuses_for_another_reason_is_not_told_as_there(
+    rows: Beat, beat_root: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rows.task("refused")
+
+    def save(*_arguments: Any, **_options: Any) -> None:
+        raise IntegrityError("a foreign key")
+
+    monkeypatch.setattr(Scheduler, "save", save)
+    done = do_import()
+    assert "The database has refused the schedule “refused”. Nothing was made." in done.err
+    assert made() == 0
