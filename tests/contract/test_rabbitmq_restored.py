@@ -28,7 +28,7 @@ def leave_messages_of_today(broker: RabbitBroker) -> set[int]:
 
     Returns the ids that they name.
     """
-    desk, schedule = Desk(broker), SchedulerFactory(rare=True, handler="tests.typed", params={"what": "TODAY"})
+    desk, schedule = Desk(broker), SchedulerFactory(rare=True, handler="tests.typed", params={"since_days": 2})
     rows = []
     for outcome, policy, count in ((ERROR, NEVER, 2), (ERROR, SOON, 2)):
         for _number in range(count):
@@ -50,7 +50,7 @@ def test_messages_of_today_run_nothing_in_a_database_of_yesterday(rabbit: Rabbit
 
     restore(yesterday)
     broker = rabbit()
-    schedule = SchedulerFactory(rare=True, handler="tests.typed", params={"what": "YESTERDAY"})
+    schedule = SchedulerFactory(rare=True, handler="tests.typed", params={"since_days": 1})
     new = [run_now(schedule, broker) for _number in range(7)]
     assert {row.pk for row in new} == stale  # the new rows have the ids that the old messages name
 
@@ -66,7 +66,7 @@ def test_messages_of_today_run_nothing_in_a_database_of_yesterday(rabbit: Rabbit
     wait_for(all_ended, "the new rows have run, and the old messages are parked")
     assert desk.starts_nothing()
     assert sorted(message.execution_id or 0 for message in started) == sorted(stale)
-    assert all(message.params == {"what": "YESTERDAY"} for message in started)
+    assert all(message.params == {"since_days": 1} for message in started)
     for row in [done, *new]:
         row.refresh_from_db()
         assert (row.state, row.attempt) == (State.SUCCEEDED.value, 1)
