@@ -61,7 +61,7 @@ def settle_former(row: Scheduler, now: datetime) -> bool:
 def record_dropped(row: Scheduler, due: datetime, now: datetime) -> None:
     """Record the occurrence that `settle_former` has kept, because the new times do not have it.
 
-    Nobody knows whether plain SQL has edited the schedule before or after this instant. So it is on record.
+    It is not known whether plain SQL has edited the schedule before or after this instant. So it is on record.
     """
     former = Former(row)
     is_cron = former.date_time is None

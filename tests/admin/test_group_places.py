@@ -42,7 +42,7 @@ PLACES = {
     "operations/replays.py": (1, "a key of the request"),
     "operations/predecessors.py": (1, "only whether a row exists"),
     "operations/why.py": (1, "only the words that all who see the schedule may read"),
-    "operations/schedule_import.py": (2, "a name is unique among all schedules"),
+    "operations/schedule_import.py": (3, "a name is unique among all schedules"),
     "operations/schedule_order.py": (1, "only keys of rows that a plan of the actor deletes"),
     "operations/param_search.py": (1, "only how a query is written"),
     "operations/schedule_check.py": (1, "a name is unique among all schedules"),
