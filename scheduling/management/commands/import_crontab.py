@@ -17,14 +17,13 @@ from scheduling.core.text import visible_text
 from scheduling.core.zones import ZoneError, zone
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.guard import guarded
+from scheduling.management.cron.schedule_file import read_bytes
 from scheduling.management.moving.crontab_items import Surroundings, crontab_items, variables_told
 from scheduling.management.moving.machine_zone import machine_zone
 from scheduling.management.moving.options import add_common
 from scheduling.management.moving.report import tell
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.schedule_import import carry_out, examine
-
-STANDARD = "-"
 
 
 class Command(BaseCommand):
@@ -85,12 +84,8 @@ def _folders(further: list[str]) -> set[str]:
 
 def _text(file: str) -> str:
     try:
-        if file == STANDARD:
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with open(file, "rb") as stream:
-                data = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        data = read_bytes(file, MAX_BYTES)
+    except (OSError, ValueError) as error:
         facts = {"file": visible_text(file, 200), "error": getattr(error, "strerror", None) or error}
         raise Refused(Code.INVALID, _("The file %(file)s cannot be read: %(error)s.") % facts) from None
     if len(data) > MAX_BYTES:

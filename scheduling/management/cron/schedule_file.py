@@ -34,6 +34,18 @@ def format_of(file: str, asked: str | None, data: bytes = b"") -> Format:
     return "yaml" if Path(file).suffix.lower() in (".yaml", ".yml") else "json"
 
 
+def read_bytes(file: str, most: int) -> bytes:
+    """The content of a file, or of standard input (`-`). Of a longer one, `most` bytes and one more.
+
+    Raises:
+        OSError, ValueError: it cannot be read. ValueError: a NUL in the name.
+    """
+    if file == STANDARD:
+        return sys.stdin.buffer.read(most + 1)
+    with open(file, "rb") as stream:
+        return stream.read(most + 1)
+
+
 def read_entries(file: str, asked: str | None) -> Contents:
     """The entries of the file.
 
@@ -41,12 +53,8 @@ def read_entries(file: str, asked: str | None) -> Contents:
         Refused: INVALID; the file cannot be read, or its content cannot be used.
     """
     try:
-        if file == STANDARD:
-            data = sys.stdin.buffer.read(MAX_BYTES + 1)
-        else:
-            with open(file, "rb") as stream:
-                data = stream.read(MAX_BYTES + 1)
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
+        data = read_bytes(file, MAX_BYTES)
+    except (OSError, ValueError) as error:
         raise _unusable(file, error) from None
     try:
         return read_whole(data, format_of(file, asked, data))
