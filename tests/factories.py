@@ -354,8 +354,11 @@ class BackfillFactory(DjangoModelFactory):
 
 
 def due(row: Scheduler, instant: datetime) -> Scheduler:
-    """Set `next_run_at` of a schedule to an instant, and return the schedule. The instant may be in the past."""
-    Scheduler.objects.filter(pk=row.pk).update(next_run_at=instant)
+    """Set `next_run_at` of a schedule to an instant, and return the schedule.
+
+    The instant may be in the past. The schedule then has had its times for long.
+    """
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=instant, planned_at=None)
     row.refresh_from_db()
     return row
 

@@ -1,16 +1,14 @@
 """Choose which tests run on this server, when several servers share them.
 
-`TEST_SHARE=2/3` chooses the second of three shares. Shared are the tests of pages and of the other doors (`DOORS`),
+`TEST_SHARE=2/6` chooses the second of six shares. Shared are the tests of pages and of the other doors (`DOORS`),
 file by file, and the tests with the mark `processes` or `rabbitmq`, one by one. A share depends on the commit, too. So
 each test comes to each server after some commits. Without the variable, all tests run.
-All other tests run on every server. `TEST_REST_SHARE=1/2` chooses among them, too, file by file, for two servers of the
-same kind: CI sets it for MariaDB and MySQL, which have one driver and the same queries. The tests of `contract` and
-`models` are never left out.
-`TEST_PROCESS_SHARE=1/3` chooses among the tests with the mark `processes` or `rabbitmq` for SQLite: a third of those
-with two transports, never both transports of a test, and a third of those that the servers run, too. The next commits
-have the others. All other tests stay. CI sets it.
-`TEST_PAGE_SHARE=1/2` chooses among the tests with the mark `browser` or `slow`, which open many pages, and among the
-pages of the largest of them (`shared_pages`). The next commit has the others. CI sets it.
+All other tests run on every server. `TEST_REST_SHARE=1/4` chooses among them, too, file by file. CI gives each server
+another share. The tests of `contract` and `models` are never left out.
+`TEST_PROCESS_SHARE=1/4` chooses among the tests with the mark `processes` or `rabbitmq`, for SQLite. No commit has both
+transports of a test. The next commits have the others. All other tests stay. CI sets it.
+`TEST_PAGE_SHARE=1/3` chooses among the tests that open many pages: those with the mark `browser` or `slow`, the walks
+over all pages, and the pages of the largest of them (`shared_pages`). The next commits have the others. CI sets it.
 With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
 this after the first run, which takes all rows.
 """
@@ -34,8 +32,13 @@ P = TypeVar("P")
 TESTS = Path(__file__).parent
 DOORS = {TESTS / folder for folder in ("admin", "http", "metrics", "operations", "management/cron", "alerts", "pings")}
 """Folders with the tests of pages, of the other doors, which ask the same queries, and of what is told."""
-WALKS = {"test_every_address.py", "test_groups_every_address.py", "test_object_pages.py", "test_two_doors.py"}
+WALKS = {
+    "test_every_address.py", "test_groups_every_address.py", "test_object_pages.py", "test_two_doors.py",
+    "test_second_site.py",
+}  # fmt: skip
 """Files that walk over all pages. Their tests are shared one by one."""
+HOSTILE_WALKS = {"test_forms.py", "test_queries.py"}
+"""Files that send hostile values to all pages. All servers run them, but of SQLite, some commits do."""
 
 ON_EACH_SERVER = {
     # They read every page, and each list of the API.
@@ -108,12 +111,6 @@ def rest_name(item: pytest.Item) -> str | None:
     return None if item.path.parent.name in NEVER_LEFT_OUT else item.path.name
 
 
-ON_SERVERS = {TESTS / folder for folder in (
-    "contract", "models", "producer", "consumer", "execution", "policies", "processes", "hostile", "inbox", "handlers",
-    "monitoring", "admin", "operations", "http", "metrics", "management/cron", "reports", "alerts", "pings",
-)}  # fmt: skip
-"""The folders of `make test-database`."""
-
 TRANSPORTS = ("database", "rabbitmq")
 
 
@@ -130,13 +127,16 @@ def process_name(item: pytest.Item) -> tuple[str, int] | None:
         if transport in parameters:
             others = "-".join(part for part in parameters if part != transport)
             return f"{one}[{others}]", place
-    on_servers = item.get_closest_marker("database") and ON_SERVERS & set(item.path.parents)
-    return (f"{item.path.name}::{item.name}", 0) if on_servers else None
+    return f"{item.path.name}::{item.name}", 0
 
 
 def page_name(item: pytest.Item) -> str | None:
     """The name that decides whether a test runs with TEST_PAGE_SHARE; None if it always does."""
-    if not (item.get_closest_marker("browser") or item.get_closest_marker("slow")) or item.path.name in SHARED_INSIDE:
+    one = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    if item.path.name in SHARED_INSIDE or one in ON_EACH_SERVER:
+        return None
+    is_walk = item.path.name in WALKS | HOSTILE_WALKS
+    if not (is_walk or item.get_closest_marker("browser") or item.get_closest_marker("slow")):
         return None
     return item.path.name if item.path.name in ONE_WALK else f"{item.path.name}::{item.name}"
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from scheduling.core.nominal import TICK, NominalTimes
@@ -50,6 +50,16 @@ class Assigned:
     @property
     def holds(self) -> bool:
         return self.timing.on_excluded is OnExcluded.HOLD
+
+    def since_edit(self, first: datetime, edited_at: datetime | None) -> Assigned:
+        """The same rules from the occurrence `first` on, for a schedule that has them since `edited_at`.
+
+        If `first` is not later, it is an occurrence of the former times that the edit has kept. The nominal instants
+        that follow it are later than `edited_at`.
+        """
+        if edited_at is None or first > edited_at:
+            return self
+        return replace(self, times=self.times.later_than(edited_at))
 
     def at(self, nominal: datetime) -> datetime:
         """When an occurrence starts that nothing holds."""

@@ -5,7 +5,7 @@ Keys are made from nominal instants, so that no rule that is changed later makes
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -85,6 +85,11 @@ class NominalTimes:
     def key(self, nominal: datetime) -> str:
         """The execution key of the occurrence."""
         return cron_key(nominal) if self.cron is not None else date_key(nominal)
+
+    def later_than(self, instant: datetime) -> NominalTimes:
+        """The same times without the instants up to this one."""
+        begin = instant + TICK
+        return replace(self, since=begin if self.since is None else max(begin, self.since))
 
     @property
     def end(self) -> datetime | None:

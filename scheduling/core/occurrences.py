@@ -140,7 +140,9 @@ def first_run(schedule: str, date_time: datetime | None, tz: str, now: datetime)
     return date_time
 
 
-def plan_cron(cron: Timetable, tz: str, due_from: datetime, now: datetime, catch_up: timedelta) -> Plan:
+def plan_cron(
+    cron: Timetable, tz: str, due_from: datetime, now: datetime, catch_up: timedelta, edited_at: datetime | None = None
+) -> Plan:
     """Plan a cron schedule whose stored ``next_run_at`` is ``due_from``.
 
     The due occurrences are ``due_from`` and all later occurrences up to and including ``now``. The latest occurrence
@@ -148,23 +150,27 @@ def plan_cron(cron: Timetable, tz: str, due_from: datetime, now: datetime, catch
     ``next_run_at`` is later than ``now``. If ``due_from`` is in the future, nothing is due, and ``next_run_at`` remains
     ``due_from``. A call lasts only milliseconds, even after years of downtime.
 
+    ``edited_at`` is when the schedule got these times. If ``due_from`` is not later, it is an occurrence of the former
+    times that the edit has kept. The occurrences that follow it are later than ``edited_at``.
+
     Raises ValueError for naive instants, and CronError or ZoneError for a schedule that cannot be evaluated.
     """
     due_from, now = require_aware(due_from), require_aware(now)
     if now < due_from:
         return Plan(run=None, missed=None, next_run_at=due_from)
-    latest, following = due_from, next_after(cron, tz, due_from)
+    begin = due_from if edited_at is None else max(due_from, edited_at)
+    latest, following = due_from, next_after(cron, tz, begin)
     if following <= now:
-        latest = last_between(cron, tz, due_from, now) or due_from
+        latest = last_between(cron, tz, begin, now) or due_from
         following = next_after(cron, tz, now)
     if now - latest > catch_up:
-        count = 1 + count_between(cron, tz, due_from, latest)
+        count = 1 + (count_between(cron, tz, begin, latest) if latest > begin else 0)
         why = skip_reasons.too_late(catch_up)
         return Plan(run=None, missed=_missed(due_from, latest, count, why, zone(tz)), next_run_at=following)
     missed = None
     if latest > due_from:
-        last = last_between(cron, tz, due_from, latest - _TICK) or due_from
-        count = 1 + count_between(cron, tz, due_from, last)
+        last = last_between(cron, tz, begin, latest - _TICK) or due_from
+        count = 1 + (count_between(cron, tz, begin, last) if last > begin else 0)
         missed = _missed(due_from, last, count, skip_reasons.NO_PRODUCER, zone(tz))
     return Plan(run=Due(latest, cron_key(latest)), missed=missed, next_run_at=following)
 

@@ -110,14 +110,15 @@ class Settled:
     kept: datetime | None
 
 
-def settle(own: Assigned, first: datetime, now: datetime) -> Settled:
+def settle(own: Assigned, first: datetime, now: datetime, *, times_change: bool) -> Settled:
     """Decide what becomes of the occurrences up to now that are not on record, before an edit or a pause.
 
-    The latest one that is free is kept. The next plan, or the record of the pause, begins with it. So those that are
-    excluded after it are left to them. Without one that is kept, the edit ends a hold: what was held does not run.
+    The latest one that is free is kept. The next plan, or the record of the pause, begins with it. If the times stay,
+    those that are excluded after it are left to them. If the times change, or if none is kept, the edit ends a hold:
+    what was held does not run.
     """
     free, excluded, later = _until_now(own, first, now)
-    if not free:
+    if times_change or not free:
         _add_all(excluded, later)
     if own.holds:
         skips = [_held(own, counted, why, skip_reasons.HELD_EDITED) for why, counted in excluded.items()]
@@ -126,7 +127,8 @@ def settle(own: Assigned, first: datetime, now: datetime) -> Settled:
     kept = free[-1].last if free else None
     if kept is not None and (others := sum(counted.count for counted in free) - 1):
         before = own.times.last(free[0].first, kept - TICK) or free[0].first
-        skips.append(_missed(own, _Counted(free[0].first, before, others), skip_reasons.EDITED))
+        why = skip_reasons.EDITED if own.at(before) > now else skip_reasons.NO_PRODUCER
+        skips.append(_missed(own, _Counted(free[0].first, before, others), why))
     return Settled(tuple(skips), kept)
 
 

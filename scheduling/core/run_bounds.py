@@ -54,11 +54,14 @@ def fails_in_a_row(has_failed: Sequence[bool], most: object) -> bool:
     return len(has_failed) >= most and all(has_failed[:most])
 
 
-def failed_in_a_row(most: int, error: str) -> str:
+def failed_in_a_row(most: int, last: int) -> str:
     """Why a schedule is paused whose runs fail.
 
+    The error itself is not part of the reason. The schedule may get another user group later, whose members read the
+    reason, but may not see the run.
+
     Args:
-        error: the class of the last error and the first line of its message.
+        last: the id of the last execution that failed.
     """
     times = "1 failure" if most == 1 else f"{most} failures in a row"
-    return f"{times}; the last: {error.rstrip(' .')}."
+    return f"{times}; the last is execution {last}."

@@ -76,12 +76,13 @@ def _plan(row: DueRow, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Pla
         # operator replaced the expression with a date.
         late = (catch_up, skip_reasons.too_late(catch_up))
         return _last_of_cron(row.next_run_at, row.next_run_at, row.date_time, now, late, zone_name)
-    key = (row.schedule, row.date_time, zone_name, row.next_run_at)
+    edited_at = row.planned_at if row.planned_at is not None and row.next_run_at <= row.planned_at else None
+    key = (row.schedule, row.date_time, zone_name, row.next_run_at, edited_at)
     if key not in plans:
         plans[key] = (
             plan_date(row.date_time, now, catch_up)
             if row.date_time is not None
-            else plan_cron(timetable_of(row.schedule), zone_name, row.next_run_at, now, catch_up)
+            else plan_cron(timetable_of(row.schedule), zone_name, row.next_run_at, now, catch_up, edited_at)
         )
     return plans[key]
 
@@ -100,7 +101,7 @@ def _own_plan(row: DueRow, now: datetime, excluded: Exclusions | None) -> Plan:
         late = (timing.longest_wait, why)
         found = _last_of_cron(row.first, row.next_run_at, following[0], now, late, own.times.tz)
         return replace(found, next_nominal_at=following[1])
-    return plan_own(own, row.first, now)
+    return plan_own(own.since_edit(row.first, row.planned_at), row.first, now)
 
 
 def _last_of_cron(

@@ -12,7 +12,7 @@ from scheduling.policies import overlap
 
 COLUMNS = (
     "id", "schedule", "date_time", "timezone", "status", "params", "next_run_at", "plan_state",
-    *overlap.COLUMNS[1:], *TIMING_COLUMNS, "next_nominal_at", "calendar_id",
+    *overlap.COLUMNS[1:], *TIMING_COLUMNS, "next_nominal_at", "planned_at", "calendar_id",
     "start_within_seconds", "max_runs", *COUNTED_RUNS,
     "group_id", "queue", "priority", "revision", "after_id",
     *(f"{type_}_id" for type_ in TARGETS),
@@ -45,6 +45,7 @@ class DueRow(NamedTuple):
     active_until: datetime | None
     on_excluded: str
     next_nominal_at: datetime | None
+    planned_at: datetime | None
     calendar_id: int | None
     start_within_seconds: int | None
     max_runs: int | None

@@ -1,7 +1,8 @@
-"""Records what a schedule with rules of its own has not started yet, before an edit replaces these rules.
+"""Records what a schedule has not started yet, before an edit replaces its times or its rules.
 
-An occurrence may be due and wait: its schedule is spread, or a calendar holds it. Others are excluded, and are put on
-record with the next one that runs. An edit decides about all of them by the former rules.
+No producer may have run for a while. An occurrence may also be due and wait: its schedule is spread, or a calendar
+holds it. Others are excluded, and are put on record with the next one that runs. An edit decides about all of them by
+the former times and rules.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from scheduling.core.planned import settle
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import planned_exclusions
-from scheduling.models.own_timing import Former, assigned_of, has_own_timing
+from scheduling.models.own_timing import Former, assigned_of
 
 
 def first_of(row: Scheduler) -> datetime | None:
@@ -25,27 +26,23 @@ def first_of(row: Scheduler) -> datetime | None:
     return row.next_nominal_at or row.next_run_at
 
 
-def settle_former(row: Scheduler, now: datetime) -> bool:
-    """Record what does not run, if the former rules of the schedule are its own, and an occurrence is due by them.
+def settle_former(row: Scheduler, now: datetime, *, times_change: bool) -> None:
+    """Record what does not run, if an occurrence is due by the former times and rules of the schedule.
 
     The latest occurrence that is free stays in `next_run_at`, where a producer finds it. The row is not saved.
 
     Args:
         row: the stored schedule, with its former plan. Its row is locked.
-
-    Returns:
-        Whether the schedule had rules of its own. Otherwise nothing was done.
+        times_change: whether the edit changes more than the status and the calendar.
     """
     former, first = Former(row), first_of(row)
-    if not has_own_timing(former):
-        return False
     if first is None or first > now or not row.planned_status:
-        return True
+        return
     try:
-        own = assigned_of(former, planned_exclusions(row))
-        settled = settle(own, first, now)
+        own = assigned_of(former, planned_exclusions(row)).since_edit(first, row.planned_at)
+        settled = settle(own, first, now, times_change=times_change)
     except (CronError, ZoneError, ValueError):
-        return True  # plain SQL wrote the former times, and no producer could plan them
+        return  # plain SQL wrote the former times, and no producer could plan them
     trigger = Trigger.CRON if own.times.cron is not None else Trigger.DATE
     insert([
         execution_of(
@@ -55,7 +52,6 @@ def settle_former(row: Scheduler, now: datetime) -> bool:
         for missed in settled.skips
     ])  # fmt: skip
     row.next_run_at, row.next_nominal_at = settled.kept, None
-    return True
 
 
 def record_dropped(row: Scheduler, due: datetime, now: datetime) -> None:

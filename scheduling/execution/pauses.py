@@ -39,17 +39,17 @@ def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
     if since is None or row.paused_at is None:
         return False
     first = row.next_nominal_at or row.next_run_at
-    unclaimed = first is not None and first <= now
-    if unclaimed and first is not None:
-        since = min(since, first - _TICK)
-    found = _found(row, after, max(since, FIRST_INSTANT), now)
+    kept = first if first is not None and first <= now else None
+    if kept is not None:
+        since = min(since, kept - _TICK)
+    found = _found(row, after, max(since, FIRST_INSTANT), now, kept)
     if found is None:
         return False
     first, count, key, trigger = found
     reason = clean(_reason(row, count, now), 2_000)
     columns = skipped(now, reason, count)
     insert([execution_of(row, now, execution_key=key, scheduled_at=first, trigger=trigger.value, **columns)])
-    return unclaimed
+    return kept is not None
 
 
 def left_out_of(row: Scheduler, now: datetime) -> tuple[datetime, int] | None:
@@ -62,20 +62,32 @@ def left_out_of(row: Scheduler, now: datetime) -> tuple[datetime, int] | None:
 
 
 def _found(
-    row: Scheduler, after: Scheduler, since: datetime, now: datetime
+    row: Scheduler, after: Scheduler, since: datetime, now: datetime, kept: datetime | None = None
 ) -> tuple[datetime, int, str, Trigger] | None:
-    """The first occurrence that was left out, how many there are, and the key and trigger of the first."""
+    """The first occurrence that was left out, how many there are, and the key and trigger of the first.
+
+    Args:
+        since: it and those that follow are later than this.
+        kept: the occurrence that was due before the pause, and that no producer has claimed; None if there is none.
+    """
     if (date := row.planned_date_time) is not None:
         # If the schedule keeps its date, the producer decides whether the occurrence still runs.
         if not since < date <= now or (after.status and after.date_time == date):
             return None
         return date, 1, date_key(date), Trigger.DATE
+    edited: datetime | None = None
     try:
         tz = row.planned_timezone or get_conf().timezone
         # What lies outside the bounds of the schedule is no occurrence.
         since = max(since, row.planned_active_from - _TICK) if row.planned_active_from is not None else since
         until = min(now, row.planned_active_until) if row.planned_active_until is not None else now
+        if row.planned_at is not None and since < row.planned_at:
+            # The schedule has its times since an edit. Of the former times, it has kept at most one occurrence.
+            edited = kept if kept is not None and kept <= row.planned_at else None
+            since = row.planned_at
         found = left_out(parse(row.planned_schedule or ""), tz, since, until) if since < until else None
+        if edited is not None:
+            found = edited, 1 + (found[1] if found is not None else 0)
     except (CronError, ZoneError):
         return None  # plain SQL wrote the former times, and no producer could plan them
     return None if found is None else (*found, cron_key(found[0]), Trigger.CRON)

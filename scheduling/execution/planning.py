@@ -8,26 +8,22 @@ it.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from django.db import connection, transaction
 from django.db.models import F
 from django.utils import timezone as clock
 
-from scheduling.conf import get_conf
-from scheduling.core.cron import CronError, ZoneError, last_between, parse
-from scheduling.core.lifecycle import Trigger
-from scheduling.core.occurrences import plan_cron
+from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.text import clean
 from scheduling.core.why_at import is_due
 from scheduling.execution.former_timing import first_of, record_dropped, settle_former
-from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.pauses import record_left_out
 from scheduling.execution.revisions import note_found
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
-from scheduling.models.own_timing import timing_problem
+from scheduling.models.own_timing import Former, has_own_timing, timing_problem
 from scheduling.models.plan import FIRST_INSTANT, INSTANTS, PLAN, PLANNED, PlanState
 from scheduling.policies.after import PredecessorUnusable, check_predecessor
 from scheduling.processes import left_out
@@ -35,10 +31,6 @@ from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
-
-NO_LIMIT = timedelta.max
-"""The catch-up window that this module uses. The producer decides later whether the latest occurrence is too old to
-run."""
 
 
 def record_former(
@@ -75,29 +67,10 @@ def _record_missed(instance: Scheduler, now: datetime) -> None:
         row = Scheduler.objects.select_for_update().get(pk=instance.pk)
         if first_of(row) != first or not row.planned_status:
             return  # a producer has claimed the occurrence, or the old plan was not active
-        if settle_former(row, now):
-            instance.next_run_at, instance.next_nominal_at = row.next_run_at, row.next_nominal_at
-            if instance.next_run_at is None:
-                instance.plan(now)
-            return
-        if not row.planned_schedule:
-            return
-        tz = row.planned_timezone or get_conf().timezone
-        try:
-            missed = plan_cron(parse(row.planned_schedule), tz, first, now, NO_LIMIT).missed
-            latest = last_between(parse(row.planned_schedule), tz, first, now)
-        except (CronError, ZoneError):
-            return
-        if missed is None or latest is None:
-            return
-        insert([
-            execution_of(
-                row, now, execution_key=missed.key, scheduled_at=missed.first, trigger=Trigger.CRON.value,
-                **skipped(now, missed.reason, missed.count),
-            )
-        ])  # fmt: skip
-        Scheduler.objects.filter(pk=row.pk).update(next_run_at=latest)
-    instance.next_run_at = latest
+        settle_former(row, now, times_change=instance.times_changed(row))
+        instance.next_run_at, instance.next_nominal_at = row.next_run_at, row.next_nominal_at
+        if instance.next_run_at is None:
+            instance.plan(now)
 
 
 def set_aside(scheduler_id: int, error: Exception, now: datetime) -> None:
@@ -160,14 +133,7 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
     _check(row)
-    had_rules = settle_former(row, now)
-    due = first_of(row)
-    if due is not None and (due < FIRST_INSTANT or due > now or not _fires_at(row, due)):
-        if had_rules and row.planned_status and FIRST_INSTANT <= due <= now:
-            record_dropped(row, due, now)
-        # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was
-        # made before or after this instant. An instant in the future is planned anew.
-        row.next_run_at = row.next_nominal_at = None
+    _record_former(row, now)
     _plan_after_pause(row, now)
     if row.next_run_at is not None and row.next_run_at < FIRST_INSTANT:
         raise ValueError(f"Its date and time lie before {FIRST_INSTANT.year}.")
@@ -184,6 +150,24 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         raise ValueError("A value of its plan is not stored as it is read.")
 
 
+def _record_former(row: Scheduler, now: datetime) -> None:
+    """Record what the former plan has left, except for an occurrence that a producer still finds in the row."""
+    times_change = row.times_changed()
+    if row.paused_at is not None:
+        if record_left_out(row, row, now):
+            row.next_run_at = row.next_nominal_at = None
+    elif times_change or has_own_timing(Former(row)):
+        settle_former(row, now, times_change=times_change)
+    due = first_of(row)
+    if due is None or (FIRST_INSTANT <= due <= now and (not times_change or _fires_at(row, due))):
+        return
+    if row.planned_status and FIRST_INSTANT <= due <= now:
+        record_dropped(row, due, now)
+    # The new plan has no occurrence at this instant, so the instant is dropped. It is unknown whether the edit was made
+    # before or after this instant. An instant in the future is planned anew.
+    row.next_run_at = row.next_nominal_at = None
+
+
 def _check(row: Scheduler) -> None:
     if row.status:
         check_predecessor(row)
@@ -194,10 +178,8 @@ def _check(row: Scheduler) -> None:
 
 
 def _plan_after_pause(row: Scheduler, now: datetime) -> None:
-    """Plan the row, and note a pause that plain SQL has begun, or record one that plain SQL has ended."""
+    """Plan the row, and note a pause that plain SQL has begun or ended."""
     paused = row.paused_at is not None
-    if paused and record_left_out(row, row, now):
-        row.next_run_at = row.next_nominal_at = None
     due = row.next_run_at
     row.plan(now)
     if row.status:

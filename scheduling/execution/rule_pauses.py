@@ -19,7 +19,7 @@ from scheduling.core.run_bounds import (
     ran_often,
     runs_before,
 )
-from scheduling.core.text import clean, visible_text
+from scheduling.core.text import clean
 from scheduling.execution.revisions import note_found
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
@@ -31,7 +31,6 @@ from scheduling.processes.database import locking
 log = get_logger(__name__)
 
 REASON_CHARS = 500
-ERROR_CHARS = 300
 
 RESULTS = (State.SUCCEEDED, State.FAILED, State.DISCARDED)
 """The states that say whether a run has failed for good. A failure that was discarded has failed."""
@@ -98,28 +97,23 @@ def _pause_failing(pk: int, now: datetime) -> bool:
         # If plain SQL has just resumed it, a sweep first records what the former pause has left out. Then the count of
         # failures begins anew.
         rows = Scheduler.objects.filter(pk=pk, status=True, paused_at__isnull=True)
-        row = locking(rows).values_list("pause_after_failures", "failures_since", "group").first()
+        row = locking(rows).values_list("pause_after_failures", "failures_since").first()
         if row is None:
             return False
-        most, since, group = row
+        most, since = row
         ends = _ends(pk, most) if fails_in_a_row([True] * 100, most) else []
-        if not fails_in_a_row([state != State.SUCCEEDED.value for _run, state, *_facts in ends], most):
+        if not fails_in_a_row([state != State.SUCCEEDED.value for _run, state in ends], most):
             return False
-        if since is not None and min(_ended_at([run for run, *_rest in ends])) <= since:
+        if since is not None and min(_ended_at([run for run, _state in ends])) <= since:
             return False
-        _run, _state, error_class, message, own = ends[0]
-        lines = (message or "").strip().splitlines()[:1]
-        error = ": ".join(filter(None, [error_class, *lines])) or "no error was recorded"
-        # The members of the schedule's group read the reason, and may not see a run from before a change of the group.
-        said = visible_text(error, ERROR_CHARS) if own == group else "its error is told to another user group"
-        _pause(pk, PausedFor.FAILURES, failed_in_a_row(most, said), now)
+        _pause(pk, PausedFor.FAILURES, failed_in_a_row(most, ends[0][0]), now)
         return True
 
 
-def _ends(pk: int, most: int) -> Sequence[tuple[int, str, str, str, int | None]]:
-    """The last runs of a schedule that have ended, the newest first, with their errors and their groups."""
+def _ends(pk: int, most: int) -> Sequence[tuple[int, str]]:
+    """The last runs of a schedule that have ended, the newest first, with their states."""
     rows = SchedulerExecution.objects.in_state(*RESULTS).filter(scheduler=pk).order_by("-pk")
-    return list(rows.values_list("pk", "state", "error_class", "error_message", "group")[:most])
+    return list(rows.values_list("pk", "state")[:most])
 
 
 def _ended_at(runs: Sequence[int]) -> list[datetime]:

@@ -96,13 +96,13 @@ def _plan(row: DueRow, until: datetime, why: str, excluded: Exclusions | None) -
     """The plan without a run. Its next occurrence is after `until`."""
     name, due = row.timezone or get_conf().timezone, row.first
     if has_own_timing(row) and row.date_time in (None, due):
-        return skip_all(assigned_of(row, excluded), due, until, why)
+        return skip_all(assigned_of(row, excluded).since_edit(due, row.planned_at), due, until, why)
     if row.date_time is not None:
         edited = row.date_time != due  # a cron expression was replaced by a date after the occurrence fell due
         key = cron_key(due) if edited else date_key(due)
         missed = Missed(due, due, 1, key, skip_reasons.missed(due, due, 1, why, zone(name)))
         return Plan(run=None, missed=missed, next_run_at=row.date_time if edited else None)
-    plan = plan_cron(timetable_of(row.schedule), name, due, until, TOO_OLD)
+    plan = plan_cron(timetable_of(row.schedule), name, due, until, TOO_OLD, row.planned_at)
     if (found := plan.missed) is None:
         return plan
     reason = skip_reasons.missed(found.first, found.last, found.count, why, zone(name))

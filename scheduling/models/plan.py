@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from functools import reduce
 from operator import and_
+from typing import Any
 
 from django.db import models
 from django.db.models import Case, F, Q, Value, When
@@ -158,9 +160,30 @@ class PlannedModel(OwnTiming, PausableModel):
         """Whether the schedule is active and its occurrence has been due for more than a minute without a claim."""
         return self.status and self.next_run_at is not None and self.next_run_at < now - OVERDUE_AFTER
 
+    def refresh_from_db(
+        self, using: str | None = None, fields: Iterable[str] | None = None, from_queryset: Any = None
+    ) -> None:
+        """Load the row again, as Django does, and also `plan_state`.
+
+        Where a database returns no columns from an INSERT, Django leaves `plan_state` out until it is asked for. It
+        would then tell the state of that moment instead of the state at the load.
+        """
+        super().refresh_from_db(using, fields, from_queryset)
+        if fields is None and "plan_state" in self.get_deferred_fields():
+            super().refresh_from_db(using, ["plan_state"], from_queryset)
+
     def plan_changed(self) -> bool:
         """Whether a column of `PLAN` differs from its `planned_` copy."""
-        return any(getattr(self, name) != getattr(self, f"planned_{name}") for name in PLAN)
+        return self.times_changed() or self.status != self.planned_status
+
+    def times_changed(self, former: PlannedModel | None = None) -> bool:
+        """Whether a column of `PLAN` other than the status differs from its `planned_` copy.
+
+        Args:
+            former: the row with the copies; None for this row.
+        """
+        copies = former or self
+        return any(getattr(self, name) != getattr(copies, f"planned_{name}") for name in PLAN if name != "status")
 
     def plan(self, now: datetime | None = None) -> None:
         """Set `next_run_at` and the `planned_` columns, without saving.
@@ -199,8 +222,7 @@ class PlannedModel(OwnTiming, PausableModel):
 
     def _note_change(self, now: datetime) -> None:
         """Note since when the row has its present times, and since when it is paused."""
-        times = any(getattr(self, name) != getattr(self, f"planned_{name}") for name in PLAN if name != "status")
         first = self.status and not self.planned_status and self.paused_at is None
-        if times or first:
+        if self.times_changed() or first:
             self.planned_at = now
         self.note_pause(self.status, self.planned_status, now)

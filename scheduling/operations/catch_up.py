@@ -47,10 +47,11 @@ def plan_of(row: Scheduler, now: datetime) -> Plan | None:
     if row.date_time not in (None, first):
         return None  # an edit has replaced an expression by a date, and the last occurrence still runs
     if has_own_timing(row):
-        return _bounded(row, plan(row.assigned(), first, now), now)
+        return _bounded(row, plan(row.assigned().since_edit(first, row.planned_at), first, now), now)
     if row.date_time is not None:
         return _bounded(row, plan_date(row.date_time, now, catch_up), now)
-    return _bounded(row, plan_cron(timetable_of(row.schedule), row.zone_name, first, now, catch_up), now)
+    times = timetable_of(row.schedule)
+    return _bounded(row, plan_cron(times, row.zone_name, first, now, catch_up, row.planned_at), now)
 
 
 def _bounded(row: Scheduler, found: Plan, now: datetime) -> Plan:

@@ -302,7 +302,7 @@ def test_paused_by_failures(schedule: Scheduler) -> None:
     assert pause_failing([schedule.pk], START) == 1
     alert = script.begins()
     assert (alert.schedule_id, alert.subject) == (schedule.pk, "Import orders")
-    assert alert.seen.startswith("Its rule has paused it: 1 failure; the last: ")
+    assert alert.seen.startswith("Its rule has paused it: 1 failure; the last is execution ")
     schedule.refresh_from_db()
     schedule.status = True
     schedule.save()

@@ -221,21 +221,25 @@ class Always:
 class TestEdits:
     def test_an_edit_keeps_the_latest_that_waits_and_ends_a_hold(self) -> None:
         own = assigned(Rules("*/10 * * * *", "UTC", 7, spread=86_400))
-        found = settle(own, NINE, NINE + MINUTE * 35)
+        found = settle(own, NINE, NINE + MINUTE * 35, times_change=True)
         assert found.kept == NINE + MINUTE * 30
         assert [missed.count for missed in found.skips] == [3]
         held = assigned(Rules("*/10 * * * *", "UTC", 7, hold=True, windows=[Window(NINE, NINE + DAY, "freeze")]))
-        settled = settle(held, NINE, NINE + MINUTE * 35)
+        settled = settle(held, NINE, NINE + MINUTE * 35, times_change=False)
         assert settled.kept is None
         assert [(missed.count, kind_of(missed.reason).value) for missed in settled.skips] == [(4, "held")]
 
     @pytest.mark.parametrize("hold", [False, True])
-    def test_what_is_excluded_after_the_one_that_is_kept_is_decided_by_the_next_plan(self, hold: bool) -> None:
+    def test_what_is_excluded_after_the_one_that_is_kept_is_decided_by_the_next_plan_of_the_same_times(
+        self, hold: bool
+    ) -> None:
         windows = [Window(NINE + MINUTE * 5, NINE + MINUTE * 15, "a"), Window(NINE + MINUTE * 25, NINE + DAY, "b")]
         own = assigned(Rules("*/10 * * * *", "UTC", 7, hold=hold, windows=windows))
-        found = settle(own, NINE, NINE + MINUTE * 45)
-        assert found.kept == NINE + MINUTE * 20
-        assert {missed.first: missed.count for missed in found.skips} == {NINE: 1, NINE + MINUTE * 10: 1}
+        skipped = {NINE: 1, NINE + MINUTE * 10: 1}
+        for times_change, decided in ((False, skipped), (True, skipped | {NINE + MINUTE * 30: 2})):
+            found = settle(own, NINE, NINE + MINUTE * 45, times_change=times_change)
+            assert found.kept == NINE + MINUTE * 20
+            assert {missed.first: missed.count for missed in found.skips} == decided
 
     def test_skip_all_leaves_what_starts_later(self) -> None:
         own = assigned(Rules("0 * * * *", "UTC", 7, spread=3600))

@@ -502,7 +502,7 @@ def has_failed_too_often() -> Situation:
     world.start()
     world.end(last(row), Failed("builtins.ConnectionError", "no route to host"))
     row.refresh_from_db()
-    words = ("It is paused since", "1 failure; the last:", "ConnectionError: no route to host")
+    words = ("It is paused since", f"1 failure; the last is execution {last(row).pk}.")
     return not_yet(row, NOON, words, Answer.PAUSED, NOON + MINUTE)
 
 

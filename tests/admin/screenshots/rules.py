@@ -38,7 +38,7 @@ def store_rules(calendar: Calendar, now: datetime) -> None:
     Scheduler.objects.filter(pk=ended.pk).update(active_until=now - timedelta(days=2))
     plan_anew([ended.pk], now)
     _paused(USED_UP, PausedFor.RUNS, ran_often(10), now, max_runs=10, **common)
-    _paused(FAILING, PausedFor.FAILURES, failed_in_a_row(3, "ConnectionError: no route to host"), now,
+    _paused(FAILING, PausedFor.FAILURES, failed_in_a_row(3, 812), now,
             pause_after_failures=3, **common)  # fmt: skip
     for number, (columns, reason) in enumerate(_not_run(ledger, now)):
         due = now - timedelta(minutes=90 * (number + 1))
