@@ -30,6 +30,7 @@ help:
 	@echo "make openapi  write docs/openapi.json, the description of the HTTP API"
 	@echo "make package  build the sdist and the wheel into dist/, and check them"
 	@echo "make lock  write docker/requirements.lock after a change of the dependencies (LOCK=--upgrade for newer versions)"
+	@echo "make messages  take new sentences into the catalogues of the languages, and compile them"
 	@echo "make settings-table  write names, defaults and bounds of the settings into docs/configuration.md"
 	@echo "make docs  build the site of the documentation in build/docs"
 	@echo "make bench  measure, and print a table"
@@ -126,6 +127,10 @@ openapi: $(VENV)/.installed-dev
 # After a change of a setting. A new one gets a row without a meaning, which you write.
 settings-table: $(VENV)/.installed-dev
 	$(BIN)/python -m tests.docs.settings_table
+
+# After a change of a sentence: new ones get no translation, which you write into scheduling/locale/. Then once more.
+messages: $(VENV)/.installed-dev
+	$(BIN)/python -m tests.languages.catalogue
 
 # The pages of docs/ as a site, in build/docs. Each warning is an error. `make test` does the same.
 docs: $(VENV)/.installed-dev

@@ -6,6 +6,7 @@ from django.apps import AppConfig, apps
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save, pre_delete, pre_save
 from django.utils.module_loading import autodiscover_modules
+from django.utils.translation import get_language, gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
 
@@ -22,6 +23,7 @@ class SchedulingConfig(AppConfig):
             checks,  # noqa: F401 (the import registers the checks)
             project_checks,  # noqa: F401
         )
+        from scheduling.core import words
         from scheduling.execution.cancel import end_with_schedule
         from scheduling.execution.planning import record_former
         from scheduling.execution.revisions import after_save, before_delete, before_save
@@ -41,6 +43,7 @@ class SchedulingConfig(AppConfig):
 
             executions_replayed.connect(log_replayed, dispatch_uid="scheduling.replay_log")
 
+        words.install(gettext, pgettext, ngettext, lambda: get_language() or "en")
         WayIn.submit = api.run
         connection_created.connect(limit_lost_hosts, dispatch_uid="scheduling.lost_hosts")
         connection_created.connect(enlarge_sort_buffer, dispatch_uid="scheduling.sort_buffer")

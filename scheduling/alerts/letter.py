@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 from typing import Any
 
 from django.utils.translation import gettext as _
-from django.utils.translation import ngettext
 
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertNotice
@@ -127,7 +126,7 @@ def letter_of(digest: Digest, repeats: int = 0) -> Letter:
         blocks.append(block)
         room -= len(block)
     if (more := digest.count - len(blocks)) > 0:
-        blocks.append(ngettext("and %(count)d more", "and %(count)d more", more) % {"count": more})
+        blocks.append(_("and %(count)s more") % {"count": more})
     if repeats:
         blocks.append(_("This message may come twice: an earlier try ended without an answer."))
     return Letter(" ".join(visible_text(subject, SUBJECT_CHARS).split()), "\n\n".join(blocks))

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from scheduling.core.lifecycle import LONGEST_HEARTBEAT_SECONDS
+from scheduling.core.words import gettext as _
 
 LOST_TAIL_SECONDS = 60
 """By how much the worked time may run back without a hold. A standby that is promoted may lack the last seconds."""
@@ -70,7 +71,9 @@ class Identity:
         """How sentences name the deployment."""
         if self.name:
             return f"“{self.name}”"
-        return f"the deployment {self.fingerprints[0][:8]}" if self.fingerprints else "no deployment"
+        if not self.fingerprints:
+            return _("no deployment")
+        return _("the deployment %(fingerprint)s") % {"fingerprint": self.fingerprints[0][:8]}
 
 
 def fingerprints(keys: Iterable[str], database: str) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""Describes a timetable in plain English, for readers who do not know cron. Intervals: ``interval_words``.
+"""Describes a timetable in plain words, for readers who do not know cron. Intervals: ``interval_words``.
 
 The library cron-descriptor describes the time of day and the day of month. This module itself describes months and
 weekdays, because the library takes their names from the locale of the process. The library also cannot describe a list
@@ -14,28 +14,32 @@ from functools import lru_cache
 from cron_descriptor import ExpressionDescriptor, Options
 
 from scheduling.core.cron import Cron, parse
-from scheduling.core.interval_words import WEEKDAYS, describe_interval, joined
+from scheduling.core.interval_words import describe_interval, joined, weekday_names
+from scheduling.core.words import gettext as _
+from scheduling.core.words import language, pgettext
 
-# fmt: off
-_MONTHS = ("January", "February", "March", "April", "May", "June",
-           "July", "August", "September", "October", "November", "December")
-# fmt: on
-_ORDINALS = ("", "first", "second", "third", "fourth", "fifth")
 _MOST_LISTED = 6
+_LOCALES = {"de": "de_DE"}
+"""The library's name of each language that this package has a catalogue of. In each other language, the words are
+English."""
 
 
-@lru_cache(maxsize=1024)
 def describe(expression: str) -> str:
     """One sentence, such as "At 09:00, Monday through Friday". Raises CronError for an invalid expression.
 
-    Times are in the 24-hour format, and the words are English in every locale. If the library fails on a valid
-    expression, the function returns the expression itself, so that the page can still be shown.
+    Times are in the 24-hour format. If the library fails on a valid expression, the function returns the expression
+    itself, so that the page can still be shown.
     """
+    return _describe(expression, language())
+
+
+@lru_cache(maxsize=1024)
+def _describe(expression: str, _language: str) -> str:
     cron = parse(expression)
     if not isinstance(cron, Cron):
         return describe_interval(cron)
     try:
-        return _times(cron) + _weekdays(cron) + _months(cron)
+        return ", ".join(filter(None, [_times(cron), _weekdays(cron), _months(cron)]))
     except Exception:
         # The library documents no narrower exception than "Exception".
         return cron.expression
@@ -46,11 +50,25 @@ def _times(cron: Cron) -> str:
     minute, hour = _field(minute, cron.minutes, 60), _field(hour, cron.hours, 24)
     if len(cron.minutes) == 1 and "," in hour:
         hour = ",".join(map(str, cron.hours))  # "At 09:00, 10:00 and 11:00", not "At 09:00 through 11:59"
-    options = Options(locale_code="en_US", use_24hour_time_format=True)
+    options = Options(locale_code=_LOCALES.get(language(), "en_US"), use_24hour_time_format=True)
     text = ExpressionDescriptor(f"{minute} {hour} {_days(cron, day)} * *", options).get_description()
+    return _in_german(text) if language() == "de" else _in_english(text)
+
+
+def _in_english(text: str) -> str:
     # The library does not say that the days are counted from 1 again in every month.
     text = re.sub(r"(every \d+ days)$", r"\1, starting on day 1 of the month", text)
     return re.sub(r"\bL of the month", "the last day of the month", text)
+
+
+def _in_german(text: str) -> str:
+    text = re.sub(r"(alle \d+ Tage)$", r"\1 ab dem 1. des Monats", text)
+    # The library says "am 1, 15, und L Tag des Monats".
+    return re.sub(r"am ([\dL][^:]*) Tag des Monats", lambda found: f"am {_german_days(found[1])} Tag des Monats", text)
+
+
+def _german_days(text: str) -> str:
+    return re.sub(r"\d+", r"\g<0>.", text).replace(", und", " und").replace("L", "letzten")
 
 
 def _field(text: str, values: tuple[int, ...], size: int) -> str:
@@ -78,16 +96,38 @@ def _days(cron: Cron, text: str) -> str:
 
 
 def _weekdays(cron: Cron) -> str:
+    names = weekday_names()
     if cron.nth:
-        which = joined([f"the {_ORDINALS[k]} {WEEKDAYS[(d - 1) % 7]}" for d, k in cron.nth])
-        return f", on {which} of the month"
+        found = [_("the %(nth)s %(weekday)s") % {"nth": _nth()[k], "weekday": names[(d - 1) % 7]} for d, k in cron.nth]
+        return _("on %(days)s of the month") % {"days": joined(found)}
     if len(cron.weekdays) == 7 or (cron.either and len(cron.days) == 31):
         return ""
     # Here the week begins on Monday, so that 5-7 becomes "Friday through Sunday".
-    words = _runs([(d - 1) % 7 for d in cron.weekdays], WEEKDAYS)
+    places = [(d - 1) % 7 for d in cron.weekdays]
+    words = _runs(places, names)
     if _every_day(cron):
-        return f", {words}" if " through " in words and " and " not in words else f", only on {words}"
-    return f", or on {words}" if cron.either else f", but only on {words}"
+        stretches = _stretches(tuple(sorted(places)))
+        is_one = len(stretches) == 1 and stretches[0][0] != stretches[0][1]
+        return words if is_one else _("only on %(days)s") % {"days": words}
+    return _("or on %(days)s") % {"days": words} if cron.either else _("but only on %(days)s") % {"days": words}
+
+
+def _nth() -> tuple[str, ...]:
+    # fmt: off
+    return (
+        "", pgettext("weekday", "first"), pgettext("weekday", "second"), pgettext("weekday", "third"),
+        pgettext("weekday", "fourth"), pgettext("weekday", "fifth"),
+    )
+    # fmt: on
+
+
+def _month_names() -> tuple[str, ...]:
+    # fmt: off
+    return (
+        _("January"), _("February"), _("March"), _("April"), _("May"), _("June"),
+        _("July"), _("August"), _("September"), _("October"), _("November"), _("December"),
+    )
+    # fmt: on
 
 
 def _every_day(cron: Cron) -> bool:
@@ -101,13 +141,16 @@ def _every_day(cron: Cron) -> bool:
 def _months(cron: Cron) -> str:
     if len(cron.months) == 12:
         return ""
-    return f", only in {_runs([m - 1 for m in cron.months], _MONTHS)}"
+    return _("only in %(months)s") % {"months": _runs([m - 1 for m in cron.months], _month_names())}
 
 
 def _runs(places: list[int], names: Sequence[str]) -> str:
     """The names at these indexes, as text. Three or more consecutive names become "first through last"."""
     stretches = _stretches(tuple(sorted(places)))
-    return joined([names[a] if a == b else f"{names[a]} through {names[b]}" for a, b in stretches])
+    return joined([
+        names[a] if a == b else _("%(first)s through %(last)s") % {"first": names[a], "last": names[b]}
+        for a, b in stretches
+    ])  # fmt: skip
 
 
 def _stretches(values: tuple[int, ...]) -> list[tuple[int, int]]:

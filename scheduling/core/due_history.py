@@ -13,6 +13,8 @@ from scheduling.core.due_between import due_between
 from scheduling.core.occurrence_audit import Need, micros
 
 _TICK = timedelta(microseconds=1)
+TIMES = ("schedule", "date_time", "active_from", "active_until")
+"""The keys of a state that say when the schedule is due, beside its zone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,10 +61,14 @@ def expected(history: Sequence[Times], after: datetime, until: datetime) -> Iter
         last = instant
 
 
-def last_counted(times: Times, first: datetime, count: int) -> int:
-    """The last one of `count` due instants from `first` on, by these times; `first` if it is the only one."""
-    last = micros(first)
-    found = times.due(first, first + timedelta(days=36_600))
+def last_counted(history: Sequence[Times], times: Times, first: datetime, count: int) -> int:
+    """The last one of `count` due instants from `first` on, by these times; `first` if it is the only one.
+
+    The schedule may have got these times after `first`. Then the edit has kept this occurrence alone, and the others
+    are later than the edit.
+    """
+    last, begin = micros(first), max(first, _since(history, times))
+    found = times.due(begin, begin + timedelta(days=36_600))
     for _number in range(count - 1):
         following = next(found, None)
         if following is None:
@@ -71,14 +77,14 @@ def last_counted(times: Times, first: datetime, count: int) -> int:
     return last
 
 
-def at(history: Sequence[Times], instant: datetime) -> Times | None:
-    """The times that held at an instant; None before the first ones."""
-    found = None
-    for times in history:
-        if times.at >= instant:
+def _since(history: Sequence[Times], times: Times) -> datetime:
+    """Since when a schedule has the times of a revision. A revision may change other columns only."""
+    since = times.at
+    for former in reversed([one for one in history if one.number < times.number]):
+        if any(former.state.get(key) != times.state.get(key) for key in TIMES) or former.zone != times.zone:
             break
-        found = times
-    return found
+        since = former.at
+    return since
 
 
 def _chained(parts: Iterable[Iterator[tuple[int, Need]]]) -> Iterator[tuple[int, Need]]:

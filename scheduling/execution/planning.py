@@ -109,10 +109,11 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
     """
     count = 0
     for pk in ids:
+        former = Scheduler.objects.filter(pk=pk).values_list("revision", flat=True).first()
         note_found(pk, now)
         try:
             with transaction.atomic():
-                plan_row(Scheduler.objects.get(pk=pk), now)
+                plan_row(Scheduler.objects.get(pk=pk), now, former)
             count += 1
         except Scheduler.DoesNotExist:
             continue
@@ -123,8 +124,11 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
     return count
 
 
-def plan_row(row: Scheduler, now: datetime) -> None:
+def plan_row(row: Scheduler, now: datetime, former_revision: int | None = None) -> None:
     """Plan one schedule and write the columns of the plan.
+
+    Args:
+        former_revision: the revision before plain SQL has changed the schedule. What was due by it names it.
 
     Raises:
         ValueError: plain SQL has removed the times of the schedule, has set its date before FIRST_YEAR, or has stored a
@@ -133,7 +137,9 @@ def plan_row(row: Scheduler, now: datetime) -> None:
         CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
     _check(row)
+    present, row.revision = row.revision, former_revision or row.revision
     _record_former(row, now)
+    row.revision = present
     _plan_after_pause(row, now)
     if row.next_run_at is not None and row.next_run_at < FIRST_INSTANT:
         raise ValueError(f"Its date and time lie before {FIRST_INSTANT.year}.")

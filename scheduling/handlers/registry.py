@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar, Unpack, overload
 
+from django.utils.translation import gettext as _
 from pydantic import BaseModel, ConfigDict
 
 from scheduling.core.batch import Batching
@@ -245,10 +246,11 @@ def find(type_: str, name: str) -> Handler:
     try:
         return _handlers[type_, name]
     except KeyError:
-        raise UnknownHandler(
-            f"No {type_} is registered as {name!r} in this process. "
-            "Deploy the code that registers it, or point the schedule at another target."
-        ) from None
+        said = _(
+            "No %(type)s is registered as %(name)r in this process. Deploy the code that registers it, or point the "
+            "schedule at another target."
+        )
+        raise UnknownHandler(said % {"type": type_, "name": name}) from None
 
 
 def handlers(type_: str | None = None) -> Iterator[Handler]:

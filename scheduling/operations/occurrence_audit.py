@@ -12,7 +12,7 @@ from django.db.models import Q
 from django.utils.translation import gettext as _
 
 from scheduling.conf import get_conf
-from scheduling.core.due_history import Times, at, expected, last_counted
+from scheduling.core.due_history import Times, expected, last_counted
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrence_audit import Counting, Fault, Need, faults, instant_of, micros
 from scheduling.core.retention import RetentionInvalid
@@ -220,10 +220,9 @@ def _counting(keys: Sequence[int], history: list[Times]) -> Iterator[Counting]:
         rows = SchedulerExecution.objects.filter(pk__in=keys[place : place + 500])
         for first, count, reason, revision in rows.values_list("scheduled_at", "missed", "reason", "revision"):
             kind = kind_of(reason)
-            # What a pause has left out is counted by the former times, although an edit by plain SQL may end it.
-            times = at(history, first) if kind is SkipReason.PAUSED else by_number.get(revision or 0)
+            times = by_number.get(revision or 0)
             known = kind in IN_A_ROW and times is not None
-            last = last_counted(times, first, count) if known and times is not None else None
+            last = last_counted(history, times, first, count) if known and times is not None else None
             yield Counting(micros(first), last, count)
 
 

@@ -99,7 +99,7 @@ def paused_over_three_o_clock() -> Scheduler:
     Scheduler.objects.filter(pk=row.pk).update(created_at=clock.now() - timedelta(days=30))
     row.status, row.paused_by, row.pause_reason = False, "anna", "storage full"
     row.save()
-    Scheduler.objects.filter(pk=row.pk).update(paused_at=clock.now() - timedelta(days=2))
+    Scheduler.objects.filter(pk=row.pk).update(paused_at=clock.now() - timedelta(days=2), planned_at=None)
     row.refresh_from_db()
     row.status = True
     row.save()

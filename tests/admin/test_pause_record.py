@@ -22,7 +22,7 @@ LIST = reverse("admin:scheduling_scheduler_changelist")
 def half_an_hour_ago(row: Scheduler) -> None:
     row.refresh_from_db()
     assert not row.status
-    Scheduler.objects.filter(pk=row.pk).update(paused_at=clock.now() - timedelta(minutes=30))
+    Scheduler.objects.filter(pk=row.pk).update(paused_at=clock.now() - timedelta(minutes=30), planned_at=None)
 
 
 @pytest.mark.parametrize("way", ["page", "list", "form", "code", "plain SQL"])

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from scheduling.core.cron import CronError
-from scheduling.core.describe import describe
+from scheduling.core.describe import _describe, describe
 from tests.core import brute
 from tests.support import examples
 
@@ -83,7 +83,7 @@ def test_the_locale_of_the_process_does_not_matter(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(calendar, "day_name", german)
     for name in ("de_DE", None):
         monkeypatch.setattr(locale, "getlocale", lambda *_, name=name: (name, "UTF-8"))
-        describe.cache_clear()
+        _describe.cache_clear()
 
         with warnings.catch_warnings():
             warnings.simplefilter("error")
@@ -96,11 +96,11 @@ def test_the_expression_is_shown_if_the_library_fails(monkeypatch: pytest.Monkey
         raise cron_descriptor.FormatError("no words")
 
     monkeypatch.setattr(cron_descriptor.ExpressionDescriptor, "get_description", fail)
-    describe.cache_clear()
+    _describe.cache_clear()
     try:
         assert describe(" @weekly ") == "0 0 * * 0"
     finally:
-        describe.cache_clear()
+        _describe.cache_clear()
 
 
 @examples(200)

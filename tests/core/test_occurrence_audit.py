@@ -80,7 +80,7 @@ def test_times_that_cannot_be_used_have_no_instants() -> None:
 
 def test_the_last_one_that_a_row_counts() -> None:
     times = Times(1, MAY_1, HOURLY, "UTC", is_active=True)
-    assert [last_counted(times, MAY_1, count) for count in (1, 2, 5)] == [
+    assert [last_counted([times], times, MAY_1, count) for count in (1, 2, 5)] == [
         micros(MAY_1 + hours * HOUR) for hours in (0, 1, 4)
     ]
 

@@ -14,6 +14,7 @@ from scheduling.execution.claim import claim_due
 from scheduling.execution.skip_due import skip_due
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.operations.catch_up import plan_of
+from scheduling.operations.occurrence_audit import audit_schedules
 from scheduling.producer.sweeps import plan_stale
 from tests.factories import SchedulerFactory
 from tests.hostile import fuzz
@@ -190,3 +191,5 @@ def test_each_instant_that_was_due_is_counted_once_through_random_edits(at: Cloc
         recorded = [(f"{scheduled:%d %H:%M:%S}", missed) for scheduled, missed in found.order_by("scheduled_at")]
         assert {scheduled for scheduled, _missed in found} <= due, f"{said} {recorded}"
         assert sum(max(missed, 1) for _scheduled, missed in found) == len(due), f"{said} {recorded}"
+        faults = [audited.faults for audited in audit_schedules(clock.now())]
+        assert faults == [[]], f"{said} {recorded}"

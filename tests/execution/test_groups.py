@@ -62,7 +62,9 @@ def test_the_group_is_that_of_the_claim_even_if_the_schedule_changes_it_before_t
 def test_what_a_pause_has_left_out_has_the_group() -> None:
     group = GroupFactory()
     row = SchedulerFactory(schedule="* * * * *", group=group, off=True)
-    Scheduler.objects.filter(pk=row.pk).update(paused_at=clock.now() - timedelta(hours=1), planned_status=False)
+    Scheduler.objects.filter(pk=row.pk).update(
+        paused_at=clock.now() - timedelta(hours=1), planned_status=False, planned_at=None
+    )
     row.refresh_from_db()
     row.status = True
     row.save()

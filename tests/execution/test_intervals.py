@@ -159,7 +159,7 @@ def test_seconds_that_were_planned_while_the_setting_was_on() -> None:
     row.schedule = "@every 1m"
     row.save()
     assert row.next_run_at == NOON + MINUTE
-    Scheduler.objects.filter(pk=paused.pk).update(paused_at=NOON - 2 * MINUTE)
+    Scheduler.objects.filter(pk=paused.pk).update(paused_at=NOON - 2 * MINUTE, planned_at=None)
     paused.refresh_from_db()
     paused.schedule, paused.status = "0 13 * * *", True
     paused.save()

@@ -174,7 +174,7 @@ def test_what_a_calendar_excludes_after_a_due_occurrence_is_counted_once(at: Clo
 
 def test_an_edit_during_a_pause_counts_what_was_due_before_it(at: Clock) -> None:
     row = paused(at)
-    Scheduler.objects.update(next_run_at=NOON - timedelta(minutes=10))  # no producer has claimed it
+    Scheduler.objects.update(next_run_at=NOON - timedelta(minutes=10), planned_at=None)  # no producer has claimed it
     row.refresh_from_db()
     at(NOON + timedelta(minutes=15))
     row.schedule = "5 * * * *"
@@ -297,7 +297,7 @@ def test_four_users_who_resume_at_once_leave_one_row() -> None:
     row = SchedulerFactory(schedule="* * * * *")
     row.status = False
     row.save()
-    Scheduler.objects.filter(pk=row.pk).update(paused_at=now - timedelta(hours=1))
+    Scheduler.objects.filter(pk=row.pk).update(paused_at=now - timedelta(hours=1), planned_at=None)
     copies = [Scheduler.objects.get(pk=row.pk) for _ in range(4)]
     at_once([lambda copy=copy: resume(copy) for copy in copies])
     assert len(left_out()) == 1

@@ -28,14 +28,14 @@ def rows(schedule: Scheduler) -> list[tuple[str, datetime, datetime | None]]:
 
 def waits_for_its_start(row: Scheduler) -> None:
     """The occurrence of NOON is spread: it starts half an hour later, and nothing is on record yet."""
-    Scheduler.objects.filter(pk=row.pk).update(next_run_at=NOON + 30 * MINUTE, next_nominal_at=NOON)
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=NOON + 30 * MINUTE, next_nominal_at=NOON, planned_at=None)
     row.refresh_from_db()
 
 
 @pytest.mark.any_database
 def test_a_number_of_runs_is_exact_when_all_missed_runs_are_caught_up() -> None:
     row = SchedulerFactory(schedule="0 * * * *", timezone="UTC", missed_runs="all", max_runs=3)
-    Scheduler.objects.filter(pk=row.pk).update(next_run_at=NOON - 5 * HOUR)
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=NOON - 5 * HOUR, planned_at=None)
     done = claim_due(NOON, embedded=True)
     assert len(done.claimed) == 3
     row.refresh_from_db()
@@ -50,7 +50,7 @@ def test_a_start_deadline_counts_from_the_assigned_instant() -> None:
     while start == NOON:  # the offset is computed from the number of the schedule
         row = SchedulerFactory(**columns)
         start = NOON + site_load.offset_of(row.pk, row.spread_seconds, row.spread_each)
-    Scheduler.objects.filter(pk=row.pk).update(next_run_at=start, next_nominal_at=NOON)
+    Scheduler.objects.filter(pk=row.pk).update(next_run_at=start, next_nominal_at=NOON, planned_at=None)
     claim_due(start + MINUTE, embedded=True)
     (found,) = SchedulerExecution.objects.filter(scheduler=row)
     assert (found.state, found.scheduled_at, found.assigned_at) == ("queued", NOON, start)

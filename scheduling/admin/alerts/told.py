@@ -89,7 +89,7 @@ def told_cell(row: Alert, now: datetime) -> SafeString | str:
     ]
     more = len(latest) - len(lines)
     if more:
-        lines.append(format_html('<span class="sch-quiet">{}</span>', _("and %(count)d more") % {"count": more}))
+        lines.append(format_html('<span class="sch-quiet">{}</span>', _("and %(count)s more") % {"count": more}))
     return format_html_join("", "{}", ((line,) for line in lines))
 
 

@@ -19,7 +19,7 @@ def column(model: type[models.Model], name: str) -> Any:
     field = model._meta.get_field(name)
     assert isinstance(field, models.Field)  # noqa: S101 - callers pass the name of a column
 
-    @admin.display(description=capfirst(str(field.verbose_name)), ordering=name)
+    @admin.display(description=capfirst(field.verbose_name), ordering=name)
     def cell(row: Any) -> str:
         return visible_text(getattr(row, name), CELL_MAX_CHARS)
 

@@ -10,7 +10,7 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from scheduling.admin.common.next_page import with_next
 from scheduling.admin.common.pages import Pages
@@ -79,7 +79,7 @@ def row_buttons(request: HttpRequest, row: FailedExecution) -> SafeString:
     def address(page: str) -> str:
         return with_next(admin_url(f"scheduling_failedexecution_{page}", row.pk), request)
 
-    entries = [Entry(_("Open"), execution_url(row.pk), _("Output, attempts and the whole error."))]
+    entries = [Entry(pgettext("action", "Open"), execution_url(row.pk), _("Output, attempts and the whole error."))]
     if allowed["edit"]:
         entries.append(
             Entry(_("Edit and republish"), address("edit"), _("Queue this failed run again, with other parameters."))

@@ -11,7 +11,7 @@ from django.utils.formats import date_format
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
-from django.utils.translation import gettext_lazy, ngettext
+from django.utils.translation import gettext_lazy, ngettext, pgettext
 
 from scheduling.admin.schedulers.next_runs_panel import clock_words
 from scheduling.admin.schedulers.panels import table
@@ -80,7 +80,11 @@ def changes_panel(
 
 def _head(stored: Scheduler | None, info: ZoneInfo) -> list[object]:
     before = zone_of(stored).key
-    return [_("Before, in %(zone)s") % {"zone": before}, _("After, in %(zone)s") % {"zone": info.key}, _("Change")]
+    return [
+        _("Before, in %(zone)s") % {"zone": before},
+        _("After, in %(zone)s") % {"zone": info.key},
+        pgettext("noun", "Change"),
+    ]
 
 
 def _row(one: RunChange, stored: Scheduler | None, edited: Scheduler, info: ZoneInfo) -> Sequence[object]:

@@ -20,7 +20,7 @@ def language_choices(own: str, visible: Visibility) -> list[Any]:
         visible: the schedules that the user sees.
         own: the language of the schedule. It is offered even if the settings do not know it any more.
     """
-    names = dict(settings.LANGUAGES)
+    names = {code: _(str(name)) for code, name in settings.LANGUAGES}  # Django's catalogue has the names
     used = set(visible.schedules().order_by("-pk").values_list("language", flat=True)[:LOOKED_AT]) | {own}
     first = sorted(({code for code in used if code} | {settings.LANGUAGE_CODE}) & {*names, own})
     rest = [(code, name) for code, name in names.items() if code not in first]

@@ -177,7 +177,7 @@ class RunNow(Pages):
             self.message_user(request, more, messages.ERROR)
         if done:
             links = format_html_join(", ", "{}", ((execution_link(execution.pk),) for execution in done[:LINKS]))
-            rest = "" if len(done) <= LINKS else _("and %(count)d more") % {"count": len(done) - LINKS}
+            rest = "" if len(done) <= LINKS else _("and %(count)s more") % {"count": len(done) - LINKS}
             started = _("%(count)d started:") % {"count": len(done)}
             # The button "Run now" leads to the page of the run, which needs no link to itself.
             alone = "action" not in request.POST and request.user.has_perm("scheduling.view_schedulerexecution")

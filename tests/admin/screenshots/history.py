@@ -70,7 +70,7 @@ def _schedule(job: Job, now: datetime) -> Scheduler:
         row.refresh_from_db()
         row.status, row.pause_reason, row.paused_by = False, job.pause_reason, "anna"
         row.save()
-        Scheduler.objects.filter(pk=row.pk).update(paused_at=now - timedelta(days=2, hours=5))
+        Scheduler.objects.filter(pk=row.pk).update(paused_at=now - timedelta(days=2, hours=5), planned_at=None)
     return row
 
 

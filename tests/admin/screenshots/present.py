@@ -66,7 +66,7 @@ def store_installation(now: datetime) -> Rows:
     plan_anew(list(made_by_migration.values_list("pk", flat=True)), now)
     Scheduler.objects.update(created_at=now - timedelta(days=40))
     late = schedules["Refresh tokens of Contoso"]
-    Scheduler.objects.filter(pk=late.pk).update(next_run_at=now - timedelta(minutes=12))
+    Scheduler.objects.filter(pk=late.pk).update(next_run_at=now - timedelta(minutes=12), planned_at=None)
     failed = SchedulerExecution.objects.filter(state="failed").latest("pk")
     _pings(failed, now)
     slow = SchedulerExecution.objects.filter(scheduler=schedules["Import orders UK"]).latest("pk")
