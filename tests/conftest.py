@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import signal
 import socket
 from collections.abc import Iterator
@@ -13,6 +14,7 @@ from django.test import TransactionTestCase
 from hypothesis import settings
 from pytest_django.plugin import DjangoDbBlocker
 
+from scheduling import logs
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import cache
@@ -82,6 +84,18 @@ def knows_no_database() -> Iterator[None]:
     """Forget what this process knows about the beats of the test database. A test may take the beats back."""
     yield
     guard.forget()
+
+
+@pytest.fixture(autouse=True)
+def no_log_handler_stays() -> Iterator[None]:
+    """Take away the log handlers that a command has added: pytest closes the stream that they write to."""
+    loggers = [logging.getLogger(name) for name in (None, *logs.OWN)]
+    before = [(logger, list(logger.handlers), logger.level) for logger in loggers]
+    yield
+    for logger, handlers, level in before:
+        for handler in set(logger.handlers) - set(handlers):
+            logger.removeHandler(handler)
+        logger.setLevel(level)
 
 
 @pytest.fixture(autouse=True)

@@ -5,9 +5,9 @@ file by file, and the tests with the mark `processes` or `rabbitmq`, one by one.
 each test comes to each server after some commits. Without the variable, all tests run.
 All other tests run on every server. `TEST_REST_SHARE=1/4` chooses among them, too, file by file. CI gives each server
 another share. The tests of `contract` and `models` are never left out.
-`TEST_PROCESS_SHARE=1/4` chooses among the tests with the mark `processes` or `rabbitmq`, for SQLite. No commit has both
+`TEST_PROCESS_SHARE=1/5` chooses among the tests with the mark `processes` or `rabbitmq`, for SQLite. No commit has both
 transports of a test. The next commits have the others. All other tests stay. CI sets it.
-`TEST_PAGE_SHARE=1/3` chooses among the tests that open many pages: those with the mark `browser` or `slow`, the walks
+`TEST_PAGE_SHARE=1/4` chooses among the tests that open many pages: those with the mark `browser` or `slow`, the walks
 over all pages, and the pages of the largest of them (`shared_pages`). The next commits have the others. CI sets it.
 With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
 this after the first run, which takes all rows.
