@@ -1,6 +1,6 @@
 """Choose which tests run on this server, when several servers share them.
 
-`TEST_SHARE=2/6` chooses the second of six shares. Shared are the tests of pages and of the other doors (`DOORS`),
+`TEST_SHARE=2/9` chooses the second of nine shares. Shared are the tests of pages and of the other doors (`DOORS`),
 file by file, and the tests with the mark `processes` or `rabbitmq`, one by one. A share depends on the commit, too. So
 each test comes to each server after some commits. Without the variable, all tests run.
 All other tests run on every server. `TEST_REST_SHARE=1/4` chooses among them, too, file by file. CI gives each server
