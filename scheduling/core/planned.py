@@ -12,6 +12,16 @@ from datetime import datetime
 
 from scheduling.core import skip_reasons
 from scheduling.core.assigned import Assigned, Wake
+from scheduling.core.counted import (
+    Counted,
+    add_all,
+    add_to,
+    counted_until,
+    excluded_rows,
+    held_row,
+    joined,
+    missed_row,
+)  # fmt: skip
 from scheduling.core.cron import zone
 from scheduling.core.nominal import TICK
 from scheduling.core.occurrences import Due, Missed, Plan
@@ -20,17 +30,6 @@ from scheduling.core.timing import MissedRuns
 from scheduling.core.zones import require_aware
 
 MOST_LOOKED_AT = 500
-MOST_REASONS = 20
-"""At most so many rows say what calendars have excluded. The last of them counts the rest."""
-
-
-@dataclass
-class _Counted:
-    """Occurrences that share a reason."""
-
-    first: datetime
-    last: datetime
-    count: int
 
 
 @dataclass
@@ -46,8 +45,8 @@ class _Found:
     """
 
     due: list[Due] = field(default_factory=list)
-    uncounted: _Counted | None = None
-    excluded: dict[str, _Counted] = field(default_factory=dict)
+    uncounted: Counted | None = None
+    excluded: dict[str, Counted] = field(default_factory=dict)
     held: list[Missed] = field(default_factory=list)
     undecided: datetime | None = None
 
@@ -63,7 +62,7 @@ def plan(own: Assigned, first: datetime, now: datetime) -> Plan:
     found = _look(own, first, now)
     runs, missed = _choose(own, found, now)
     wake = own.wake(found.undecided)
-    skips = (*missed, *found.held, *_said(own, found.excluded))
+    skips = (*missed, *found.held, *excluded_rows(own, found.excluded))
     return Plan(
         run=runs[-1] if runs else None, missed=None, earlier=tuple(runs[:-1]), skips=skips,
         next_run_at=wake.at, next_nominal_at=_other(wake),
@@ -92,9 +91,9 @@ def skip_all(own: Assigned, first: datetime, until: datetime, why: str) -> Plan:
     if last is None:
         wake = own.wake(first)
         return Plan(None, None, wake.at, next_nominal_at=_other(wake))
-    counted = _Counted(first, last, 1 + own.times.count(first, last))
+    counted = Counted(first, last, 1 + own.times.count(first, last))
     wake = own.wake(own.times.after(last))
-    return Plan(None, _missed(own, counted, why), wake.at, next_nominal_at=_other(wake))
+    return Plan(None, missed_row(own, counted, why), wake.at, next_nominal_at=_other(wake))
 
 
 @dataclass(frozen=True)
@@ -119,38 +118,38 @@ def settle(own: Assigned, first: datetime, now: datetime, *, times_change: bool)
     """
     free, excluded, later = _until_now(own, first, now)
     if times_change or not free:
-        _add_all(excluded, later)
+        add_all(excluded, later)
     if own.holds:
-        skips = [_held(own, counted, why, skip_reasons.HELD_EDITED) for why, counted in excluded.items()]
+        skips = [held_row(own, counted, why, skip_reasons.HELD_EDITED) for why, counted in excluded.items()]
     else:
-        skips = _said(own, excluded)
+        skips = excluded_rows(own, excluded)
     kept = free[-1].last if free else None
     if kept is not None and (others := sum(counted.count for counted in free) - 1):
         before = own.times.last(free[0].first, kept - TICK) or free[0].first
         why = skip_reasons.EDITED if own.at(before) > now else skip_reasons.NO_PRODUCER
-        skips.append(_missed(own, _Counted(free[0].first, before, others), why))
+        skips.append(missed_row(own, Counted(free[0].first, before, others), why))
     return Settled(tuple(skips), kept)
 
 
 def _until_now(
     own: Assigned, first: datetime, now: datetime
-) -> tuple[list[_Counted], dict[str, _Counted], list[tuple[str, _Counted]]]:
+) -> tuple[list[Counted], dict[str, Counted], list[tuple[str, Counted]]]:
     """The occurrences up to now: the free ones, the excluded ones before the last free one, and those after it."""
-    free: list[_Counted] = []
-    excluded: dict[str, _Counted] = {}
-    later: list[tuple[str, _Counted]] = []
+    free: list[Counted] = []
+    excluded: dict[str, Counted] = {}
+    later: list[tuple[str, Counted]] = []
     for number, stretch in enumerate(own.walk(first)):
         if stretch.first > now:
             break
         if stretch.why is not None and number < MOST_LOOKED_AT:
-            later.append((stretch.why, _until(own, stretch.first, min(now, stretch.last or now))))
+            later.append((stretch.why, counted_until(own, stretch.first, min(now, stretch.last or now))))
             continue
-        _add_all(excluded, later)
+        add_all(excluded, later)
         later.clear()
         if number >= MOST_LOOKED_AT:
-            free.append(_until(own, stretch.first, now))
+            free.append(counted_until(own, stretch.first, now))
             break
-        free.append(_Counted(stretch.first, stretch.first, 1))
+        free.append(Counted(stretch.first, stretch.first, 1))
     return free, excluded, later
 
 
@@ -170,7 +169,7 @@ def _look(own: Assigned, first: datetime, now: datetime) -> _Found:
     newest = own.times.newest(looked_at, begin - TICK, last) if begin < last else None  # mostly, one is due
     tail = begin if newest is None or newest < begin else own.times.after(newest) or begin
     if tail > begin:
-        found.uncounted = _until(own, begin, tail - TICK)
+        found.uncounted = counted_until(own, begin, tail - TICK)
     _sort(own, found, tail, last, now, None)
     return found
 
@@ -193,8 +192,8 @@ def _sort(
                 found.undecided = stretch.first
                 return None
         else:
-            counted = _until(own, stretch.first, last if stretch.last is None else min(last, stretch.last))
-            _add(found.excluded, stretch.why, counted)
+            counted = counted_until(own, stretch.first, last if stretch.last is None else min(last, stretch.last))
+            add_to(found.excluded, stretch.why, counted)
             if counted.last != stretch.last:
                 found.undecided = own.times.after(counted.last)
                 return None
@@ -212,7 +211,7 @@ def _released(own: Assigned, found: _Found, held: Stretch, now: datetime) -> boo
     if others:
         last = held.last if gives_way else own.times.last(held.first, held.last - TICK) or held.first
         instead = skip_reasons.later_ran(runs, zone(own.times.tz))
-        found.held.append(_held(own, _Counted(held.first, last, others), held.why or "", instead))
+        found.held.append(held_row(own, Counted(held.first, last, others), held.why or "", instead))
     return True
 
 
@@ -221,22 +220,22 @@ def _choose(own: Assigned, found: _Found, now: datetime) -> tuple[list[Due], lis
     timing = own.timing
     young = [due for due in found.due if now - (due.assigned or due.instant) <= timing.longest_wait]
     runs = young[-timing.most_runs :]
-    old = _joined([_one(due) for due in found.due[: len(found.due) - len(young)]])
-    spare = _joined([_one(due) for due in young[: len(young) - len(runs)]])
+    old = joined([_one(due) for due in found.due[: len(found.due) - len(young)]])
+    spare = joined([_one(due) for due in young[: len(young) - len(runs)]])
     if found.uncounted is not None:
         too_old = own.reached(found.uncounted.first, now - timing.longest_wait - TICK)
         first, last = found.uncounted.first, found.uncounted.last
         if too_old is not None:
-            part = _until(own, first, min(too_old, last))
-            old = _joined([counted for counted in (old, part) if counted is not None])
+            part = counted_until(own, first, min(too_old, last))
+            old = joined([counted for counted in (old, part) if counted is not None])
         further = first if too_old is None else own.times.after(too_old)
         if further is not None and further <= last:
-            spare = _joined([_until(own, further, last), *([spare] if spare is not None else [])])
+            spare = joined([counted_until(own, further, last), *([spare] if spare is not None else [])])
     if timing.missed_runs is MissedRuns.ALL:
         reasons = [(old, skip_reasons.too_late(timing.within)), (spare, skip_reasons.OVER_CAP)]
-        return runs, [_missed(own, counted, why) for counted, why in reasons if counted is not None]
-    both = _joined([counted for counted in (old, spare) if counted is not None])
-    return runs, [] if both is None else [_missed(own, both, _why_missed(own, found, bool(runs)))]
+        return runs, [missed_row(own, counted, why) for counted, why in reasons if counted is not None]
+    both = joined([counted for counted in (old, spare) if counted is not None])
+    return runs, [] if both is None else [missed_row(own, both, _why_missed(own, found, bool(runs)))]
 
 
 def _why_missed(own: Assigned, found: _Found, one_runs: bool) -> str:
@@ -249,54 +248,8 @@ def _why_missed(own: Assigned, found: _Found, one_runs: bool) -> str:
     return skip_reasons.NO_PRODUCER
 
 
-def _one(due: Due) -> _Counted:
-    return _Counted(due.instant, due.instant, 1)
-
-
-def _until(own: Assigned, first: datetime, until: datetime) -> _Counted:
-    """The occurrences from `first` on that are not later than `until`."""
-    return _Counted(first, own.times.last(first, until) or first, 1 + own.times.count(first, until))
-
-
-def _joined(parts: list[_Counted]) -> _Counted | None:
-    if not parts:
-        return None
-    first, last = min(part.first for part in parts), max(part.last for part in parts)
-    return _Counted(first, last, sum(part.count for part in parts))
-
-
-def _add(groups: dict[str, _Counted], why: str, counted: _Counted) -> None:
-    if why not in groups and len(groups) >= MOST_REASONS:
-        why = next(reversed(groups))
-    known = groups.get(why)
-    groups[why] = counted if known is None else _joined([known, counted]) or counted
-
-
-def _add_all(groups: dict[str, _Counted], found: list[tuple[str, _Counted]]) -> None:
-    for why, counted in found:
-        _add(groups, why, counted)
-
-
-def _said(own: Assigned, excluded: dict[str, _Counted]) -> list[Missed]:
-    info = zone(own.times.tz)
-    return [
-        _row(own, counted, skip_reasons.excluded(counted.first, counted.last, counted.count, why, info))
-        for why, counted in excluded.items()
-    ]
-
-
-def _held(own: Assigned, counted: _Counted, why: str, instead: str) -> Missed:
-    info = zone(own.times.tz)
-    return _row(own, counted, skip_reasons.held(counted.first, counted.last, counted.count, why, info, instead))
-
-
-def _missed(own: Assigned, counted: _Counted, why: str) -> Missed:
-    info = zone(own.times.tz)
-    return _row(own, counted, skip_reasons.missed(counted.first, counted.last, counted.count, why, info))
-
-
-def _row(own: Assigned, counted: _Counted, reason: str) -> Missed:
-    return Missed(counted.first, counted.last, counted.count, own.times.key(counted.first), reason)
+def _one(due: Due) -> Counted:
+    return Counted(due.instant, due.instant, 1)
 
 
 def _other(wake: Wake) -> datetime | None:
