@@ -7,10 +7,12 @@ import logging
 import signal
 import socket
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 from django.test import TransactionTestCase
+from django.utils import timezone as clock
 from hypothesis import settings
 from pytest_django.plugin import DjangoDbBlocker
 
@@ -23,7 +25,7 @@ from scheduling.processes.guard import guard
 from tests.hostile.fuzz import choose_seed
 from tests.quick_flush import Flush
 from tests.server_share import leave_out_other_shares
-from tests.support import Commands
+from tests.support import Clock, Commands
 
 # A loaded machine may need any time for one example.
 settings.register_profile("no deadline", deadline=None)
@@ -103,6 +105,17 @@ def knows_no_calendar() -> Iterator[None]:
     """Forget the prepared calendars. A later test may use their primary keys and times again."""
     yield
     cache.clear()
+
+
+@pytest.fixture
+def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """Set the clock to an instant."""
+
+    def set_to(instant: datetime) -> datetime:
+        monkeypatch.setattr(clock, "now", lambda: instant)
+        return instant
+
+    return set_to
 
 
 @pytest.fixture(scope="session")

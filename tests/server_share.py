@@ -38,7 +38,7 @@ WALKS = {
 }  # fmt: skip
 """Files that walk over all pages. Their tests are shared one by one."""
 HOSTILE_WALKS = {"test_forms.py", "test_queries.py"}
-"""Files that send hostile values to all pages. All servers run them, but of SQLite, some commits do."""
+"""Files that send hostile values to all pages. On SQLite, not each commit has them."""
 
 ON_EACH_SERVER = {
     # They read every page, and each list of the API.
@@ -51,7 +51,9 @@ ON_EACH_SERVER = {
 }
 """Files and tests that are not shared."""
 
-SHARED_INSIDE = {"test_accessibility.py", "test_hostile_text.py", "test_layout_texts_browser.py"}
+SHARED_INSIDE = {
+    "test_accessibility.py", "test_hostile_text.py", "test_layout_texts_browser.py", "test_marked_pages.py",
+}  # fmt: skip
 """Files whose tests choose their pages by `shared_pages`."""
 ONE_WALK = {"test_every_address.py"}
 """Files whose tests share one walk over all pages. They belong to one share."""

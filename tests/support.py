@@ -26,6 +26,9 @@ T = TypeVar("T")
 
 NOON = datetime(2026, 3, 10, 12, 0, tzinfo=UTC)
 
+Clock = Callable[[datetime], datetime]
+"""The fixture `at`: it sets the clock to an instant, and returns the instant."""
+
 
 def examples(count: int) -> settings:
     """Return Hypothesis settings for `count` examples, or for an eighth of them if TEST_FAST is set."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 import pytest
@@ -18,25 +17,12 @@ from scheduling.operations.occurrence_audit import audit_schedules
 from scheduling.producer.sweeps import plan_stale
 from tests.factories import SchedulerFactory
 from tests.hostile import fuzz
-from tests.support import NOON
+from tests.support import NOON, Clock
 
 pytestmark = pytest.mark.django_db
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
 DAILY, HALF_PAST = "0 13 * * *", "30 * * * *"
-
-Clock = Callable[[datetime], datetime]
-
-
-@pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Set the clock to an instant."""
-
-    def set_to(instant: datetime) -> datetime:
-        monkeypatch.setattr(clock, "now", lambda: instant)
-        return instant
-
-    return set_to
 
 
 def rows() -> list[tuple[str, str, int]]:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -23,24 +22,18 @@ from scheduling.models.plan import PlanState
 from scheduling.operations.catch_up import catch_up_words, caught_up, resume_words
 from scheduling.producer.sweeps import plan_stale
 from tests.factories import SchedulerFactory
-from tests.support import NOON, at_once
+from tests.support import NOON, Clock, at_once
 
 pytestmark = pytest.mark.django_db
 
 HOUR, MINUTE, SECOND = timedelta(hours=1), timedelta(minutes=1), timedelta(seconds=1)
-Clock = Callable[[datetime], datetime]
 
 
 @pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Set the clock to an instant."""
-
-    def set_to(instant: datetime) -> datetime:
-        monkeypatch.setattr(clock, "now", lambda: instant)
-        return instant
-
-    set_to(NOON - MINUTE)
-    return set_to
+def at(at: Clock) -> Clock:
+    """Set the clock to an instant. At first, it is a minute before noon."""
+    at(NOON - MINUTE)
+    return at
 
 
 def hourly(**columns: Any) -> Scheduler:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from itertools import count
 
@@ -13,22 +12,9 @@ from scheduling.execution.claim import claim_due
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.producer.sweeps import plan_stale
 from tests.factories import CalendarFactory, SchedulerFactory, due
-from tests.support import NOON, at_once
+from tests.support import NOON, Clock, at_once
 
 pytestmark = pytest.mark.django_db
-
-Clock = Callable[[datetime], datetime]
-
-
-@pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Set the clock to an instant."""
-
-    def set_to(instant: datetime) -> datetime:
-        monkeypatch.setattr(clock, "now", lambda: instant)
-        return instant
-
-    return set_to
 
 
 def paused(

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from django.utils import timezone as clock
 
 from scheduling.core import skip_reasons
 from scheduling.execution.claim import claim_due
@@ -15,24 +13,18 @@ from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.operations.catch_up import catch_up_words, caught_up
 from scheduling.operations.next_runs import next_expected, next_runs, next_runs_shape
 from tests.factories import SchedulerFactory
-from tests.support import NOON
+from tests.support import NOON, Clock
 
 pytestmark = pytest.mark.django_db
 
 HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
-Clock = Callable[[datetime], datetime]
 
 
 @pytest.fixture
-def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """Set the clock to an instant."""
-
-    def set_to(instant: datetime) -> datetime:
-        monkeypatch.setattr(clock, "now", lambda: instant)
-        return instant
-
-    set_to(NOON - MINUTE)
-    return set_to
+def at(at: Clock) -> Clock:
+    """Set the clock to an instant. At first, it is a minute before noon."""
+    at(NOON - MINUTE)
+    return at
 
 
 def hourly(**columns: Any) -> Scheduler:
