@@ -12,7 +12,7 @@ from django.contrib.admin.utils import unquote
 from django.contrib.admin.views.main import ChangeList
 from django.core.exceptions import PermissionDenied
 from django.db.models import QuerySet
-from django.http import HttpRequest, HttpResponseBase, HttpResponseNotAllowed, HttpResponseRedirect
+from django.http import HttpRequest, HttpResponse, HttpResponseBase, HttpResponseNotAllowed, HttpResponseRedirect
 from django.template.response import SimpleTemplateResponse, TemplateResponse
 from django.urls import URLPattern, path
 from django.utils.translation import gettext as _
@@ -125,6 +125,18 @@ class Pages(admin.ModelAdmin):
         if not self.has_view_or_change_permission(request, row):
             raise PermissionDenied
         return view(request, row, *args) if row is not None else self.not_found(request, object_id)
+
+    def changeform_view(
+        self, request: HttpRequest, object_id: str | None = None, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """Refuses to save for a user who may change no row, whether or not there is such a row.
+
+        From version 6.1, Django says first that there is no such row. The HTTP API refuses, like Django before 6.1.
+        """
+        saves = request.method == "POST" and object_id is not None and not self.has_change_permission(request)
+        if saves and self.get_object(request, unquote(str(object_id))) is None:
+            raise PermissionDenied
+        return super().changeform_view(request, object_id, form_url, extra_context)
 
     def not_found(self, request: HttpRequest, object_id: str) -> HttpResponseRedirect:
         """Redirects to the list, and shows a message that no row has this key."""
