@@ -16,10 +16,10 @@ from typing import Any
 
 from django.db import connections
 
-from scheduling.conf import log_options
 from scheduling.consumer import framing
 from scheduling.consumer.child_answers import ended_by, failed, packed, portable, succeeded, told
 from scheduling.consumer.child_batch import BatchCall, Watcher, members_of
+from scheduling.consumer.child_logging import leave_console, log_to_pipe
 from scheduling.consumer.child_state import ChildState, close_idle_connections, memory_bytes, open_streams
 from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.handler_call import call, surroundings
@@ -34,29 +34,23 @@ from scheduling.consumer.terminated import Terminated, terminable
 from scheduling.execution.attachments import attach
 from scheduling.execution.own_broker import close_own_broker
 from scheduling.execution.steps import DatabaseLedger
-from scheduling.handlers import Handler, UnknownHandler, find
+from scheduling.handlers import Handler, UnknownHandler, find, handlers
 from scheduling.handlers.error_rules import RETRY_ALL
-from scheduling.handlers.params import merge
+from scheduling.handlers.params import merge, unknown
 from scheduling.handlers.run import run_from
 from scheduling.handlers.steps import Steps
-from scheduling.logs import OWN, level_name
-
-LEVEL_MARK = "\x1e"
-"""Encloses the level at the beginning of a logged line: LEVEL_MARK, level, LEVEL_MARK, text."""
 
 LINGER_SECONDS = 1.0
 """How long a child that waits for its next run keeps the database connections of its last run. To connect for each run
 of a backlog would take longer than many of these runs."""
 
 
-class MarkedFormatter(logging.Formatter):
-    """Formats log records for the supervisor."""
-
-    def format(self, record: logging.LogRecord) -> str:
-        """Return the text of the record with its level before each line, including the lines of a traceback."""
-        text = super().format(record)
-        mark = f"{LEVEL_MARK}{level_name(record.levelno)}{LEVEL_MARK}"
-        return "\n".join(mark + line for line in text.splitlines() or [""])
+def prepare() -> None:
+    """Do in the forkserver, before the first fork, what is the same in all children."""
+    leave_console()
+    for handler in handlers():
+        with suppress(Exception):  # the check of the params says it
+            unknown(handler, {})
 
 
 def main(channel: socket.socket) -> int:
@@ -68,8 +62,8 @@ def main(channel: socket.socket) -> int:
     os.environ["CRON_CHILD"] = "1"
     yield_to_supervisor()
     open_streams()
-    _configure_logging()
-    state = ChildState()
+    log_to_pipe()
+    state: ChildState | None = None
     reader = framing.FrameReader()
     pending: list[dict[str, Any]] = []
     left, status = "", 0
@@ -77,13 +71,15 @@ def main(channel: socket.socket) -> int:
         task = _next_task(channel, reader, pending)
         if task is None:
             return 0
+        if state is None and not task.get("fresh"):  # after a fresh run, nothing is restored
+            state = ChildState()
         answer = _perform(task, channel, pending)
         _flush()
         if task.get("leaves_processes") and not answer.get("terminated"):
             left = answer["left"] = named_descendants()
         try:
             channel.sendall(packed(answer, task))
-            if task.get("fresh") or answer.get("terminated"):
+            if state is None or answer.get("terminated"):
                 status = 0 if answer.get("terminated") else answer["exit_code"]
                 break
             close_own_broker()  # the handler may have asked for runs; the next run finds no thread and no socket
@@ -112,31 +108,6 @@ def _next_task(
         return task
     except OSError:
         return None
-
-
-def _configure_logging() -> None:
-    """Send the lines of the root logger to the pipe. The project's other handlers, such as mail and files, stay."""
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(MarkedFormatter())
-    root = logging.getLogger()
-    for former in list(root.handlers):
-        if _on_console(former):
-            root.removeHandler(former)  # otherwise the output would have each line twice
-        else:
-            former.setLevel(max(former.level, root.level))  # it gets what it got before, also with a lower root level
-    for logger in map(logging.getLogger, OWN):
-        for former in [former for former in logger.handlers if _on_console(former)]:
-            logger.removeHandler(former)
-    root.addHandler(handler)
-    root.setLevel(log_options()[1])
-
-
-def _on_console(handler: logging.Handler) -> bool:
-    """Whether a log handler writes to standard output or standard error."""
-    stream = getattr(handler, "stream", None)
-    with suppress(Exception):
-        return isinstance(handler, logging.StreamHandler) and stream is not None and stream.fileno() in (1, 2)
-    return stream in (sys.stdout, sys.stderr, sys.__stdout__, sys.__stderr__)
 
 
 def _perform(task: dict[str, Any], channel: socket.socket, pending: list[dict[str, Any]]) -> dict[str, Any]:

@@ -198,8 +198,9 @@ def main(descriptor: int) -> None:
     django.setup()
     from django.db import connections
 
-    import scheduling.consumer.child  # noqa: F401 - so that the children need not import it
+    from scheduling.consumer.child import prepare
 
+    prepare()
     connections.close_all()
     gc.collect()
     gc.freeze()  # otherwise the garbage collector would make the kernel copy memory that the children share

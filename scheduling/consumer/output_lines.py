@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from scheduling.consumer.child import LEVEL_MARK
+from scheduling.consumer.child_logging import LEVEL_MARK
 from scheduling.logs import iso_from_epoch
 
 LINE_LIMIT = 16_384

@@ -53,7 +53,7 @@ class Successors:
         """
         done = {run.delivery.message.scheduler_id for run, result in settled if result.state in DONE}
         schedules = {pk for pk in done if pk is not None}
-        if not schedules:
+        if not schedules or not self._may_await(schedules):
             return
         try:
             with transaction.atomic():
@@ -81,11 +81,17 @@ class Successors:
         except Exception as error:
             log.warning("What waits for a run is let go by a producer: %s", error)
 
+    def _may_await(self, schedules: set[int]) -> bool:
+        """Whether the database must be asked or written. Most turns need no savepoint for it."""
+        return self._is_old() or self._awaited is None or not self._awaited.isdisjoint(schedules)
+
+    def _is_old(self) -> bool:
+        return self._asked_at is None or self._monotonic() >= self._asked_at + KEEP_SECONDS
+
     def _of(self, schedules: set[int]) -> set[int]:
-        at = self._monotonic()
-        if self._asked_at is None or at >= self._asked_at + KEEP_SECONDS:
+        if self._is_old():
             rows = Scheduler.objects.filter(after_id__gt=0).order_by("after_id")
             found = list(rows.values_list("after_id", flat=True).distinct()[: MOST_AWAITED + 1])
             self._awaited = None if len(found) > MOST_AWAITED else frozenset(found)
-            self._asked_at = at
+            self._asked_at = self._monotonic()
         return schedules if self._awaited is None else schedules & self._awaited

@@ -11,16 +11,15 @@ has read before, and inserts nothing if one of them differs. Outside of a transa
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime
 from functools import lru_cache
 from typing import Any
 
 from django.db import connection, transaction
 
 from scheduling.core.deployment import MOST_SECONDS
-from scheduling.execution.new_run import FIELDS, OWN, NewRun
+from scheduling.execution.new_run import OWN, NewRun
 from scheduling.execution.params_from_code import Target, text_of_params
-from scheduling.execution.transitions import adapted
+from scheduling.execution.row_values import FIELDS, prepared
 from scheduling.handlers.targets import target_model
 from scheduling.models import Deployment, SchedulerExecution
 from scheduling.models.deployment import ONLY
@@ -65,13 +64,6 @@ def insert_directly(new: NewRun, shared: Mapping[str, Any], target: Target, reme
         return None
     new.id, worked = found
     return int(worked)
-
-
-def prepared(field: Any, value: Any) -> Any:
-    """The value as the database's driver takes it. Plain values and instants take a short way."""
-    if value is None or type(value) is str or type(value) is int:
-        return value
-    return adapted(value) if isinstance(value, datetime) else field.get_db_prep_save(value, connection)
 
 
 @lru_cache(maxsize=2)

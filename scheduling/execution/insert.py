@@ -10,16 +10,16 @@ from django.db import IntegrityError, transaction
 
 from scheduling.core.lifecycle import State
 from scheduling.execution.publish import context_of
+from scheduling.execution.row_values import insert_instances
 from scheduling.handlers.queues import work_queue_of
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution, UncountedSkip
+from scheduling.processes.database import locking
 from scheduling.processes.execution_signals import send_skipped
 from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)
-
-ROWS_PER_INSERT = 500
 
 Names = Mapping[tuple[str, int | None], str]
 """The names of targets, by type and id."""
@@ -79,7 +79,7 @@ def note_skipped(inserted: Sequence[SchedulerExecution]) -> None:
 def _insert_all(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
     try:
         with transaction.atomic():
-            SchedulerExecution.objects.bulk_create(made, batch_size=ROWS_PER_INSERT)
+            insert_instances(made)
     except IntegrityError:
         # This error is rare: a backup was restored, or an occurrence was planned twice. Each row is now inserted in its
         # own savepoint, so that one refused row does not affect the other rows.
@@ -105,7 +105,8 @@ def _inserted(execution: SchedulerExecution) -> bool:
             execution.save(force_insert=True)
     except IntegrityError:
         key = {"scheduler": execution.scheduler_id, "execution_key": execution.execution_key}
-        if not SchedulerExecution.objects.filter(**key).exists():
+        # A lock sees the row also if it was committed after this transaction's first look (REPEATABLE READ).
+        if locking(SchedulerExecution.objects.filter(**key)).values_list("pk").first() is None:
             raise
         log.info("Already on record, not inserted again", extra=context_of(execution))
         return False

@@ -10,10 +10,9 @@ from typing import Any, ClassVar
 
 from scheduling.core.lifecycle import Trigger
 from scheduling.execution.publish import initial_columns
+from scheduling.execution.row_values import FIELDS
 from scheduling.models import SchedulerExecution
 from scheduling.processes.identity import container_id
-
-FIELDS = [field for field in SchedulerExecution._meta.concrete_fields if not field.primary_key]
 
 OWN = (
     "execution_key", "scheduled_at", "wake_at", "key", "requested_by", "target_id", "target_name", "params", "headers",

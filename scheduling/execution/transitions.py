@@ -132,7 +132,8 @@ def start_clause() -> str:
 
 def start_values(attempt: int, consumer: str, now: datetime, lease_until: datetime) -> list[Any]:
     """The values of `start_clause`."""
-    return [attempt, adapted(now), consumer, adapted(lease_until), adapted(now)]
+    at = adapted(now)
+    return [attempt, at, consumer, adapted(lease_until), at]
 
 
 def waits() -> str:

@@ -11,7 +11,7 @@ from contextlib import contextmanager, suppress
 from typing import Any
 
 from scheduling.conf import log_options
-from scheduling.consumer.child import MarkedFormatter
+from scheduling.consumer.child_logging import MarkedFormatter
 
 
 class _Sink(io.RawIOBase):

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.consumer.child import LEVEL_MARK
+from scheduling.consumer.child_logging import LEVEL_MARK
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.output_lines import LINE_LIMIT
 from scheduling.consumer.output_tail import NOTE_SEQUENCE

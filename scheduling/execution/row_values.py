@@ -1,0 +1,81 @@
+"""Inserts rows of executions with a statement of our own.
+
+Django's `bulk_create` asks the field of each column for each row, which took four fifths of the time of a claim.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from functools import lru_cache
+from types import NoneType
+from typing import Any
+
+from django.db import connection, models, transaction
+
+from scheduling.execution.transitions import adapted
+from scheduling.models import SchedulerExecution
+
+ROWS_PER_INSERT = 500
+
+FIELDS = [field for field in SchedulerExecution._meta.concrete_fields if not field.primary_key]
+"""The columns of a new row. None of them has a default of the database or a value that is set at each save."""
+
+
+def _short_type(field: Any) -> type:
+    """The type whose values need no conversion, or that `adapted` converts. Values of other types ask the field."""
+    match field:
+        case models.CharField() | models.TextField():
+            return str
+        case models.IntegerField() | models.ForeignKey():
+            return int
+        case models.DateTimeField():
+            return datetime
+        case _:
+            return NoneType
+
+
+_SHORT = {field.attname: _short_type(field) for field in FIELDS}
+
+
+def prepared(field: Any, value: Any) -> Any:
+    """The value of a column as the database's driver takes it.
+
+    Raises:
+        Exception: the column does not take the value. Plain SQL may have put it into a schedule.
+    """
+    if value is None:
+        return None
+    if type(value) is not _SHORT[field.attname]:
+        return field.get_db_prep_save(value, connection)
+    return adapted(value) if type(value) is datetime else value
+
+
+def insert_instances(made: Sequence[SchedulerExecution]) -> None:
+    """Insert executions, all or none, and set their primary keys. MySQL does not tell the keys, so they stay None.
+
+    Raises:
+        IntegrityError: one of them has a key that is on record.
+    """
+    most = connection.features.max_query_params
+    count = ROWS_PER_INSERT if most is None else max(1, min(ROWS_PER_INSERT, most // len(FIELDS)))
+    returns = connection.features.can_return_rows_from_bulk_insert
+    with transaction.atomic(savepoint=False), connection.cursor() as cursor:
+        for start in range(0, len(made), count):
+            some = made[start : start + count]
+            values = [prepared(field, getattr(row, field.attname)) for row in some for field in FIELDS]
+            cursor.execute(_statement(connection.vendor, len(some), returns), values)
+            # The keys come in the order of the rows. Django's `bulk_create` relies on it, too.
+            keys = [key for (key,) in cursor.fetchall()] if returns else [None] * len(some)
+            for row, key in zip(some, keys, strict=True):
+                row.pk = key
+                row._state.adding, row._state.db = False, connection.alias
+
+
+@lru_cache(maxsize=64)
+def _statement(_vendor: str, count: int, returns: bool) -> str:
+    quote = connection.ops.quote_name
+    columns = ", ".join(quote(str(field.column)) for field in FIELDS)
+    row = f"({', '.join(['%s'] * len(FIELDS))})"
+    statement = f"INSERT INTO {quote(SchedulerExecution._meta.db_table)} ({columns}) VALUES {', '.join([row] * count)}"  # noqa: S608
+    return f"{statement} RETURNING {quote('id')}" if returns else statement
