@@ -27,9 +27,9 @@ from scheduling.core.outcome import Crashed
 from scheduling.core.queues import turn
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import MESSAGE_COLUMNS, message_of
+from scheduling.models.prepared import Prepared
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
-from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import read
 
 READ_AHEAD = 32

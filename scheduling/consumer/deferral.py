@@ -39,8 +39,8 @@ from scheduling.handlers.run_config import RunConfig, RunConfigs
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, KnownHandler, Process, SchedulerExecution
+from scheduling.models.prepared import PreparedOver
 from scheduling.processes.identity import container_id
-from scheduling.processes.prepared import PreparedOver
 
 log = get_logger(__name__)
 

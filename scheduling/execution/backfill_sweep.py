@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
+from django.db.models import QuerySet
 
 from scheduling.broker import Broker
 from scheduling.core.backfill import Standing, read, standing, step_of
@@ -22,6 +23,7 @@ from scheduling.execution.publish import initial_columns, publish
 from scheduling.logs import get_logger
 from scheduling.models import Backfill, Scheduler, SchedulerExecution
 from scheduling.models.backfill import OPEN
+from scheduling.models.prepared import Prepared
 from scheduling.policies import overlap
 from scheduling.processes.database import is_away, locking
 
@@ -58,9 +60,18 @@ class _Step:
     waits_for: str = ""
 
 
+def _due(now: datetime) -> QuerySet[Backfill]:
+    return Backfill.objects.filter(state=Backfill.State.RUNNING.value, next_at__lte=now)
+
+
+_ANY_DUE = Prepared(lambda now: _due(now).values_list("pk")[:1])
+
+
 def sweep(broker: Broker, now: datetime) -> int:
     """Make one round over the backfills that are due, within `SweepLimits`. Returns how many executions were made."""
-    rows = Backfill.objects.filter(state=Backfill.State.RUNNING.value, next_at__lte=now).order_by("next_at", "pk")
+    if not _ANY_DUE.rows(now):
+        return 0
+    rows = _due(now).order_by("next_at", "pk")
     left = list(rows.values_list("pk", "scheduler")[: SweepLimits.backfills_per_round])
     count, until = 0, time.monotonic() + SweepLimits.seconds
     # The backfills take turns, so that a long one does not delay the others.

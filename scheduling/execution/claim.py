@@ -30,11 +30,11 @@ from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution, StartDeadline, UncountedSkip
 from scheduling.models.plan import FIRST_INSTANT
+from scheduling.models.prepared import Prepared
 from scheduling.policies import overlap
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
-from scheduling.processes.prepared import Prepared
 
 log = get_logger(__name__)
 
@@ -75,14 +75,22 @@ def _all_due(limit: int) -> Prepared:
     return Prepared(lambda now: _due(now, limit))
 
 
+def _earliest() -> QuerySet[Scheduler, tuple[Any, ...]]:
+    rows = _schedules().filter(next_run_at__gte=FIRST_INSTANT).order_by("next_run_at")
+    return rows.values_list("next_run_at")[:1]
+
+
+_EARLIEST = Prepared(lambda _now: _earliest())
+"""The query of `_earliest`, if no schedule is left out."""
+
+
 def next_due() -> datetime | None:
     """The earliest `next_run_at` of all schedules; None if no schedule has one.
 
     The query is one index look-up, for any number of schedules.
     """
-    rows = _schedules().filter(next_run_at__gte=FIRST_INSTANT).order_by("next_run_at")
     try:
-        found = list(rows.values_list("next_run_at", flat=True)[:1])
+        found = [at for (at,) in (_earliest() if left_out.schedules.keys() else _EARLIEST.rows())]
     except Exception as error:
         if is_away(error):
             raise

@@ -11,8 +11,8 @@ from django.db.models import QuerySet
 
 from scheduling.core.run_limit import Limit
 from scheduling.models import LimitKey
+from scheduling.models.prepared import PreparedOver
 from scheduling.processes.database import is_away
-from scheduling.processes.prepared import PreparedOver
 
 USED_STEP = timedelta(minutes=1)
 """How exact `LimitKey.used_at` is. Retention needs days."""

@@ -16,8 +16,8 @@ from scheduling.core.tallies import Amount, Left, Series, counted_skip
 from scheduling.execution.tallying import add_to_hours, locked_mark
 from scheduling.logs import get_logger
 from scheduling.models import TallyMark, UncountedSkip
+from scheduling.models.prepared import Prepared
 from scheduling.models.tally_mark import ONLY
-from scheduling.processes.prepared import Prepared
 from scheduling.processes.unusable_values import read_each
 
 log = get_logger(__name__)

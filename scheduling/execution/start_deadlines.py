@@ -18,6 +18,7 @@ from scheduling.core.start_deadline import FOR_A_PRODUCER, start_by, where_it_wa
 from scheduling.execution.insert import note_skipped, skipped
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution, StartDeadline
+from scheduling.models.prepared import Prepared
 from scheduling.policies import overlap
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import handle_each
@@ -82,12 +83,15 @@ def expire(keys: Collection[int], now: datetime, *, wait: bool = True) -> list[i
     return ended
 
 
+_ANY_DUE = Prepared(lambda now: StartDeadline.objects.filter(start_by__lte=now).values_list("pk")[:1])
+
+
 def sweep_deadlines(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """End the executions that nothing has started by their deadline. Returns how many were ended."""
+    if not _ANY_DUE.rows(now):
+        return 0
     due = StartDeadline.objects.filter(start_by__lte=now).order_by("start_by")
     keys = list(due.values_list("pk", flat=True)[:limit])
-    if not keys:
-        return 0
     ended: list[int] = []
     try:
         ended += expire(keys, now, wait=False)

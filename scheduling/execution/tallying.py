@@ -34,9 +34,9 @@ from scheduling.execution.ended_attempts import ended_attempts
 from scheduling.execution.rule_pauses import pause_failing_after
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Tally, TallyMark, TallyTotal
+from scheduling.models.prepared import Prepared
 from scheduling.models.tally import AMOUNTS, TALLY_AMOUNTS
 from scheduling.models.tally_mark import ONLY
-from scheduling.processes.prepared import Prepared
 
 log = get_logger(__name__)
 

@@ -132,8 +132,8 @@ def start_clause() -> str:
 
 def start_values(attempt: int, consumer: str, now: datetime, lease_until: datetime) -> list[Any]:
     """The values of `start_clause`."""
-    at = adapted(now)
-    return [attempt, at, consumer, adapted(lease_until), at]
+    at = adapting()
+    return [attempt, at(now), consumer, at(lease_until), at(now)]
 
 
 def waits() -> str:

@@ -19,9 +19,9 @@ from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox.replay import stop
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Replay, SchedulerExecution
+from scheduling.models.prepared import Prepared
 from scheduling.models.replay import OPEN
 from scheduling.processes.database import is_away
-from scheduling.processes.prepared import Prepared
 from scheduling.signals import executions_replayed
 
 log = get_logger(__name__)

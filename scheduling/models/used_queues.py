@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 
 from django.db.models import Q, QuerySet
 
 from scheduling.core.lifecycle import State
 from scheduling.models.execution import SchedulerExecution
+from scheduling.models.prepared import Prepared
 
 MOST_QUEUES = 300
 """So many work queues of a state are found at most."""
@@ -40,7 +42,16 @@ def in_used_queues(state: State) -> Q | None:
 
 def first_queues(state: State, most: int = MOST_QUEUES) -> tuple[list[str], bool]:
     """The first work queues of the executions in this state, by name, and whether there are no others."""
+    # In most sweeps, no execution is in the state.
+    if not _first_queue(state).rows():
+        return [], True
     return _found(state, SchedulerExecution.objects.all(), most)
+
+
+@lru_cache(maxsize=len(State))
+def _first_queue(state: State) -> Prepared:
+    rows = SchedulerExecution.objects.filter(state=state.value).order_by("queue")
+    return Prepared(lambda _now: rows.values_list("queue")[:1])
 
 
 def _found(state: State, rows: QuerySet[SchedulerExecution], most: int = MOST_QUEUES) -> tuple[list[str], bool]:

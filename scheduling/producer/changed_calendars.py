@@ -19,6 +19,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Calendar, Scheduler
 from scheduling.models.calendar import ERROR_LENGTH, CalendarState
 from scheduling.models.exclusions import calendar, read_once
+from scheduling.models.prepared import Prepared
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 
@@ -33,6 +34,10 @@ _failed: dict[int, float] = {}
 """The calendars that this process leaves out, and until when on the monotonic clock."""
 
 
+_CHANGED = Calendar.objects.filter(state__gt=CalendarState.CURRENT.value)
+_ANY_WAITING = Prepared(lambda _now: _CHANGED.values_list("pk")[:1])
+
+
 def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = SCHEDULES_PER_BATCH) -> int:
     """Check changed calendars, and plan the schedules that name them. Returns how many schedules were planned.
 
@@ -42,7 +47,7 @@ def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = S
     Raises:
         django.db.DatabaseError: the database is away.
     """
-    if not (found := _waiting()):
+    if not _ANY_WAITING.rows() or not (found := _waiting()):
         return 0
     for pk in [pk for pk, state in found if state == CalendarState.CHANGED]:
         _guarded(pk, lambda pk: _check(pk, now))
@@ -67,7 +72,7 @@ def _waiting() -> list[tuple[int, int]]:
     here = time.monotonic()
     for pk in [pk for pk, until in _failed.items() if until <= here]:
         del _failed[pk]
-    rows = Calendar.objects.filter(state__gt=CalendarState.CURRENT.value).order_by("state", "id")
+    rows = _CHANGED.order_by("state", "id")
     if _failed:
         rows = rows.exclude(pk__in=list(_failed))
     return list(rows.values_list("pk", "state")[:CALENDARS_PER_SWEEP])

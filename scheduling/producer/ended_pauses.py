@@ -17,9 +17,9 @@ from scheduling.execution.place_rows import not_in_line
 from scheduling.execution.work_pauses import pauses_now, rules_of
 from scheduling.logs import get_logger
 from scheduling.models import Pause, SchedulerExecution
+from scheduling.models.prepared import Prepared
 from scheduling.models.used_queues import used_queues
 from scheduling.processes import left_out
-from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import handle_each
 
 log = get_logger(__name__)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import random
 from datetime import datetime, timedelta
+from typing import Any
 
-from django.db.models import Exists, OuterRef, Q
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import WAITING, State
@@ -16,6 +17,7 @@ from scheduling.execution.lowered_limits import LoweredLimits
 from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.models import LimitKey, LimitPlace, SchedulerExecution
+from scheduling.models.prepared import Prepared
 from scheduling.processes.database import is_away
 
 ROWS_PER_SWEEP = 1_000
@@ -52,25 +54,40 @@ def give_freed_places(broker: Broker, now: datetime) -> int:
     return len(woken)
 
 
-def _free_unused(now: datetime) -> None:
-    """Free the places of executions that neither run with them nor wait."""
+def _unused(before: datetime) -> QuerySet[LimitPlace, tuple[Any, ...]]:
+    """The places, taken before this, of executions that neither run with them nor wait."""
     runs = SchedulerExecution.objects.filter(pk=OuterRef("pk"))
     running = Exists(runs.filter(state=State.RUNNING.value, attempt=OuterRef("attempt")))
     waiting = Exists(runs.in_state(*WAITING))
-    # A place that changes in this moment gets another `since`, and stays.
-    rows = LimitPlace.objects.filter(since__lt=now - SETTLED)
+    rows = LimitPlace.objects.filter(since__lt=before)
     unused = rows.filter(Q(state=HELD) & ~running | Q(state__in=(GRANTED, WAITS)) & ~waiting)
-    if found := whole_keys(unused.order_by("pk").values_list("pk", flat=True)[:ROWS_PER_SWEEP]):
-        old = rows.filter(pk__in=found)
+    return unused.order_by("pk").values_list("pk")[:ROWS_PER_SWEEP]
+
+
+_UNUSED = Prepared(_unused)
+
+
+def _free_unused(now: datetime) -> None:
+    before = now - SETTLED
+    if found := whole_keys(pk for (pk,) in _UNUSED.rows(before)):
+        # A place that changes in this moment gets another `since`, and stays.
+        old = LimitPlace.objects.filter(since__lt=before, pk__in=found)
         old._raw_delete(old.db)
+
+
+def _awaited() -> QuerySet[LimitKey]:
+    waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
+    return LimitKey.objects.filter(waiting).order_by("pk")
+
+
+_FIRST_AWAITED = Prepared(lambda _now: _awaited().values_list("pk")[:KEYS_PER_SWEEP])
 
 
 def _limits_with_waiting_runs() -> list[LimitKey]:
     """The keys for which runs wait. If there are many, each sweep begins at another one."""
-    waiting = Exists(LimitPlace.objects.filter(limit=OuterRef("pk"), state=WAITS))
-    rows = LimitKey.objects.filter(waiting).order_by("pk").values_list("pk", flat=True)
-    found = whole_keys(rows[:KEYS_PER_SWEEP])
+    found = whole_keys(pk for (pk,) in _FIRST_AWAITED.rows())
     if len(found) == KEYS_PER_SWEEP:
+        rows = _awaited().values_list("pk", flat=True)
         last = rows.last() or found[-1]
         later = whole_keys(rows.filter(pk__gte=random.randint(found[0], last))[:KEYS_PER_SWEEP])  # noqa: S311 - no secret
         found = later + found[: KEYS_PER_SWEEP - len(later)]

@@ -19,6 +19,7 @@ from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
 from scheduling.models import Breaker, SchedulerExecution
+from scheduling.models.prepared import Prepared
 from scheduling.models.used_queues import used_queues
 from scheduling.processes import left_out
 from scheduling.processes.set_aside import handle_each
@@ -37,12 +38,22 @@ MANUAL_FIRST = Case(When(trigger="manual", then=Value(0)), default=Value(1))
 """A run that a user has asked for is the next probe."""
 
 
+def _open_or_late(since: datetime) -> QuerySet[Breaker]:
+    """The breakers that are not closed, or that were closed after `since`."""
+    recent = Q(state=BreakerState.CLOSED.value, since__gt=since)
+    return Breaker.objects.filter(~Q(state=BreakerState.CLOSED.value) | recent).order_by("pk")
+
+
+_ANY_OPEN = Prepared(lambda since: _open_or_late(since).values_list("pk")[:1])
+
+
 def let_through(now: datetime) -> int:
     """Let waiting runs through. Returns how many. Without a handler that has a breaker, no query is made."""
     if not any(handler.breaker for handler in handlers()):
         return 0
-    recent = Q(state=BreakerState.CLOSED.value, since__gt=now - LATE_ARRIVALS)
-    rows = Breaker.objects.filter(~Q(state=BreakerState.CLOSED.value) | recent).order_by("pk")
+    if not _ANY_OPEN.rows(now - LATE_ARRIVALS):
+        return 0
+    rows = _open_or_late(now - LATE_ARRIVALS)
     return sum(_let_through(row, circuit, now) for row, circuit in circuits_of(rows))
 
 

@@ -10,20 +10,16 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from django.db import transaction
 from django.db.models import Q
 
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE, State
-from scheduling.core.outcome import Crashed
-from scheduling.execution import backfill_sweep, transitions
-from scheduling.execution.announce import announce
+from scheduling.execution import backfill_sweep
 from scheduling.execution.planning import plan_anew
-from scheduling.execution.publish import park, publish, send
-from scheduling.execution.rule_pauses import pause_failing_after
-from scheduling.execution.settle import settle_attempt
+from scheduling.execution.publish import publish
 from scheduling.execution.skip_tallying import tally_skips
 from scheduling.execution.start_deadlines import sweep_deadlines
 from scheduling.execution.tallying import tally_waiting
@@ -31,16 +27,13 @@ from scheduling.handlers.run_config import RunConfigs
 from scheduling.inbox import replay_sweep
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
-from scheduling.models.execution import ExecutionQuerySet, message_of
+from scheduling.models.execution import ExecutionQuerySet
 from scheduling.models.plan import PlanState
+from scheduling.models.prepared import Prepared
 from scheduling.models.used_queues import in_used_queues
-from scheduling.pings.rows import Ended, note_ends
-from scheduling.pings.sender import sender
-from scheduling.policies import overlap
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import guard
-from scheduling.processes.prepared import Prepared
 from scheduling.processes.set_aside import handle_each, read_rows
 from scheduling.producer.after_waits import look_at_waiting
 from scheduling.producer.blocked_runs import sweep_blocked
@@ -48,6 +41,7 @@ from scheduling.producer.changed_calendars import sweep_calendars
 from scheduling.producer.changed_schedules import ChangedSchedules
 from scheduling.producer.ended_pauses import wake_after_pauses
 from scheduling.producer.freed_places import give_freed_places
+from scheduling.producer.lost_leases import recover_leases
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.open_breakers import let_through
 from scheduling.producer.stopped_services import end_stopped_services
@@ -134,7 +128,7 @@ def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker
 
 def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """Plan the schedules that plain SQL has changed. Returns how many were planned."""
-    if not _ANY_STALE.rows(now):  # without a lock: most sweeps find none
+    if not _ANY_STALE.rows():  # without a lock: most sweeps find none
         return 0
     with transaction.atomic():
         rows = left_out.schedules.without(Scheduler.objects.filter(plan_state=PlanState.STALE))
@@ -145,76 +139,6 @@ def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
         planned = plan_anew(ids, now)
     log.info("Schedules planned that are new or were changed outside of the admin: %s", planned)
     return planned
-
-
-def recover_leases(
-    broker: Broker, now: datetime, configs: RunConfigs, lost_after: float = 0.0, limit: int = ROWS_PER_SWEEP
-) -> int:
-    """Settle each attempt whose lease is over as crashed. The retry policy decides whether a retry follows.
-
-    Args:
-        lost_after: how many seconds before `now` the lease must have ended.
-
-    Returns how many attempts were settled.
-    """
-    ended_before = now - timedelta(seconds=lost_after)
-    overdue = SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=ended_before).order_by("wake_at")
-    rows = read_rows(left_out.executions.without(overdue)[:limit], now)
-    found = {execution.pk: execution for execution in rows}
-    recovered: list[int] = []
-
-    def recover(pk: int) -> None:
-        if _recover(found[pk], broker, now, configs):
-            recovered.append(pk)
-
-    handle_each(found, recover, now)
-    _publish_recovered([found[pk] for pk in recovered], broker, now)
-    if recovered:
-        overlap.look_soon(recovered, now)
-    pause_failing_after({pk for run in recovered if (pk := found[run].scheduler_id) is not None}, now)
-    return len(recovered)
-
-
-def _publish_recovered(executions: list[SchedulerExecution], broker: Broker, now: datetime) -> None:
-    """Publish the retries that are due at once, so that an idle consumer starts them at once.
-
-    Their rows stay retrying. So a busy consumer still starts them from their rows, ahead of the messages that wait.
-    """
-    if broker.embedded or not executions:
-        return
-    keys = [execution.pk for execution in executions]
-    due = SchedulerExecution.objects.filter(pk__in=keys, state=State.RETRYING.value, wake_at__lte=now)
-    confirmed = send(read_rows(due, now), broker)
-    if confirmed:
-        due.filter(pk__in=confirmed).update(published_at=now)
-
-
-def _recover(execution: SchedulerExecution, broker: Broker, now: datetime, configs: RunConfigs) -> bool:
-    ended = transitions.Ended(
-        execution.pk,
-        execution.attempt,
-        execution.started_at or now,
-        execution.consumer,
-        execution.pid,
-        execution.progress,
-    )
-    message = message_of(execution)
-    config = configs.get(message)
-    service = config.service and execution.queue == SchedulerExecution.Queue.STANDALONE.value
-    result = settle_attempt(
-        ended, Crashed(lost=True), config.policy, now,
-        embedded=broker.embedded, lease_before=now, service=service,
-    )  # fmt: skip
-    if result.state is None:
-        return False  # the lease was renewed or the attempt was settled meanwhile
-    if note_ends([Ended(execution.pk, ended.attempt, result.state, config.pings)], now):
-        transaction.on_commit(sender.ring)
-    announce(result, message, execution.target_name)
-    # If a retry follows, it is due at once, except that of a service. A consumer starts the retry from its row or when
-    # its message arrives. If no consumer does so within CONFIRMED_GRACE, a sweep publishes the retry again.
-    if result.state is State.FAILED and not broker.embedded:
-        park(execution, broker, now, result.error, result.retries)
-    return True
 
 
 def _locked(condition: Q, limit: int, now: datetime) -> list[SchedulerExecution]:

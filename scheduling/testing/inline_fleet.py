@@ -19,10 +19,10 @@ from scheduling.execution.claim import claim_due
 from scheduling.models import Backfill, Replay, Scheduler, SchedulerExecution
 from scheduling.models.backfill import OPEN as OPEN_BACKFILLS
 from scheduling.models.plan import FIRST_INSTANT, PlanState
+from scheduling.models.prepared import Prepared
 from scheduling.models.replay import OPEN as OPEN_REPLAYS
 from scheduling.processes import left_out
 from scheduling.processes.guard import guard
-from scheduling.processes.prepared import Prepared
 from scheduling.producer.sweeps import sweep
 from scheduling.testing.changes import Changes
 from scheduling.testing.inline_consumer import InlineConsumer

@@ -26,7 +26,7 @@ from scheduling.inbox.actions import republish
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import message_of
 from scheduling.processes.identity import container_id
-from scheduling.producer.sweeps import recover_leases
+from scheduling.producer.lost_leases import recover_leases
 from tests.execution.services import LEASE, first_run, service
 from tests.factories import ManualExecutionFactory, ReportFactory, SchedulerFactory
 from tests.support import NOON, Commands

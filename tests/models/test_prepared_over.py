@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
 from scheduling.models import SchedulerExecution
-from scheduling.processes.prepared import FIRST_MARK, PreparedOver
+from scheduling.models.prepared import FIRST_MARK, PreparedOver
 from tests.factories import SchedulerExecutionFactory
 
 pytestmark = pytest.mark.django_db

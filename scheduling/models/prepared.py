@@ -25,18 +25,21 @@ class _Built:
 
 
 class Prepared:
-    """A query of plain columns that depends on nothing but the present time.
+    """A query of plain columns that depends on nothing but one instant, such as the present time.
 
     Args:
-        build: makes the queryset, with `values_list`, for a present time. It is called once for each kind of database.
+        build: makes the queryset, with `values_list`, for an instant. It is called once for each kind of database.
     """
 
     def __init__(self, build: Callable[[datetime], QuerySet[Any, Any]]) -> None:
         self._build = build
         self._built: dict[str, _Built] = {}
 
-    def rows(self, now: datetime) -> list[tuple[Any, ...]]:
+    def rows(self, now: datetime = _ANY_INSTANT) -> list[tuple[Any, ...]]:
         """Run the query. The rows are tuples, as those of `values_list`.
+
+        Args:
+            now: the instant for which `build` is called. A query that depends on no instant needs none.
 
         Raises:
             django.db.DatabaseError: the database has refused the query.

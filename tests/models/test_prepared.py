@@ -12,8 +12,8 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution
+from scheduling.models.prepared import Prepared
 from scheduling.processes import left_out
-from scheduling.processes.prepared import Prepared
 from tests.factories import SchedulerExecutionFactory
 from tests.support import NOON, at_once
 
