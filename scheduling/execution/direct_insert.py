@@ -19,7 +19,8 @@ from django.db import connection, transaction
 from scheduling.core.deployment import MOST_SECONDS
 from scheduling.execution.new_run import OWN, NewRun
 from scheduling.execution.params_from_code import Target, text_of_params
-from scheduling.execution.row_values import FIELDS, prepared
+from scheduling.execution.row_values import prepared
+from scheduling.execution.table_insert import FIELDS
 from scheduling.handlers.targets import target_model
 from scheduling.models import Deployment, SchedulerExecution
 from scheduling.models.deployment import ONLY

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from scheduling.core.lifecycle import Trigger
 from scheduling.execution.publish import initial_columns
-from scheduling.execution.row_values import FIELDS
+from scheduling.execution.table_insert import FIELDS
 from scheduling.models import SchedulerExecution
 from scheduling.processes.identity import container_id
 

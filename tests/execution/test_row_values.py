@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, models
 
-from scheduling.execution.row_values import FIELDS, insert_instances
+from scheduling.execution.row_values import insert_instances
+from scheduling.execution.table_insert import FIELDS
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import SchedulerFactory
 from tests.hostile.fuzz import choose_seed
