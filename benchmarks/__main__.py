@@ -233,6 +233,11 @@ MEASURES: list[tuple[str, str, Callable[[], float]]] = [
     ("us of next_after", "60", next_after_us),
     (f"statements/s of an idle consumer, {SERVER_ONLY}", "0.4 RabbitMQ", lambda: statements_a_second("run_worker")),
     (f"statements/s of an idle producer, {SERVER_ONLY}", "", lambda: statements_a_second("run_scheduler")),
+    (
+        f"statements/s, it evaluates the alerts, {SERVER_ONLY}",
+        "",
+        lambda: statements_a_second("run_worker", alerts=True),
+    ),
     (f"ms of a sweep for lost messages, 500,000 wait, {BROKER_ONLY}", "20", lambda: mean_ms(500_000)),
     (f"ms of the slowest such sweep, 500,000 wait, {BROKER_ONLY}", "20", lambda: slowest_ms(500_000)),
     ("s to show 5,000 failures of three causes as groups", "1 on SQLite", groups_seconds),

@@ -13,8 +13,11 @@ from benchmarks.site import ROOT
 WARM_SECONDS, SECONDS = 20, 60
 
 
-def statements_a_second(*arguments: str) -> float:
+def statements_a_second(*arguments: str, alerts: bool = False) -> float:
     """Measure the statements per second that one idle command sends to its database server, over a minute.
+
+    Args:
+        alerts: whether the process evaluates the alerts. One process of a deployment does.
 
     A proxy counts the answers of the server. So `BEGIN`, `COMMIT` and what the driver sends by itself count, too.
     """
@@ -37,7 +40,7 @@ def statements_a_second(*arguments: str) -> float:
     port = int(config["PORT"] or {"mysql": 3306, "postgresql": 5432}[connection.vendor])
     proxy = CountingProxy(config["HOST"] or "127.0.0.1", port)
     url = os.environ["DATABASE_URL"].replace(f":{port}/", f":{proxy.port}/")
-    environment = {**os.environ, "DATABASE_URL": url}
+    environment = {**os.environ, "DATABASE_URL": url, "CRON_ALERTS": str(alerts)}
     command = [sys.executable, "manage.py", *arguments]
     process = subprocess.Popen(command, cwd=ROOT, stderr=subprocess.DEVNULL, env=environment)
     try:
