@@ -64,12 +64,12 @@ def _due(now: datetime) -> QuerySet[Backfill]:
     return Backfill.objects.filter(state=Backfill.State.RUNNING.value, next_at__lte=now)
 
 
-_ANY_DUE = Prepared(lambda now: _due(now).values_list("pk")[:1])
+ANY_DUE = Prepared(lambda now: _due(now).values_list("pk")[:1])
 
 
 def sweep(broker: Broker, now: datetime) -> int:
     """Make one round over the backfills that are due, within `SweepLimits`. Returns how many executions were made."""
-    if not _ANY_DUE.rows(now):
+    if not ANY_DUE.rows(now):
         return 0
     rows = _due(now).order_by("next_at", "pk")
     left = list(rows.values_list("pk", "scheduler")[: SweepLimits.backfills_per_round])

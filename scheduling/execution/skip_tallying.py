@@ -24,7 +24,7 @@ log = get_logger(__name__)
 
 SKIPS_PER_PASS = 500
 
-_ANY = Prepared(lambda _now: UncountedSkip.objects.values_list("pk")[:1])
+ANY = Prepared(lambda _now: UncountedSkip.objects.values_list("pk")[:1])
 """Whether any skipped occurrence waits. Each sweep asks for it."""
 
 _COLUMNS = ["pk", "at", "number", "reason", "type", "target", "queue", "schedule", "group"]
@@ -39,7 +39,7 @@ def tally_skips(now: datetime, limit: int = SKIPS_PER_PASS) -> int:
         now: the time of the database.
         limit: how many rows are counted.
     """
-    if not _ANY.rows(now):
+    if not ANY.rows(now):
         return 0
     TallyMark.objects.get_or_create(pk=ONLY)
     with transaction.atomic():

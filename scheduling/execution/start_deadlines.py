@@ -83,12 +83,12 @@ def expire(keys: Collection[int], now: datetime, *, wait: bool = True) -> list[i
     return ended
 
 
-_ANY_DUE = Prepared(lambda now: StartDeadline.objects.filter(start_by__lte=now).values_list("pk")[:1])
+ANY_DUE = Prepared(lambda now: StartDeadline.objects.filter(start_by__lte=now).values_list("pk")[:1])
 
 
 def sweep_deadlines(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """End the executions that nothing has started by their deadline. Returns how many were ended."""
-    if not _ANY_DUE.rows(now):
+    if not ANY_DUE.rows(now):
         return 0
     due = StartDeadline.objects.filter(start_by__lte=now).order_by("start_by")
     keys = list(due.values_list("pk", flat=True)[:limit])

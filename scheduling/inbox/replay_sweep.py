@@ -35,7 +35,7 @@ executions. After this time, a sweep stops the replay: the request must have die
 ERROR_LIMIT = 500
 
 
-_ANY_OPEN = Prepared(lambda _now: Replay.objects.filter(state__in=OPEN).values_list("pk")[:1])
+ANY_OPEN = Prepared(lambda _now: Replay.objects.filter(state__in=OPEN).values_list("pk")[:1])
 """Whether any replay is under way. Each sweep asks for it."""
 
 
@@ -57,7 +57,7 @@ class SweepLimits:
 
 def sweep(broker: Broker, now: datetime) -> int:
     """Make one round over the open replays, within `SweepLimits`. Returns how many executions were sent."""
-    if not _ANY_OPEN.rows(now):
+    if not ANY_OPEN.rows(now):
         return 0
     released = _released(now)
     count, until = 0, time.monotonic() + SweepLimits.seconds

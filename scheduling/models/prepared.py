@@ -45,12 +45,35 @@ class Prepared:
             django.db.DatabaseError: the database has refused the query.
             Exception: a value cannot be read.
         """
+        built, params = self._with_params(now)
+        return _fetched(built, params)
+
+    def exists(self, now: datetime = _ANY_INSTANT) -> tuple[str, list[Any]]:
+        """Whether the query has a row, as a condition in SQL, and its parameters."""
+        built, params = self._with_params(now)
+        return f"EXISTS ({built.sql})", params
+
+    def _with_params(self, now: datetime) -> tuple[_Built, list[Any]]:
         built = self._built.get(connection.vendor)
         if built is None:
             built = self._built[connection.vendor] = _built(self._build(_ANY_INSTANT))
         at = connection.ops.adapt_datetimefield_value(now)
-        params = [at if number in built.instants else value for number, value in enumerate(built.params)]
-        return _fetched(built, params)
+        return built, [at if number in built.instants else value for number, value in enumerate(built.params)]
+
+
+def has_any_rows(questions: Sequence[tuple[Prepared, datetime]]) -> bool:
+    """Whether one of the queries has a row for its instant. They are asked together, in one round trip.
+
+    Raises:
+        django.db.DatabaseError: the database has refused one of them.
+    """
+    conditions = [query.exists(now) for query, now in questions]
+    with connection.cursor() as cursor:
+        cursor.execute(
+            f"SELECT {' OR '.join(sql for sql, _params in conditions)}",
+            [value for _sql, params in conditions for value in params],
+        )
+        return bool(cursor.fetchone()[0])
 
 
 FIRST_MARK = 2_000_000_000

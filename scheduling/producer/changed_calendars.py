@@ -35,7 +35,7 @@ _failed: dict[int, float] = {}
 
 
 _CHANGED = Calendar.objects.filter(state__gt=CalendarState.CURRENT.value)
-_ANY_WAITING = Prepared(lambda _now: _CHANGED.values_list("pk")[:1])
+ANY_CHANGED = Prepared(lambda _now: _CHANGED.values_list("pk")[:1])
 
 
 def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = SCHEDULES_PER_BATCH) -> int:
@@ -47,7 +47,7 @@ def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = S
     Raises:
         django.db.DatabaseError: the database is away.
     """
-    if not _ANY_WAITING.rows() or not (found := _waiting()):
+    if not ANY_CHANGED.rows() or not (found := _waiting()):
         return 0
     for pk in [pk for pk, state in found if state == CalendarState.CHANGED]:
         _guarded(pk, lambda pk: _check(pk, now))

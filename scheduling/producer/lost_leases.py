@@ -31,7 +31,7 @@ def _lost(ended_before: datetime) -> ExecutionQuerySet:
     return SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=ended_before)
 
 
-_ANY_LOST = Prepared(lambda ended_before: _lost(ended_before).values_list("pk")[:1])
+ANY_LOST = Prepared(lambda ended_before: _lost(ended_before).values_list("pk")[:1])
 
 
 def recover_leases(
@@ -45,7 +45,7 @@ def recover_leases(
     Returns how many attempts were settled.
     """
     ended_before = now - timedelta(seconds=lost_after)
-    if not _ANY_LOST.rows(ended_before):
+    if not ANY_LOST.rows(ended_before):
         return 0
     overdue = _lost(ended_before).order_by("wake_at")
     rows = read_rows(left_out.executions.without(overdue)[:limit], now)

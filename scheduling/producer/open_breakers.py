@@ -44,14 +44,14 @@ def _open_or_late(since: datetime) -> QuerySet[Breaker]:
     return Breaker.objects.filter(~Q(state=BreakerState.CLOSED.value) | recent).order_by("pk")
 
 
-_ANY_OPEN = Prepared(lambda since: _open_or_late(since).values_list("pk")[:1])
+ANY_OPEN = Prepared(lambda since: _open_or_late(since).values_list("pk")[:1])
 
 
 def let_through(now: datetime) -> int:
     """Let waiting runs through. Returns how many. Without a handler that has a breaker, no query is made."""
     if not any(handler.breaker for handler in handlers()):
         return 0
-    if not _ANY_OPEN.rows(now - LATE_ARRIVALS):
+    if not ANY_OPEN.rows(now - LATE_ARRIVALS):
         return 0
     rows = _open_or_late(now - LATE_ARRIVALS)
     return sum(_let_through(row, circuit, now) for row, circuit in circuits_of(rows))

@@ -29,7 +29,6 @@ from scheduling.logs import get_logger
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import ExecutionQuerySet
 from scheduling.models.plan import PlanState
-from scheduling.models.prepared import Prepared
 from scheduling.models.used_queues import in_used_queues
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
@@ -44,13 +43,13 @@ from scheduling.producer.freed_places import give_freed_places
 from scheduling.producer.lost_leases import recover_leases
 from scheduling.producer.lost_messages import LostMessages
 from scheduling.producer.open_breakers import let_through
+from scheduling.producer.quiet import ANY_STALE, is_quiet
 from scheduling.producer.stopped_services import end_stopped_services
 
 log = get_logger(__name__)
 
 ROWS_PER_SWEEP = 200
 ROWS_PER_PUBLISH = 1_000
-_ANY_STALE = Prepared(lambda _now: Scheduler.objects.filter(plan_state=PlanState.STALE).values_list("pk")[:1])
 PUBLISH_SECONDS = 2.0
 """The longest time for which one sweep publishes a backlog, for example after the broker was unreachable."""
 
@@ -98,21 +97,26 @@ def sweep(
     """
     guard.check(broker, may_claim=True)
     configs = configs or RunConfigs(time.monotonic)
+    quiet = is_quiet(now, lost_after)
+
+    def seldom(sweep_once: Callable[[], int]) -> int:
+        return 0 if quiet else sweep_once()
+
     return Swept(
-        planned=plan_stale(now) + sweep_calendars(now),
+        planned=seldom(lambda: plan_stale(now) + sweep_calendars(now)),
         changed=changed.turn(now) if changed is not None else 0,
-        leases=recover_leases(broker, now, configs, lost_after) if lost_after is not None else 0,
+        leases=seldom(lambda: recover_leases(broker, now, configs, lost_after) if lost_after is not None else 0),
         claims=_while_full(publish_claimed, broker, now),
         retries=_while_full(publish_retries, broker, now),
         lost=lost_messages.sweep(broker, now) if lost_messages is not None else 0,
-        replayed=replay_sweep.sweep(broker, now),
-        backfilled=backfill_sweep.sweep(broker, now),
+        replayed=seldom(lambda: replay_sweep.sweep(broker, now)),
+        backfilled=seldom(lambda: backfill_sweep.sweep(broker, now)),
         stopped=end_stopped_services(now),
-        woken=wake_after_pauses(now) + let_through(now) + give_freed_places(broker, now),
-        expired=sweep_deadlines(now),
+        woken=wake_after_pauses(now) + seldom(lambda: let_through(now)) + give_freed_places(broker, now),
+        expired=seldom(lambda: sweep_deadlines(now)),
         let_in=sweep_blocked(broker, now),
         unblocked=look_at_waiting(broker, now),
-        tallied=tally_waiting(now) + tally_skips(now),
+        tallied=tally_waiting(now) + seldom(lambda: tally_skips(now)),
     )
 
 
@@ -128,7 +132,7 @@ def _while_full(publish_batch: Callable[[Broker, datetime], int], broker: Broker
 
 def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """Plan the schedules that plain SQL has changed. Returns how many were planned."""
-    if not _ANY_STALE.rows():  # without a lock: most sweeps find none
+    if not ANY_STALE.rows():  # without a lock: most sweeps find none
         return 0
     with transaction.atomic():
         rows = left_out.schedules.without(Scheduler.objects.filter(plan_state=PlanState.STALE))

@@ -12,7 +12,7 @@ from django.test.utils import CaptureQueriesContext
 
 from scheduling.broker.database import DatabaseBroker
 from scheduling.models import SchedulerExecution
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import Prepared, has_any_rows
 from scheduling.processes import left_out
 from tests.factories import SchedulerExecutionFactory
 from tests.support import NOON, at_once
@@ -76,3 +76,15 @@ def test_a_row_that_is_left_out_is_not_taken() -> None:
         assert [found.message.execution_id for found in DatabaseBroker().take(("main",), 1, NOON)] == [second.pk]
     finally:
         left_out.executions.clear()
+
+
+def test_several_queries_are_asked_together() -> None:
+    SchedulerExecutionFactory(wake_at=NOON, state="queued")
+    due = Prepared(lambda now: SchedulerExecution.objects.filter(wake_at__lte=now).values_list("id")[:1])
+    running = Prepared(lambda _now: SchedulerExecution.objects.filter(state="running").values_list("id")[:1])
+    early, late = NOON - timedelta(seconds=1), NOON + timedelta(seconds=1)
+    with CaptureQueriesContext(connection) as queries:
+        assert not has_any_rows([(due, early), (running, late)])
+        assert has_any_rows([(running, early), (due, late)])
+        assert has_any_rows([(due, early), (due, late), (running, late)])
+    assert len(queries) == 3
