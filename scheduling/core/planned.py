@@ -126,7 +126,9 @@ def settle(own: Assigned, first: datetime, now: datetime, *, times_change: bool)
     kept = free[-1].last if free else None
     if kept is not None and (others := sum(counted.count for counted in free) - 1):
         before = own.times.last(free[0].first, kept - TICK) or free[0].first
-        why = skip_reasons.EDITED if own.at(before) > now else skip_reasons.NO_PRODUCER
+        # With `ALL`, a producer would have let each of them run, so the edit is the reason.
+        is_edit = own.at(before) > now or own.timing.missed_runs is MissedRuns.ALL
+        why = skip_reasons.EDITED if is_edit else skip_reasons.NO_PRODUCER
         skips.append(missed_row(own, Counted(free[0].first, before, others), why))
     return Settled(tuple(skips), kept)
 

@@ -54,7 +54,8 @@ class Accounts:
         if not any(policy.names(row.at) for policy in self._policies) or row.at <= self._story.made - SLACK:
             yield f"{row} was never due"
         if row.is_let_in and (said := self._model.may_start(row.schedule, row.at, row.assigned, row.claimed)):
-            yield f"{row} was let in, but {said}"
+            states = list(self._model.states(row.schedule, row.at, row.claimed))
+            yield f"{row} was let in, but {said}; by one of {states}"
 
     def _uncounted(self) -> Iterator[str]:
         """Give each instant without a row to a row that may count it. Each row must get as many as it counts."""
@@ -107,6 +108,8 @@ class Accounts:
             return ended and model.excluded(row.schedule, at, decided, True, row.reason)
         if row.reason.endswith(f"{EDITED}."):
             return model.edited(row.schedule, at, decided)
+        if kind is SkipReason.NO_PRODUCER and model.edited(row.schedule, at, decided):
+            return True  # of what no producer has started before the edit, the latest one runs
         return model.may_run(row.schedule, at, decided) and any(
             self._is_of(kind, row, at, policy) for policy in self._story.policies.between(at, decided)
         )

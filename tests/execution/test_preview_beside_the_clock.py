@@ -203,7 +203,7 @@ def check_panels(schedules: Sequence[Scheduler], now: datetime) -> None:
         starts = [f"{run:%Y-%m-%d %H:%M:%S}" for run in next_runs(row, now=now)]
         assert _shown(next_runs_panel(row, now)) == starts
         if row.status and (row.next_nominal_at or row.next_run_at or now) > now:
-            assert _shown(runs_preview(_typed(row))) == starts, _facts(row)
+            assert _shown(runs_preview(_typed(row), row)) == starts, _facts(row)
 
 
 def _shown(panel: str) -> list[str]:
