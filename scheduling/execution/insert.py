@@ -105,8 +105,10 @@ def _inserted(execution: SchedulerExecution) -> bool:
             execution.save(force_insert=True)
     except IntegrityError:
         key = {"scheduler": execution.scheduler_id, "execution_key": execution.execution_key}
-        # A lock sees the row also if it was committed after this transaction's first look (REPEATABLE READ).
-        if locking(SchedulerExecution.objects.filter(**key)).values_list("pk").first() is None:
+        # On MySQL, a lock sees the row also if it was committed after this transaction's first look (REPEATABLE READ).
+        with transaction.atomic():
+            known = locking(SchedulerExecution.objects.filter(**key)).values_list("pk").first()
+        if known is None:
             raise
         log.info("Already on record, not inserted again", extra=context_of(execution))
         return False

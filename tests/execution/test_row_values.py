@@ -7,13 +7,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
-from django.db import IntegrityError, models
+from django.db import IntegrityError, OperationalError, connection, models, transaction
 
+from scheduling.execution.insert import insert
 from scheduling.execution.row_values import insert_instances
 from scheduling.execution.table_insert import FIELDS
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import SchedulerFactory
 from tests.hostile.fuzz import choose_seed
+from tests.support import at_once
 
 pytestmark = [pytest.mark.django_db, pytest.mark.database]
 
@@ -87,3 +89,22 @@ def test_one_key_that_is_on_record_refuses_all() -> None:
     insert_instances(_made(1, schedule, 1, 0))
     with pytest.raises(IntegrityError):
         insert_instances(_made(2, schedule, 40, 0))
+
+
+@pytest.mark.skipif(connection.vendor != "mysql", reason="the snapshot of other databases does not tell the row")
+@pytest.mark.django_db(transaction=True)
+def test_a_clash_is_known_although_the_snapshot_is_older() -> None:
+    """Another claim commits the row after this transaction's first look, which REPEATABLE READ repeats."""
+    schedule = SchedulerFactory(rare=True)
+    with connection.cursor() as cursor:
+        cursor.execute("SET SESSION TRANSACTION ISOLATION LEVEL REPEATABLE READ")
+    try:
+        with transaction.atomic():
+            assert not SchedulerExecution.objects.exists()
+            at_once([lambda: insert(_made(1, schedule, 1, 0))])
+            inserted = insert(_made(2, schedule, 2, 0))
+    except OperationalError:  # MariaDB, with snapshot isolation: the caller begins anew
+        inserted = insert(_made(2, schedule, 2, 0))
+    finally:
+        connection.close()
+    assert [row.execution_key for row in inserted] == ["key-1"]
