@@ -18,6 +18,7 @@ from pytest_django.plugin import DjangoDbBlocker
 
 from scheduling import logs
 from scheduling.broker.database import DatabaseBroker
+from scheduling.handlers import registry
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import cache
 from scheduling.processes import left_out
@@ -98,6 +99,15 @@ def no_log_handler_stays() -> Iterator[None]:
         for handler in set(logger.handlers) - set(handlers):
             logger.removeHandler(handler)
         logger.setLevel(level)
+
+
+@pytest.fixture(autouse=True)
+def no_handler_stays() -> Iterator[None]:
+    """Take away the handlers that a test has registered: a later test would get rows of them, which `doctor` names."""
+    before = dict(registry._handlers)
+    yield
+    for key in registry._handlers.keys() - before.keys():
+        del registry._handlers[key]
 
 
 @pytest.fixture(autouse=True)

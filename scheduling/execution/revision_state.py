@@ -25,7 +25,10 @@ LONGEST_VALUE = 20_000
 MOST_PARAMS = 1_000
 """If there are more parameters, only one digest of all of them is kept."""
 
-READ_COLUMNS = ("pk", *STATE_COLUMNS, "revision", "next_run_at", "planned_status", "planned_schedule", "paused_at")
+READ_COLUMNS = (
+    "pk", *STATE_COLUMNS, "revision", "next_run_at", "next_nominal_at", "planned_status", "planned_schedule",
+    "paused_at",
+)  # fmt: skip
 """The columns of a schedule that a revision needs."""
 
 Names = Mapping[tuple[str, int | None], str]
@@ -37,6 +40,7 @@ class Stored:
 
     Args:
         revision: the number of the newest revision, as the schedule's row has it.
+        undecided: the nominal instant of the first occurrence that is not on record.
         spent: whether the date of a one-time schedule has been claimed, which has paused it.
         was_planned: whether a save or a producer has planned the row before.
     """
@@ -46,7 +50,7 @@ class Stored:
     zone: str
     snapshot: Snapshot
     revision: int | None
-    next_run_at: datetime | None
+    undecided: datetime | None
     spent: bool
     was_planned: bool
 
@@ -79,13 +83,14 @@ def stored_of(values: Mapping[str, Any], names: Names | None = None) -> Stored:
     _add_params(pk, values["params"], handler, state, digests)
     _add_ping_url(pk, values["ping_url"], state, digests)
     spent = values["date_time"] is not None and not values["status"] and not values["planned_status"]
+    undecided = values["next_nominal_at"] or values["next_run_at"]
     return Stored(
         pk=pk,
         name=str(values["name"] or values["description"] or f"{name} {values['schedule'] or values['date_time']}"),
         zone=str(values["timezone"] or get_conf().timezone),
         snapshot=Snapshot(state, digests),
         revision=values["revision"],
-        next_run_at=values["next_run_at"] if isinstance(values["next_run_at"], datetime) else None,
+        undecided=undecided if isinstance(undecided, datetime) else None,
         spent=spent and values["paused_at"] is None,
         was_planned=values["planned_status"] is not None or values["planned_schedule"] is not None,
     )

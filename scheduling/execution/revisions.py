@@ -129,7 +129,7 @@ def _write(
         kind: what the first revision is about.
     """
     edits, snapshot, number = Edits(), stored.snapshot, stored.revision or 1
-    due = stored.next_run_at
+    due = stored.undecided
     unsure = due if due is not None and due <= at else None
     if former is not None:
         number = max(former.number, stored.revision or 0) + 1

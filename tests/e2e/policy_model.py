@@ -19,6 +19,8 @@ LATE = 60.0
 WAITS = 60
 """So long an occurrence waits for its predecessor, in whole seconds. It is the shortest time that may be chosen."""
 
+ANOTHER_START = "it was to start at"
+
 Value = TypeVar("Value")
 
 
@@ -158,6 +160,9 @@ class Model:
         said = "it was not due"
         for policy, windows in self.states(pk, instant, decided):
             said = _not_due(pk, policy, windows, instant, assigned)
+            if said.startswith(ANOTHER_START) and policy.each and self.edited(pk, instant, decided):
+                # One that an edit has kept: the next one comes later than `every`, so it has more room.
+                said = "" if instant <= assigned <= instant + policy.spread else said
             if not said and decided - assigned > SLACK + (LATE if policy.missed == "none" else policy.within):
                 said = "it was too old"
             if not said:
@@ -216,7 +221,7 @@ def _not_due(pk: int, policy: Policy, windows: Iterable[Window], instant: int, a
         return "a later one that was held with it was to run"
     start = instant if window is None else window.end
     expected = start + offset_of(pk, policy, instant, start)
-    return "" if assigned == expected else f"it was to start at {expected}"
+    return "" if assigned == expected else f"{ANOTHER_START} {expected}"
 
 
 def offset_of(pk: int, policy: Policy, instant: int, start: int) -> int:

@@ -93,7 +93,8 @@ class Starts:
             yield f"{row} started {started - row.assigned} s after it was due"
         waiting = self._model.stories[row.schedule].policies.between(row.at, begin)
         if not any(self._follows(p, row, begin) for p in waiting):
-            yield f"{row} began at {begin}, before its predecessor had succeeded"
+            others = [one for p in waiting for one in self._of[p.after or 0] if abs(one.at - row.at) < 2 * WAITS]
+            yield f"{row} began at {begin}, before its predecessor had succeeded; by one of {waiting}: {others}"
 
     def _follows(self, policy: Policy, row: Row, started: float) -> bool:
         # After its latest time, one that has failed may be republished. That never waits.

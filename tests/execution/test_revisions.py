@@ -454,3 +454,15 @@ def test_several_processes_find_a_change_by_sql_once(caplog: pytest.LogCaptureFi
         assert sorted(found, key=bool) == [None, None, None, number + 1]
     assert [one.number for one in revisions(row.pk)] == [1, 2, 3, 4]
     assert "cannot be written" not in caplog.text
+
+
+def test_a_change_by_plain_sql_may_be_as_old_as_the_first_occurrence_that_is_not_on_record() -> None:
+    """A spread or a hold lets a producer look later than at the nominal instant."""
+    row = SchedulerFactory(schedule="*/3 * * * *", spread_seconds=600, next_run_at=NOON + timedelta(minutes=6))
+    note_found(row.pk, NOON - timedelta(hours=1))
+    Scheduler.objects.filter(pk=row.pk).update(
+        status=False, next_nominal_at=NOON, next_run_at=NOON + timedelta(minutes=6)
+    )
+    note_found(row.pk, NOON + timedelta(minutes=9))
+    newest = ScheduleRevision.objects.filter(schedule=row.pk).latest("number")
+    assert (newest.kind, newest.unsure_from) == ("changed", NOON)
