@@ -71,6 +71,7 @@ _ALLOWED = {
     **dict.fromkeys(("state", "target_name", "trigger", "fingerprint"), (str,)),
 }
 _BLANK = (0, None, None, "", *Run._field_defaults.values())
+_PLACES = {name: (place, _ALLOWED.get(name)) for place, name in enumerate(Run._fields)}
 
 
 def run_of(columns: Sequence[str], values: Sequence[Any]) -> Run | None:
@@ -81,16 +82,14 @@ def run_of(columns: Sequence[str], values: Sequence[Any]) -> Run | None:
     """
     fixed = list(_BLANK)
     for column, value in zip(columns, values, strict=True):
-        allowed = _ALLOWED.get(column)
+        place, allowed = _PLACES[column]
         if allowed is None:
-            value = usable_instant(value)
-        elif type(value) not in allowed:
+            fixed[place] = value and usable_instant(value)
+        elif type(value) in allowed:
+            fixed[place] = value
+        else:
             return None
-        fixed[_PLACES[column]] = value
-    return Run(*fixed)
-
-
-_PLACES = {name: place for place, name in enumerate(Run._fields)}
+    return Run._make(fixed)
 
 
 def usable_instant(value: object) -> datetime | None:

@@ -35,6 +35,8 @@ def visible_text(text: object, limit: int | None = None) -> str:
     plain = str(text).replace("\r\n", "\n")
     if limit is not None and len(plain) > limit:
         plain = plain[: max(limit - 1, 0)] + "…"
+    if plain.isascii() and plain.isprintable():
+        return plain  # almost every text: the alerts look at thousands in each evaluation
     plain = _HIDDEN.sub(lambda found: found[0].encode("unicode_escape").decode(), plain)
     # Lone surrogates are replaced, because UTF-8 cannot encode them.
     return plain.encode("utf-8", "replace").decode("utf-8")
