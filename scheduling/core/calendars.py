@@ -113,6 +113,11 @@ class ExclusionCalendar:
         """Whether nothing is excluded."""
         return not self.reasons
 
+    @property
+    def last_date(self) -> date | None:
+        """The last local day of the entries that name a year; None if no entry does."""
+        return date.fromordinal((self._ranges[-1][1] - 1) // MINUTES_A_DAY) if self._ranges else None
+
     def blocked(self, instant: datetime) -> Blocked | None:
         """Why an instant is excluded; None if it is not. Raises ValueError for a naive instant."""
         minute = self._minute(require_aware(instant))

@@ -74,6 +74,9 @@ class Calendar(models.Model):
     """The entries and the zone of `planned_version`. What has fallen due by them is put on record by them."""
     read_entries = models.TextField(null=True, editable=False)
     read_timezone = models.CharField(max_length=64, null=True, editable=False)
+    last_date = models.DateField(_("dates until"), null=True, editable=False)
+    """The last local day of the entries that name a year, as the entries were read; None if no entry does. When it is
+    over, a finding asks for the dates of the next year."""
     error = models.CharField(max_length=ERROR_LENGTH, blank=True, default="", db_default="", editable=False)
     """Why the calendar cannot be used; empty if it can. `save` refuses such a calendar, but plain SQL can store one.
     No schedule that names it is planned until then."""
@@ -156,8 +159,9 @@ class Calendar(models.Model):
                 names = {one.name for one in columns} - {*PLANNED}
                 given = kwargs.get("update_fields")
                 kwargs["update_fields"] = (
-                    names if given is None else {*given, "version", "error", "updated_at", *_COPIES}
+                    names if given is None else {*given, "version", "last_date", "error", "updated_at", *_COPIES}
                 )
+            self.last_date = parse_calendar(self.entries, "UTC").last_date
             self.read_entries, self.read_timezone, self.error = self.entries, self.timezone, ""
             super().save(*args, **kwargs)
 

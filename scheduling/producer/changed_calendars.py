@@ -95,17 +95,19 @@ def _check(pk: int, now: datetime) -> None:
         rows = Calendar.objects.filter(pk=pk, state=CalendarState.CHANGED.value)
         if not rows.select_for_update(skip_locked=True).values_list("pk"):
             return  # another producer checks it
+        last_date = None
         try:
             with transaction.atomic():
                 found = calendar(pk)
             why_not = found.why_not
+            last_date = found.exclusions.last_date if found.exclusions is not None else None
         except Exception as error:
             if is_away(error):
                 raise
             why_not = f"it cannot be read: {error}"
         rows.update(
             version=F("version") + 1, read_entries=F("entries"), read_timezone=F("timezone"), updated_at=now,
-            error=clean(why_not, ERROR_LENGTH),
+            error=clean(why_not, ERROR_LENGTH), last_date=last_date,
         )  # fmt: skip
     if why_not:
         log.error("A calendar cannot be used. Schedules that name it do not run: %s", why_not, extra={"calendar": pk})

@@ -264,3 +264,17 @@ def test_the_search_for_excluded_occurrences_is_bounded() -> None:
     assert asked < 600
     assert list(excluded_runs(next_run, [parse_calendar("", "UTC")], now, 20)) == []
     assert list(excluded_runs(lambda _after: None, [Freeze(now, None, "x")], now, 20)) == []
+
+
+@pytest.mark.parametrize(
+    ("entries", "last"),
+    [
+        ("sat,sun\nevery 12-25\n22:00-06:00", None),
+        ("", None),
+        ("2026-12-24..2027-01-02\n2026-03-01", date(2027, 1, 2)),
+        ("2026-12-31 22:00-06:00", date(2027, 1, 1)),
+        ("2026-12-31 22:00-24:00", date(2026, 12, 31)),
+    ],
+)
+def test_the_last_day_of_the_entries_that_name_a_year(entries: str, last: date | None) -> None:
+    assert parse_calendar(entries, "Europe/Berlin").last_date == last

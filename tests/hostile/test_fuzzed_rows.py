@@ -23,6 +23,9 @@ from tests.hostile.standing_rows import BATCH, Rows, all_columns, spoil, stand
 from tests.hostile.turn import turns
 from tests.hostile.values import Spoiled, empty
 
+ENDS = ("active_until", "max_runs")
+"""A value in these columns can end a schedule. Then it has no next run, and nothing is wrong with it."""
+
 pytestmark = pytest.mark.django_db(transaction=True)
 
 
@@ -53,7 +56,7 @@ def check_bad(rows: Rows, spoiled: Sequence[Spoiled], now: datetime) -> None:
     assert list(schedules.filter(next_run_at__lte=now).values_list("pk", flat=True)) == []
     aside = schedules.filter(next_run_at=None, status=True, plan_error="", pk__in=rows[Scheduler])
     for pk in aside.values_list("pk", flat=True):
-        assert changed[Scheduler._meta.db_table, pk] & {"next_run_at", "status", "plan_error"}, pk
+        assert changed[Scheduler._meta.db_table, pk] & {"next_run_at", "status", "plan_error", *ENDS}, pk
 
 
 def test_hostile_values_stop_no_other_row(caplog: pytest.LogCaptureFixture) -> None:

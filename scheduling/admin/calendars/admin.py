@@ -43,7 +43,10 @@ LONGEST_ZONE = 65
 class CalendarAdmin(GroupedRows, Audited):
     form = CalendarForm
     change_form_template = "admin/scheduling/calendar/change_form.html"
-    list_display = (column(Calendar, "name"), column(Calendar, "description"), "zone_shown", "usable", "group_shown")
+    list_display = (
+        column(Calendar, "name"), column(Calendar, "description"), "zone_shown", "last_date", "usable",
+        "group_shown",
+    )  # fmt: skip
     list_filter = (("group", GroupFilter),)
     list_select_related = ("group",)
     search_fields = ("name", "description")

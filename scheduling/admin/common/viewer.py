@@ -92,6 +92,10 @@ class Viewer:
         """The URL of an alert's page."""
         return self._page("alert", pk)
 
+    def calendar(self, pk: int) -> str:
+        """The URL of a calendar's page."""
+        return self._page("calendar", pk)
+
     def _page(self, model: str, pk: int) -> str:
         # The URL for the key 0 is computed once for each model. Then the row's key replaces the 0. The dashboard draws
         # two thousand bars. A call of `reverse` for every bar would take longer than drawing all bars.

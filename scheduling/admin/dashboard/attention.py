@@ -42,6 +42,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "left out handlers": ("process", {}),
     "pauses": ("pause", {}),
     "breakers": ("breaker", {}),
+    "calendars": ("calendar", {}),
     "closed breakers": ("breaker", {}),
     "alerts": ("alert", {"state": "new"}),
     "alert messages": ("alert", {"state": "all"}),
@@ -98,7 +99,8 @@ def _row(row: Named, model: str, address: str, viewer: Viewer, refused: set[int]
         refused: the failures that the user may not republish.
     """
     if model != "failedexecution" or not row.key:
-        page = {"scheduler": viewer.scheduler, "alert": viewer.alert}.get(model, viewer.execution)
+        pages = {"scheduler": viewer.scheduler, "alert": viewer.alert, "calendar": viewer.calendar}
+        page = pages.get(model, viewer.execution)
         return {"address": (page(row.pk) if row.pk else "") or address, "row": row}
     found: dict[str, Any] = {"address": viewer.list_of(model, fingerprint=row.key), "row": row}
     if viewer.may_republish and row.pk and row.pk not in refused:

@@ -9,6 +9,7 @@ from scheduling.monitoring.findings import (
     alerts,
     bad_rows,
     breakers,
+    calendars,
     deployment,
     inbox,
     pauses,
@@ -33,6 +34,7 @@ AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "runs": runs.examine,
     "inbox": inbox.examine,
     "pings": pings.examine,
+    "calendars": calendars.examine,
     "zones": zone_data.examine,
     "rows": bad_rows.examine,
 }

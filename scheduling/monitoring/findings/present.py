@@ -11,7 +11,17 @@ from typing import Any, NamedTuple
 from django.db.models import DateTimeField, QuerySet, Value
 
 from scheduling.core.lifecycle import State
-from scheduling.models import Alert, AlertMessage, MovedRun, Ping, Process, RefusedRow, Scheduler, SchedulerExecution
+from scheduling.models import (
+    Alert,
+    AlertMessage,
+    Calendar,
+    MovedRun,
+    Ping,
+    Process,
+    RefusedRow,
+    Scheduler,
+    SchedulerExecution,
+)
 from scheduling.models.counts import Count, counts
 from scheduling.models.newest import in_parts, newest_values
 from scheduling.models.used_queues import used_queues
@@ -22,7 +32,7 @@ LOOKED_AT = 1_000
 """How many of the newest failures in the inbox the checks look at."""
 
 
-OF_GROUPS = (Scheduler, SchedulerExecution, Alert, MovedRun)
+OF_GROUPS = (Scheduler, SchedulerExecution, Alert, MovedRun, Calendar)
 """The models whose rows have a group."""
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache, partial
 from typing import Any
 
-from django.db.models import F, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from scheduling.core.alert_rules import Severity
 from scheduling.core.breaker import BreakerState
@@ -21,6 +21,7 @@ from scheduling.models import (
     AlertMessage,
     AlertRule,
     Breaker,
+    Calendar,
     MovedRun,
     Pause,
     Ping,
@@ -31,6 +32,7 @@ from scheduling.models import (
 )
 from scheduling.models.alert import URGENCY
 from scheduling.models.alert_routes import telling_rules
+from scheduling.models.calendar import LONG
 from scheduling.models.plan import PlanState, has_ended
 from scheduling.models.used_queues import in_used_queues
 
@@ -103,6 +105,13 @@ MOVED_LATELY = timedelta(days=3)
 def moved_runs(now: datetime) -> QuerySet[MovedRun]:
     """The runs that new zone data has moved, the newest first."""
     return MovedRun.objects.filter(moved_at__gte=now - MOVED_LATELY).order_by("-pk")
+
+
+def run_out_calendars(now: datetime) -> QuerySet[Calendar]:
+    """The calendars in use whose last date is over. A day later, it is over in each zone."""
+    using = Scheduler.objects.filter(calendar=OuterRef("pk"), status=True)
+    over = now.astimezone(UTC).date() - timedelta(days=1)
+    return Calendar.objects.filter(Exists(using), last_date__lt=over).defer(*LONG).order_by("last_date", "pk")
 
 
 def open_breakers(_now: datetime) -> QuerySet[Breaker]:
@@ -242,6 +251,7 @@ WATCHED: tuple[Rows, ...] = (
     paused_by_failures,
     paused_work,
     moved_runs,
+    run_out_calendars,
     open_breakers,
     closed_breakers,
     services,
