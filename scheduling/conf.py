@@ -24,6 +24,7 @@ from scheduling.core.chat_services import SCHEMES
 from scheduling.core.retention import DAYS, KEEP, RetentionPolicy
 from scheduling.core.retry import DELAY_MS, MAX_RETRIES, RetryPolicy, RetryPolicyInvalid
 from scheduling.core.setting_values import ConfError, Reader
+from scheduling.core.words import in_english
 from scheduling.logs import validate
 
 DEFAULT_COMMANDS = ("clearsessions", "cleanup_executions", "check", "showmigrations")
@@ -205,6 +206,7 @@ def problems() -> list[str]:
     return _read()[1]
 
 
+@in_english()
 def _read() -> tuple[Conf, list[str]]:
     found: list[str] = []
 

@@ -7,9 +7,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import date
 
-from scheduling.core.dialect import CronError
+from scheduling.core.cron_error import CronError
 from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
 from scheduling.core.text import visible_text
+from scheduling.core.words import gettext as _
+from scheduling.core.words import grouped, language
 
 MOST_ENTRIES = 100_000
 LONGEST_TEXT = 2_000_000
@@ -19,15 +21,14 @@ DAY_NAMES = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 MINUTES_A_DAY = 1440
 WHOLE_DAY = (0, MINUTES_A_DAY)
 
-FORMS = (
-    "Write a date (2026-12-25), a range (2026-12-24..2027-01-02), a date of each year (every 12-25), days of the week "
-    "(sat,sun or mon-fri 09:00-17:30) or a time of each day (22:00-06:00), and then the reason."
-)
-
 
 class CalendarError(CronError):
     """A calendar cannot be used, so no time of its schedules can be told. The message is a sentence for users. It names
-    the line if one line is wrong."""
+    the line if one line is wrong. `language` is that of the message."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message)
+        self.language = language()
 
 
 Window = tuple[int, int]
@@ -95,15 +96,17 @@ def parse_entries(text: str, most: int = MOST_ENTRIES) -> list[Entry]:
         CalendarError: a line is wrong, or there is too much.
     """
     if len(text) > LONGEST_TEXT:
-        raise CalendarError(f"A calendar has at most {LONGEST_TEXT:,} characters. This one has {len(text):,}.")
+        said = _("A calendar has at most {most} characters. This one has {length}.")
+        raise CalendarError(said.format(most=grouped(LONGEST_TEXT), length=grouped(len(text))))
     found: list[Entry] = []
     for number, line in _lines(text):
         if len(found) == most:
-            raise CalendarError(f"Line {number}: a calendar has at most {most:,} entries.")
+            said = _("Line {number}: a calendar has at most {most} entries.")
+            raise CalendarError(said.format(number=number, most=grouped(most)))
         try:
             found.append(parse_entry(line))
         except CalendarError as error:
-            raise CalendarError(f"Line {number}: {error}") from None
+            raise CalendarError(_("Line {number}: {fault}").format(number=number, fault=error)) from None
     return found
 
 
@@ -116,7 +119,7 @@ def wrong_lines(text: str, most: int) -> list[str]:
         try:
             parse_entry(line)
         except CalendarError as error:
-            found.append(f"Line {number}: {error}")
+            found.append(_("Line {number}: {fault}").format(number=number, fault=error))
     return found
 
 
@@ -127,13 +130,18 @@ def parse_entry(line: str) -> Entry:
         CalendarError: the line is no entry. The message does not name its number.
     """
     if len(line) > LONGEST_LINE:
-        raise CalendarError(f"an entry has at most {LONGEST_LINE} characters.")
+        raise CalendarError(_("an entry has at most {most} characters.").format(most=LONGEST_LINE))
     for pattern, read in _KINDS:
         if (match := pattern.match(line)) is not None:
             label = line[match.end() :].strip()
             _check_label(label, match[0])
             return Entry(read(*match.groups()), visible_text(label or match[0].strip()))
-    raise CalendarError(f"“{visible_text(line, 60)}” is no entry. {FORMS}")
+    said = _(
+        "“{text}” is no entry. Write a date (2026-12-25), a range (2026-12-24..2027-01-02), a date of each year "
+        "(every 12-25), days of the week (sat,sun or mon-fri 09:00-17:30) or a time of each day (22:00-06:00), "
+        "and then the reason."
+    )
+    raise CalendarError(said.format(text=visible_text(line, 60)))
 
 
 def _lines(text: str) -> Iterator[tuple[int, str]]:
@@ -150,11 +158,10 @@ _MORE_TIME = re.compile(
 def _check_label(label: str, entry: str) -> None:
     # A label that looks like a time is a mistake: the entry would exclude more, or less, than was meant.
     if _MORE_TIME.match(label):
-        shown = visible_text(label, 40)
-        raise CalendarError(
-            f"“{shown}” after “{visible_text(entry, 60)}” is neither a window nor a reason. Write a window as "
-            "09:00-17:30, in 24 hours."
+        said = _(
+            "“{label}” after “{entry}” is neither a window nor a reason. Write a window as 09:00-17:30, in 24 hours."
         )
+        raise CalendarError(said.format(label=visible_text(label, 40), entry=visible_text(entry, 60)))
 
 
 def _date(text: str) -> int:
@@ -162,9 +169,10 @@ def _date(text: str) -> int:
     try:
         found = date(year, month, day)
     except ValueError:
-        raise CalendarError(f"there is no day {text}.") from None
+        raise CalendarError(_("there is no day {text}.").format(text=text)) from None
     if not FIRST_YEAR <= found.year <= LAST_YEAR:
-        raise CalendarError(f"the date {text} does not lie between the years {FIRST_YEAR} and {LAST_YEAR}.")
+        said = _("the date {text} does not lie between the years {first} and {last}.")
+        raise CalendarError(said.format(text=text, first=FIRST_YEAR, last=LAST_YEAR))
     return found.toordinal()
 
 
@@ -172,7 +180,8 @@ def _time(text: str, last: int = MINUTES_A_DAY - 1) -> int:
     hour, minute = (int(part) for part in text.split(":"))
     if minute > 59 or (found := hour * 60 + minute) > last:
         until = "24:00" if last == MINUTES_A_DAY else "23:59"
-        raise CalendarError(f"there is no time {text} here. Write one from 00:00 to {until}.")
+        said = _("there is no time {text} here. Write one from 00:00 to {until}.")
+        raise CalendarError(said.format(text=text, until=until))
     return found
 
 
@@ -181,7 +190,8 @@ def _window(first: str | None, last: str | None) -> Window:
         return WHOLE_DAY
     start, end = _time(first), _time(last, MINUTES_A_DAY)
     if start == end:
-        raise CalendarError(f"the window {first}-{last} is empty. A whole day is 00:00-24:00.")
+        said = _("the window {first}-{last} is empty. A whole day is 00:00-24:00.")
+        raise CalendarError(said.format(first=first, last=last))
     return start, end if end > start else end + MINUTES_A_DAY
 
 
@@ -189,7 +199,7 @@ def _range(first: str, first_time: str | None, last: str, last_time: str | None)
     start = _date(first) * MINUTES_A_DAY + (_time(first_time) if first_time else 0)
     end = _date(last) * MINUTES_A_DAY + (_time(last_time, MINUTES_A_DAY) if last_time else MINUTES_A_DAY)
     if end <= start:
-        raise CalendarError("the end of the range is not later than its beginning.")
+        raise CalendarError(_("the end of the range is not later than its beginning."))
     return Range(start, end)
 
 
@@ -203,13 +213,14 @@ def _month_day(text: str) -> tuple[int, int]:
     try:
         date(2000, month, day)  # a leap year
     except ValueError:
-        raise CalendarError(f"no year has a day {text}. Write the month first, as in 12-25.") from None
+        said = _("no year has a day {text}. Write the month first, as in 12-25.")
+        raise CalendarError(said.format(text=text)) from None
     return month, day
 
 
 def _yearly(first: str, last: str | None, start: str | None, end: str | None) -> Yearly:
     if last is not None and start is not None:
-        raise CalendarError("a range of days has no window. Write a line for each day.")
+        raise CalendarError(_("a range of days has no window. Write a line for each day."))
     return Yearly(_month_day(first), _month_day(last or first), _window(start, end))
 
 
@@ -218,7 +229,8 @@ def _weekly(days: str, first: str | None, last: str | None) -> Weekly:
     for part in days.lower().split(","):
         ends = [DAY_NAMES.index(name.strip()[:3]) for name in part.split("-")]
         if len(ends) > 2:
-            raise CalendarError(f"“{part.strip()}” is no range of days. Write it as mon-fri.")
+            said = _("“{text}” is no range of days. Write it as mon-fri.")
+            raise CalendarError(said.format(text=part.strip()))
         found |= {(ends[0] + step) % 7 for step in range((ends[-1] - ends[0]) % 7 + 1)}
     return Weekly(tuple(sorted(found)), _window(first, last))
 

@@ -16,7 +16,8 @@ from collections.abc import Collection, Iterable
 from itertools import groupby
 
 from scheduling.core.celery_crontab import MOST_DAYS, CeleryCrontab
-from scheduling.core.dialect import MAX_LENGTH, CronError
+from scheduling.core.cron_error import CronError
+from scheduling.core.dialect import MAX_LENGTH
 from scheduling.core.timetables import parse
 
 _ALL_WEEKDAYS = frozenset(range(7))

@@ -37,9 +37,11 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from scheduling.core.dialect import Cron, CronError
+from scheduling.core.cron_error import CronError
+from scheduling.core.dialect import Cron
 from scheduling.core.intervals import RealInterval
 from scheduling.core.timetables import DailyTimes, Timetable, parse
+from scheduling.core.words import gettext as _
 from scheduling.core.zones import (
     ZoneError,
     clock_changes,
@@ -79,7 +81,7 @@ def next_after(timetable: Timetable, tz: str, after: datetime) -> datetime:
 def upcoming(timetable: Timetable, tz: str, after: datetime, count: int) -> list[datetime]:
     """The next ``count`` instants later than ``after``, ascending, in UTC. Raises the errors of ``next_after``."""
     found: list[datetime] = []
-    for _ in range(count):
+    for _number in range(count):
         found.append(after := next_after(timetable, tz, after))
     return found
 
@@ -125,7 +127,7 @@ def count_between(timetable: Timetable, tz: str, after: datetime, until: datetim
     for change, size in clock_changes(info, after - LARGEST_CHANGE, until):
         near, far = (min(max(edge, here), until) for edge in (change - _SECOND, change + size))
         count += count_readings(timetable, _wall(here, info), _wall(near, info))
-        count += sum(1 for _ in _walk(timetable, tz, near, far))
+        count += sum(1 for _instant in _walk(timetable, tz, near, far))
         here = far
     return count + count_readings(timetable, _wall(here, info), _wall(until, info))
 
@@ -233,4 +235,5 @@ def _wall(instant: datetime, info: ZoneInfo) -> datetime:
 
 
 def _exhausted(timetable: Timetable, info: ZoneInfo) -> CronError:
-    return CronError(f"'{timetable.expression}' never fires again in {info.key} within {_YEARS_AHEAD} years.")
+    said = _("'{expression}' never fires again in {zone} within {years} years.")
+    return CronError(said.format(expression=timetable.expression, zone=info.key, years=_YEARS_AHEAD))

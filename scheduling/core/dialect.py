@@ -14,7 +14,9 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 
+from scheduling.core.cron_error import CronError, part_error, quote
 from scheduling.core.days import count_days, first_day, format_days
+from scheduling.core.words import gettext as _
 
 MAX_LENGTH = 255
 ALIASES = {
@@ -31,18 +33,6 @@ _WEEKDAYS = ("sun", "mon", "tue", "wed", "thu", "fri", "sat")
 _ITEM = re.compile(r"([^-/]+)(?:-([^-/]+))?(?:/([^-/]+))?")
 _LAST_DAY_FORMS = re.compile(r"\d*L\d*|L[-W].*|.*WL?|.*-L|L/.*", re.IGNORECASE)
 _CHOSEN_FORMS = re.compile(r"[HR](\(.*\))?(/.*)?", re.IGNORECASE)
-
-
-class CronError(ValueError):
-    """A cron expression is invalid or never fires again. The message is a sentence for the author of the expression.
-
-    ``field`` is the name of the invalid field ("minute", "hour", "day of month", "month", "weekday", or the part of an
-    interval: "interval", "on", "at", "from"). It is None if the error does not concern a single field.
-    """
-
-    def __init__(self, message: str, field: str | None = None) -> None:
-        super().__init__(message)
-        self.field = field
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,17 +88,21 @@ class _Field:
         return self.last - self.low + 1
 
     def error(self, sentence: str) -> CronError:
-        return CronError(f"{self.name.capitalize()}: {sentence}", self.name)
+        return part_error(self.name, sentence)
 
     def number(self, text: str) -> int:
         if not text.isdigit():
             if text.lower() in self.names:
                 return self.names[text.lower()]
-            name = f" or a name such as '{next(iter(self.names))}'" if self.names else ""
-            raise self.error(f"{quote(text)} is not understood; write a number {self.low}-{self.high}{name}.")
+            said = _("{text} is not understood; write a number {low}-{high}.")
+            if self.names:
+                said = _("{text} is not understood; write a number {low}-{high} or a name such as '{name}'.")
+            name = next(iter(self.names), "")
+            raise self.error(said.format(text=quote(text), low=self.low, high=self.high, name=name))
         number = int(text)
         if not self.low <= number <= self.high:
-            raise self.error(f"{quote(text)} is outside {self.low}-{self.high}.")
+            said = _("{text} is outside {low}-{high}.")
+            raise self.error(said.format(text=quote(text), low=self.low, high=self.high))
         return number
 
 
@@ -125,13 +119,14 @@ def parse_cron(words: list[str]) -> Cron:
     minutes, hours, months = _values(_MINUTE, minute), _values(_HOUR, hour), _values(_MONTH, month)
     days, last_day = _values(_DAY, day), "L" in day.upper().split(",")
     nth = _nth(weekday, day) if "#" in weekday else ()
-    weekdays = tuple(sorted({d for d, _ in nth})) if nth else _values(_WEEKDAY, weekday)
+    weekdays = tuple(sorted({d for d, _k in nth})) if nth else _values(_WEEKDAY, weekday)
     # Debian's cron and ISC's cron look only at the first character, so "*/2" counts as a star here.
     either = not day.startswith("*") and not weekday.startswith("*")
     calendar = format_days(day, weekday, days, last_day, months, weekdays, nth, either)
     if first_day(calendar, date(2000, 1, 1)) is None:
         dates = " ".join(texts[2:])
-        raise _DAY.error(f"no date ever matches '{dates}', so this would never fire; choose a day that the month has.")
+        said = _("no date ever matches '{dates}', so this would never fire; choose a day that the month has.")
+        raise _DAY.error(said.format(dates=dates))
     interval = minute.startswith("*") or hour.startswith("*")
     return Cron(" ".join(texts), interval, minutes, hours, days, last_day, months, weekdays, nth, either, calendar)
 
@@ -140,9 +135,10 @@ def words_of(expression: str) -> list[str]:
     """The words of an expression. Raises CronError if the text is too long or not ASCII."""
     # The length is checked first, because a huge text would take long to parse.
     if len(expression) > MAX_LENGTH:
-        raise CronError(f"The expression has {len(expression)} characters; shorten it to at most {MAX_LENGTH}.")
+        said = _("The expression has {length} characters; shorten it to at most {most}.")
+        raise CronError(said.format(length=len(expression), most=MAX_LENGTH))
     if not all(" " <= character <= "~" or character == "\t" for character in expression):
-        raise CronError("The expression holds characters that are not plain ASCII; type it again.")
+        raise CronError(_("The expression holds characters that are not plain ASCII; type it again."))
     return expression.split()
 
 
@@ -150,14 +146,15 @@ def _fields(texts: list[str]) -> list[str]:
     if texts and texts[0].startswith("@"):
         alias = ALIASES.get(" ".join(texts).lower())
         if alias is None:
-            others = f"{', '.join(ALIASES)}, or an interval such as '@every 90m'"
-            raise CronError(f"{quote(' '.join(texts))} is not an alias; use one of {others}.")
+            said = _("{text} is not an alias; use one of {aliases}, or an interval such as '@every 90m'.")
+            raise CronError(said.format(text=quote(" ".join(texts)), aliases=", ".join(ALIASES)))
         texts = alias.split()
     if len(texts) != 5:
-        raise CronError(
+        said = _(
             "Write five fields (minute, hour, day of month, month, weekday) or an alias such as @daily, "
-            f"not {len(texts)}; seconds and years are not supported."
+            "not {count}; seconds and years are not supported."
         )
+        raise CronError(said.format(count=len(texts)))
     return texts
 
 
@@ -168,7 +165,8 @@ def _values(kind: _Field, text: str) -> tuple[int, ...]:
         if item.startswith("*") and len(items) > 1:
             # Other cron programs read such a list as the whole field. They treat the schedule as an interval schedule
             # only if the list begins with the star. The author of the expression probably expects something else.
-            raise kind.error(f"'*' cannot stand in a list; write '*' alone, or a range such as {kind.low}-{kind.last}.")
+            said = _("'*' cannot stand in a list; write '*' alone, or a range such as {low}-{last}.")
+            raise kind.error(said.format(low=kind.low, last=kind.last))
         if not (kind is _DAY and item.upper() == "L"):  # the last day has no fixed number
             found.update(_range(kind, item))
     # Weekday 7 is Sunday, like 0.
@@ -179,7 +177,8 @@ def _range(kind: _Field, item: str) -> range:
     _refuse_foreign(kind, item)
     match = _ITEM.fullmatch(item)
     if match is None:
-        raise kind.error(f"{quote(item)} is not understood; write a number, 'a-b', 'a-b/n', 'a/n', '*' or '*/n'.")
+        said = _("{text} is not understood; write a number, 'a-b', 'a-b/n', 'a/n', '*' or '*/n'.")
+        raise kind.error(said.format(text=quote(item)))
     start, end, step_text = match.groups()
     step = _step(kind, step_text) if step_text else 1
     if start == "*" and end is None:
@@ -187,11 +186,13 @@ def _range(kind: _Field, item: str) -> range:
     low = kind.number(start)
     if end is None:
         if low > kind.last and step_text:
-            raise kind.error(f"{quote(item)} begins at the end of the week; count from 0 or name the days.")
+            said = _("{text} begins at the end of the week; count from 0 or name the days.")
+            raise kind.error(said.format(text=quote(item)))
         return range(low, (kind.last if step_text else low) + 1, step)
     high = kind.number(end)
     if low > high:
-        raise kind.error(f"{quote(item)} runs backwards; use {_forwards(kind, low, high, step)}.")
+        said = _("{text} runs backwards; use {forwards}.")
+        raise kind.error(said.format(text=quote(item), forwards=_forwards(kind, low, high, step)))
     return range(low, high + 1, step)
 
 
@@ -200,7 +201,7 @@ def _step(kind: _Field, text: str) -> int:
     # of the expression probably expects something else.
     step = int(text) if text.isdigit() else 0
     if not 1 <= step <= kind.size:
-        raise kind.error(f"the step {quote(text)} must be a number 1-{kind.size}.")
+        raise kind.error(_("the step {step} must be a number 1-{most}.").format(step=quote(text), most=kind.size))
     return step
 
 
@@ -218,33 +219,31 @@ def _forwards(kind: _Field, low: int, high: int, step: int) -> str:
 def _refuse_foreign(kind: _Field, item: str) -> None:
     """Refuse spellings that only other cron programs accept. Each spelling has its own error message."""
     if not item:
-        raise kind.error("an item of the list is empty; remove the extra comma.")
+        raise kind.error(_("an item of the list is empty; remove the extra comma."))
+    said = ""
     if "?" in item:
-        raise kind.error("'?' is not supported; write '*'.")
-    if "#" in item:
-        raise kind.error(f"{quote(item)} is not understood; only a weekday may have '#', as in '1#2'.")
-    if _CHOSEN_FORMS.fullmatch(item):
-        raise kind.error(f"{quote(item)} (a value chosen by the program) is not supported; write the number you want.")
-    if _LAST_DAY_FORMS.fullmatch(item):
-        raise kind.error(f"{quote(item)} is not supported; only a day of month may be 'L', the last of the month.")
+        said = _("'?' is not supported; write '*'.")
+    elif "#" in item:
+        said = _("{text} is not understood; only a weekday may have '#', as in '1#2'.")
+    elif _CHOSEN_FORMS.fullmatch(item):
+        said = _("{text} (a value chosen by the program) is not supported; write the number you want.")
+    elif _LAST_DAY_FORMS.fullmatch(item):
+        said = _("{text} is not supported; only a day of month may be 'L', the last of the month.")
+    if said:
+        raise kind.error(said.format(text=quote(item)))
 
 
 def _nth(text: str, day: str) -> tuple[tuple[int, int], ...]:
     if day != "*":
         # Cron programs disagree: some require both fields to match, others require one match. croniter ignores one
         # field.
-        raise _DAY.error(f"with '#' in the weekday it must be '*', not {quote(day)}.")
+        raise _DAY.error(_("with '#' in the weekday it must be '*', not {text}.").format(text=quote(day)))
     found: set[tuple[int, int]] = set()
     for item in text.split(","):
         weekday, mark, number = item.partition("#")
         if not mark:
-            raise _WEEKDAY.error("days with and without '#' cannot be mixed; write two schedules.")
+            raise _WEEKDAY.error(_("days with and without '#' cannot be mixed; write two schedules."))
         if not (number.isdigit() and 1 <= int(number) <= 5):
-            raise _WEEKDAY.error(f"the number after '#' in {quote(item)} must be 1-5.")
+            raise _WEEKDAY.error(_("the number after '#' in {text} must be 1-5.").format(text=quote(item)))
         found.add((_WEEKDAY.number(weekday) % 7, int(number)))
     return tuple(sorted(found))
-
-
-def quote(text: str) -> str:
-    """The text in quotation marks, cut to 40 characters."""
-    return f"'{text}'" if len(text) <= 40 else f"'{text[:40]}...'"

@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from typing import Any
 
 from scheduling.core.retry import BOUNDS, RetryPolicy, RetryPolicyInvalid
+from scheduling.core.words import gettext as _
+from scheduling.core.words import grouped
 from scheduling.core.zones import resolve_wall, zone
 
 LONGEST_TOPIC = 100
@@ -34,18 +36,21 @@ class Event:
 def topic_problem(topic: object) -> str:
     """Why there can be no such topic; empty if there can."""
     if not isinstance(topic, str) or not topic or not topic.isascii() or not topic.isprintable() or " " in topic:
-        return f"A topic is a text of printable ASCII characters without spaces, not {topic!r:.120}."
+        said = _("A topic is a text of printable ASCII characters without spaces, not {topic}.")
+        return said.format(topic=f"{topic!r:.120}")
     if len(topic) > LONGEST_TOPIC:
-        return f"A topic has at most {LONGEST_TOPIC} characters, not {len(topic):,}."
+        said = _("A topic has at most {most} characters, not {length}.")
+        return said.format(most=LONGEST_TOPIC, length=grouped(len(topic)))
     return ""
 
 
 def metadata_problem(metadata: object) -> str:
     """Why the metadata cannot be used, apart from what no database can store; empty if they can."""
     if not isinstance(metadata, Mapping) or not all(isinstance(key, str) for key in metadata):
-        return "metadata is a mapping with texts as keys."
+        return _("metadata is a mapping with texts as keys.")
     if len(metadata) > LARGEST_METADATA:
-        return f"metadata has {len(metadata):,} entries; at most {LARGEST_METADATA} are allowed."
+        said = _("metadata has {count} entries; at most {most} are allowed.")
+        return said.format(count=grouped(len(metadata)), most=LARGEST_METADATA)
     return ""
 
 

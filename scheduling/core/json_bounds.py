@@ -12,6 +12,8 @@ import math
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from scheduling.core.words import gettext as _
+
 MAX_DEPTH = 30
 MAX_CHARS = 1_000_000
 LOW, HIGH = -(2**63), 2**63 - 1
@@ -20,15 +22,34 @@ LOW, HIGH = -(2**63), 2**63 - 1
 class NotStorable(ValueError):
     """A value cannot be stored.
 
-    The text is the second part of a sentence, such as "is not JSON"; the caller puts the name of the value before it.
+    The text is the second part of an English sentence, such as "is not JSON". It is for logs, for faults in code and
+    for what is stored. `about` makes the whole sentence for users.
 
     Args:
-        code: `json`, `deep`, `long`, `whole`, `finite` or `characters`.
+        code: `json`, `twice`, `deep`, `long`, `whole`, `finite` or `characters`.
+        detail: what is wrong about a text that is no JSON.
     """
 
-    def __init__(self, code: str, text: str) -> None:
+    def __init__(self, code: str, text: str, detail: object = "") -> None:
         super().__init__(text)
-        self.code = code
+        self.code, self.detail = code, str(detail)
+
+    def about(self, subject: str) -> str:
+        """The sentence in the present language.
+
+        Args:
+            subject: the value at the beginning of a sentence, such as "The JSON".
+        """
+        said = {
+            "json": _("{subject} is not JSON: {detail}"),
+            "twice": _("{subject} names a value twice in one object."),
+            "deep": _("{subject} is nested deeper than {levels} levels."),
+            "long": _("{subject} is longer than {length} characters."),
+            "whole": _("{subject} holds a whole number beyond 64 bits."),
+            "finite": _("{subject} holds NaN or infinity."),
+            "characters": _("{subject} holds NUL or half a character, which no database stores."),
+        }[self.code]
+        return said.format(subject=subject, detail=self.detail, levels=MAX_DEPTH, length=MAX_CHARS)
 
 
 def loads(text: str | bytes, object_of: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
@@ -46,7 +67,7 @@ def loads(text: str | bytes, object_of: Callable[[list[tuple[str, Any]]], Any] |
     except NotStorable:
         raise
     except (ValueError, RecursionError) as error:
-        raise NotStorable("json", f"is not JSON: {error}") from None
+        raise NotStorable("json", f"is not JSON: {error}", error) from None
     check(value)
     return value
 
@@ -73,15 +94,19 @@ def check(value: Any, longest: int | None = None) -> None:
 
 def is_deeper(value: Any, depth: int) -> bool:
     """Whether a JSON value is nested deeper than so many levels. A number or a text has no level."""
-    return any(number > depth for number, _ in enumerate(_levels(value)))
+    return any(number > depth for number, _level in enumerate(_levels(value)))
 
 
-def problem(value: Any, longest: int | None = None) -> str:
-    """The second part of a sentence that says why `check` refuses the value; empty if it does not."""
+def problem(subject: str, value: Any) -> str:
+    """The sentence that says why `check` refuses the value; empty if it does not.
+
+    Args:
+        subject: as `NotStorable.about`.
+    """
     try:
-        check(value, longest)
+        check(value)
     except NotStorable as error:
-        return str(error)
+        return error.about(subject)
     return ""
 
 

@@ -11,6 +11,8 @@ from collections.abc import Iterable
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from scheduling.core.words import gettext as _
+
 
 class Priority(StrEnum):
     """How early a run gets its turn among the runs that wait in its queue."""
@@ -49,16 +51,18 @@ _REFUSED = ("amq", "cron_")
 def queue_problem(name: object) -> str:
     """Why a handler, a schedule or a run cannot name this queue: a sentence; empty if it can."""
     if not isinstance(name, str) or len(name) > NAME_LENGTH or not _NAME.match(name):
-        return (
-            f"A queue's name has 1 to {NAME_LENGTH} lower-case letters, digits and the signs _ and - "
-            f"and begins with a letter or digit; this is {name!r:.60}."
+        said = _(
+            "A queue's name has 1 to {most} lower-case letters, digits and the signs _ and - "
+            "and begins with a letter or digit; this is {name}."
         )
+        return said.format(most=NAME_LENGTH, name=f"{name!r:.60}")
     if name == STANDALONE:
-        return f"The queue {name!r} belongs to the services: choose another name."
+        return _("The queue {name} belongs to the services: choose another name.").format(name=repr(name))
     if name == "default":
-        return f"The queue of runs that name none is called {MAIN!r}, not 'default'."
+        return _("The queue of runs that name none is called {main}, not 'default'.").format(main=repr(MAIN))
     if name.startswith(_REFUSED):
-        return f"A queue's name does not begin with {' or '.join(_REFUSED)}; this is {name!r:.60}."
+        said = _("A queue's name does not begin with {first} or {second}; this is {name}.")
+        return said.format(first=_REFUSED[0], second=_REFUSED[1], name=f"{name!r:.60}")
     return ""
 
 
@@ -66,13 +70,15 @@ def priority_problem(name: object) -> str:
     """Why a handler, a schedule or a run cannot have this priority: a sentence; empty if it can."""
     if isinstance(name, str) and name in set(Priority):
         return ""
-    return f"A priority is {', '.join(Priority)}; this is {name!r:.60}."
+    said = _("A priority is {priorities}; this is {name}.")
+    return said.format(priorities=", ".join(Priority), name=f"{name!r:.60}")
 
 
 def choice_problem(queue: object, priority: object) -> str:
     """Why the queue or the priority cannot be used: a sentence; empty if both can. An empty text chooses nothing."""
     if queue == IMMEDIATE and priority not in ("", Priority.NORMAL):
-        return f"The queue {IMMEDIATE!r} has no priorities: leave the priority out."
+        said = _("The queue {name} has no priorities: leave the priority out.")
+        return said.format(name=repr(IMMEDIATE))
     return (queue_problem(queue) if queue != "" else "") or (priority_problem(priority) if priority != "" else "")
 
 

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from scheduling.core.lifecycle import ENDED, State
+from scheduling.core.words import gettext as _
 
 DAYS = (1, 36_500)
 """The bounds of an age in the settings, in days."""
@@ -74,7 +75,8 @@ class RetentionPolicy:
             if value is None:
                 continue
             if type(value) is not int or not OWN[0] <= value <= OWN[1]:
-                raise RetentionInvalid(name, f"It must be a whole number from {OWN[0]} to {OWN[1]}, not {value!s:.50}.")
+                said = _("It must be a whole number from {low} to {high}, not {value}.")
+                raise RetentionInvalid(name, said.format(low=OWN[0], high=OWN[1], value=f"{value!s:.50}"))
             given[name] = value
         return replace(self, **given) if given else self
 

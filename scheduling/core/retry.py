@@ -25,6 +25,7 @@ from scheduling.core.outcome import (
     Succeeded,
 )
 from scheduling.core.time_spans import spell_time_span
+from scheduling.core.words import gettext as _
 
 INVALID = "SCHEDULE_RETRY_POLICY_INVALID"
 """The error code of a policy that is out of bounds."""
@@ -38,13 +39,6 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "max_delay_ms": DELAY_MS,
 }
 """The lowest and the highest value of each numeric attribute of a policy."""
-
-_LABELS = {
-    "max_retries": "Retries",
-    "delay_ms": "The retry delay",
-    "multiplier": "The multiplier",
-    "max_delay_ms": "The longest delay",
-}
 
 
 class RetryPolicyInvalid(ValueError):
@@ -93,12 +87,12 @@ class RetryPolicy:
             value = getattr(self, name)
             kinds = (int, float) if isinstance(low, float) else (int,)  # SQLite stores any type in any column
             if type(value) not in kinds or not low <= value <= high:  # also refuses NaN
-                said = f"{_LABELS[name]} must be from {spelled(name, low)} to {spelled(name, high)}"
-                raise RetryPolicyInvalid(name, f"{said}, not {spelled(name, value)}.")
+                facts = {"low": spelled(name, low), "high": spelled(name, high), "value": spelled(name, value)}
+                raise RetryPolicyInvalid(name, _bounds_said(name).format(**facts))
         if self.max_delay_ms < self.delay_ms:
             longest, first = spelled("max_delay_ms", self.max_delay_ms), spelled("delay_ms", self.delay_ms)
-            text = f"The longest delay ({longest}) must be at least the first delay ({first})."
-            raise RetryPolicyInvalid("max_delay_ms", text)
+            said = _("The longest delay ({longest}) must be at least the first delay ({first}).")
+            raise RetryPolicyInvalid("max_delay_ms", said.format(longest=longest, first=first))
 
     def _resolve_backoff(self) -> None:
         if self.backoff == "exponential":
@@ -123,11 +117,20 @@ class RetryPolicy:
             return self.delay_ms
         # The delay grows step by step, because a large power would overflow a float.
         delay = float(self.delay_ms)
-        for _ in range(retry - 1):
+        for _retry in range(retry - 1):
             delay *= self.multiplier
             if delay >= self.max_delay_ms:
                 return self.max_delay_ms
         return min(round(delay), self.max_delay_ms)
+
+
+def _bounds_said(name: str) -> str:
+    return {
+        "max_retries": _("Retries must be from {low} to {high}, not {value}."),
+        "delay_ms": _("The retry delay must be from {low} to {high}, not {value}."),
+        "multiplier": _("The multiplier must be from {low} to {high}, not {value}."),
+        "max_delay_ms": _("The longest delay must be from {low} to {high}, not {value}."),
+    }[name]
 
 
 def spelled(name: str, value: object) -> str:

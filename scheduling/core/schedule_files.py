@@ -17,6 +17,8 @@ from scheduling.core import yaml_documents
 from scheduling.core.json_bounds import NotStorable, check
 from scheduling.core.keys import is_name
 from scheduling.core.text import visible_text
+from scheduling.core.words import gettext as _
+from scheduling.core.words import grouped, ngettext
 
 Format = Literal["json", "yaml"]
 Entry = dict[str, Any]
@@ -68,13 +70,14 @@ def read_whole(data: bytes, format_: Format) -> Contents:
         scheduling.core.yaml_documents.YamlMissing: PyYAML is not installed.
     """
     if len(data) > MAX_BYTES:
-        raise FileInvalid(f"The file is longer than {MAX_BYTES:,} bytes. Divide it into several files.")
+        said = _("The file is longer than {most} bytes. Divide it into several files.")
+        raise FileInvalid(said.format(most=grouped(MAX_BYTES)))
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise FileInvalid(f"Line {_line(data, error.start)}: the file is not UTF-8.") from None
+        raise FileInvalid(_("Line {line}: the file is not UTF-8.").format(line=_line(data, error.start))) from None
     if "\x00" in text:
-        raise FileInvalid(f"Line {_line(data, data.index(0))}: the file holds a NUL character.")
+        raise FileInvalid(_("Line {line}: the file holds a NUL character.").format(line=_line(data, data.index(0))))
     whole = _json(text) if format_ == "json" else _yaml(text)
     return Contents(_entries(whole), _calendars(whole))
 
@@ -88,8 +91,7 @@ def write(entries: Sequence[Mapping[str, Any]], format_: Format, calendars: Sequ
         FileInvalid: there are too many entries, or the text is longer than `read` accepts.
         scheduling.core.yaml_documents.YamlMissing: PyYAML is not installed.
     """
-    if len(entries) > MAX_SCHEDULES:
-        raise FileInvalid(f"A file holds at most {MAX_SCHEDULES:,} schedules, not {len(entries):,}.")
+    _check_number(entries)
     ordered = [_sorted(entry) for entry in sorted(entries, key=lambda entry: str(entry["name"]))]
     named = {"calendars": sorted(calendars, key=lambda entry: str(entry["name"]))} if calendars else {}
     whole = {"version": VERSION, **named, "schedules": ordered}
@@ -97,7 +99,8 @@ def write(entries: Sequence[Mapping[str, Any]], format_: Format, calendars: Sequ
     if visible_text(text) != text:  # characters that hide or reorder text are written as codes
         text = _text(whole, format_, True)
     if len(text.encode()) > MAX_BYTES:
-        raise FileInvalid(f"The file would be longer than {MAX_BYTES:,} bytes. Choose fewer schedules.")
+        said = _("The file would be longer than {most} bytes. Choose fewer schedules.")
+        raise FileInvalid(said.format(most=grouped(MAX_BYTES)))
     return text
 
 
@@ -136,13 +139,14 @@ def _json(text: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
-        raise FileInvalid(f"Line {error.lineno}: the file is not JSON: {error.msg}.") from None
+        said = _("Line {line}: the file is not JSON: {fault}.")
+        raise FileInvalid(said.format(line=error.lineno, fault=error.msg)) from None
     except FileInvalid:
         raise
     except RecursionError:
-        raise FileInvalid("The file has values that are nested too deep.") from None
+        raise FileInvalid(_("The file has values that are nested too deep.")) from None
     except ValueError as error:  # a number with thousands of digits
-        raise FileInvalid(f"The file is not JSON: {visible_text(error, 200)}") from None
+        raise FileInvalid(_("The file is not JSON: {fault}").format(fault=visible_text(error, 200))) from None
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -150,7 +154,8 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) < len(pairs):
         names = [name for name, _value in pairs]
         twice = next(name for name in names if names.count(name) > 1)
-        raise FileInvalid(f"The key “{visible_text(twice, 80)}” stands twice in one object.")
+        said = _("The key “{key}” stands twice in one object.")
+        raise FileInvalid(said.format(key=visible_text(twice, 80)))
     return found
 
 
@@ -166,7 +171,7 @@ def _entries(whole: Any) -> list[Entry]:
     problems, names = [], set[str]()
     for number, entry in enumerate(entries, 1):
         if said := _problem(entry, names):
-            problems.append(f"Schedule {number}: {said}")
+            problems.append(_("Schedule {number}: {fault}").format(number=number, fault=said))
         else:
             names.add(entry["name"])
     if problems:
@@ -176,28 +181,39 @@ def _entries(whole: Any) -> list[Entry]:
 
 def _list(whole: Any) -> list[Any]:
     if not isinstance(whole, dict) or not isinstance(whole.get("schedules"), list):
-        raise FileInvalid('The file is not an object such as {"version": 1, "schedules": []}.')
+        said = _("The file is not an object such as {example}.")
+        raise FileInvalid(said.format(example='{"version": 1, "schedules": []}'))
     if type(whole.get("version")) is not int or whole["version"] != VERSION:
-        raise FileInvalid(f"The file has no “version”: {VERSION}. This release reads no other version.")
+        said = _("The file has no “version”: {version}. This release reads no other version.")
+        raise FileInvalid(said.format(version=VERSION))
     if unknown := sorted(whole.keys() - {"version", "calendars", "schedules"}):
-        raise FileInvalid(f"The file has unknown keys: {visible_text(', '.join(unknown), 200)}.")
+        said = _("The file has unknown keys: {keys}.")
+        raise FileInvalid(said.format(keys=visible_text(", ".join(unknown), 200)))
     entries: list[Any] = whole["schedules"]
-    if len(entries) > MAX_SCHEDULES:
-        raise FileInvalid(f"A file holds at most {MAX_SCHEDULES:,} schedules, not {len(entries):,}.")
+    _check_number(entries)
     return entries
+
+
+def _check_number(entries: Sequence[Any]) -> None:
+    if len(entries) > MAX_SCHEDULES:
+        said = _("A file holds at most {most} schedules, not {count}.")
+        raise FileInvalid(said.format(most=grouped(MAX_SCHEDULES), count=grouped(len(entries))))
 
 
 def _calendars(whole: dict[str, Any]) -> list[Entry]:
     entries = whole.get("calendars", [])
     if not isinstance(entries, list) or len(entries) > MAX_CALENDARS:
-        raise FileInvalid(f"“calendars” is a list of at most {MAX_CALENDARS:,} calendars.")
+        said = _("“calendars” is a list of at most {most} calendars.")
+        raise FileInvalid(said.format(most=grouped(MAX_CALENDARS)))
     problems, names = [], set[str]()
     for number, entry in enumerate(entries, 1):
         name = entry.get("name") if isinstance(entry, dict) else None
         if not isinstance(name, str) or not 1 <= len(name) <= LONGEST_CALENDAR_NAME or not name.isprintable():
-            problems.append(f"Calendar {number}: it is no object with a “name” of 1 to 100 printable characters.")
+            said = _("Calendar {number}: it is no object with a “name” of 1 to {most} printable characters.")
+            problems.append(said.format(number=number, most=LONGEST_CALENDAR_NAME))
         elif name in names:
-            problems.append(f"Calendar {number}: the name “{name}” stands there twice.")
+            said = _("Calendar {number}: the name “{name}” stands there twice.")
+            problems.append(said.format(number=number, name=name))
         else:
             names.add(name)
     if problems:
@@ -208,23 +224,27 @@ def _calendars(whole: dict[str, Any]) -> list[Entry]:
 def shortened(problems: Sequence[str]) -> list[str]:
     """The first problems, and how many more there are."""
     more = len(problems) - MAX_PROBLEMS
-    return [*problems[:MAX_PROBLEMS], *([f"And {more:,} more problems."] if more > 0 else [])]
+    if more <= 0:
+        return [*problems]
+    said = ngettext("And {count} more problem.", "And {count} more problems.", more)
+    return [*problems[:MAX_PROBLEMS], said.format(count=grouped(more))]
 
 
 def _problem(entry: Any, names: set[str]) -> str:
     """What is wrong with an entry; empty if its outline is right."""
     if not isinstance(entry, dict):
-        return "it is not an object."
+        return _("it is not an object.")
     name = entry.get("name")
     if name is None:
-        return "it has no “name”."
+        return _("it has no “name”.")
     if not isinstance(name, str) or not is_name(name):
         shown = visible_text(name, 60)
-        return f"“{shown}” is no name. A name has 1 to 100 lower-case letters, digits and the signs . _ : / -"
+        said = _("“{name}” is no name. A name has 1 to 100 lower-case letters, digits and the signs . _ : / -")
+        return said.format(name=shown)
     if name in names:
-        return f"the name “{name}” stands there twice."
+        return _("the name “{name}” stands there twice.").format(name=name)
     try:
         check(entry)
     except NotStorable as error:
-        return f"“{name}” {error}"
+        return error.about(f"“{name}”")
     return ""

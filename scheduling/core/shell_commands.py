@@ -11,24 +11,14 @@ import shlex
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
-NO_SHELL = "a schedule has no shell"
+from scheduling.core.words import gettext as _
+
 _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 _REDIRECTION = re.compile(r"(?:(?<=\s)[0-9])?&?>>?\s*(?:&[0-9]|[^\s&|;<>()]+)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _CHANGE = re.compile(r"cd\s+(\"[^\"$`\\]*\"|'[^']*'|[^\s;&|$`'\"\\*?~]+)\s*(?:&&|;)\s*(.*)", re.DOTALL)
 _EXPANDED = re.compile(r"[$`]")
 _GLOB = re.compile(r"[*?\[\]{}~]")
-WRAPPERS = {
-    "flock": "let the schedule leave a new run out (overlap: skip)",
-    "timeout": "give the schedule a time limit",
-    "nice": "start the consumers with `nice`",
-    "ionice": "start the consumers with `ionice`",
-    "sudo": "start the consumers as this user",
-    "su": "start the consumers as this user",
-    "env": "set the environment of the consumers",
-    "chronic": "leave it out: the output of each run is kept, and only failures are told",
-}
-"""Programs that start others, and what to do here instead."""
 
 
 class NoCommand(ValueError):
@@ -71,7 +61,8 @@ def management_command(line: str, home: str = "") -> Found:
     while words and _ASSIGNMENT.fullmatch(words[0]):
         name, _equals, value = words.pop(0).partition("=")
         if name != "DJANGO_SETTINGS_MODULE":
-            raise NoCommand(f"It sets {name} for this command. Set it for the consumers, and take it out of the line.")
+            said = _("It sets {name} for this command. Set it for the consumers, and take it out of the line.")
+            raise NoCommand(said.format(name=name))
         settings = value
     where, command, args = _split(words)
     path = None if where is None else PurePosixPath(home, folder or "", where).parent
@@ -104,28 +95,52 @@ def _words(line: str) -> list[str]:
     try:
         words = list(lexer)
     except ValueError:
-        raise NoCommand("Its quotes are not closed.") from None
+        raise NoCommand(_("Its quotes are not closed.")) from None
     if operator := next((word for word in words if word and set(word) <= set("();<>|&")), None):
-        raise NoCommand(f"It has “{operator}”, and {NO_SHELL}. Write a management command that does all of it.")
+        said = _("It has “{operator}”, and a schedule has no shell. Write a management command that does all of it.")
+        raise NoCommand(said.format(operator=operator))
     if _EXPANDED.search(re.sub(r"'[^']*'", "", line)):
-        raise NoCommand(f"The shell replaces “$” and “`” in it, and {NO_SHELL}. Write the value.")
+        raise NoCommand(_("The shell replaces “$” and “`” in it, and a schedule has no shell. Write the value."))
     if _GLOB.search(re.sub(r"'[^']*'|\"[^\"]*\"|\\.", "", line)):
-        raise NoCommand(f"The shell replaces signs such as “*” and “~” in it, and {NO_SHELL}. Write the names.")
+        raise NoCommand(
+            _("The shell replaces signs such as “*” and “~” in it, and a schedule has no shell. Write the names.")
+        )
     return words
 
 
 def _split(words: list[str]) -> tuple[str | None, str, list[str]]:
     """The path of `manage.py`, if it is named, the command, and its arguments."""
     if not words:
-        raise NoCommand("There is no command.")
+        raise NoCommand(_("There is no command."))
     program, rest = words[0], words[1:]
     name = PurePosixPath(program).name
-    if name in WRAPPERS:
-        raise NoCommand(f"It runs through “{name}”: {WRAPPERS[name]}, and take it out of the line.")
+    if instead := _instead_of(name):
+        raise NoCommand(instead)
     where, rest = _arguments(program, name, rest)
     if not rest or rest[0].startswith("-"):
-        raise NoCommand("There is no management command after it.")
+        raise NoCommand(_("There is no management command after it."))
     return where, rest[0], rest[1:]
+
+
+def _instead_of(name: str) -> str:
+    """What to do instead of this program that starts others; empty for another program."""
+    user = _("It runs through “{name}”: start the consumers as this user, and take it out of the line.")
+    return {
+        "flock": _(
+            "It runs through “flock”: let the schedule leave a new run out (overlap: skip), "
+            "and take it out of the line."
+        ),
+        "timeout": _("It runs through “timeout”: give the schedule a time limit, and take it out of the line."),
+        "nice": _("It runs through “nice”: start the consumers with `nice`, and take it out of the line."),
+        "ionice": _("It runs through “ionice”: start the consumers with `ionice`, and take it out of the line."),
+        "sudo": user.format(name="sudo"),
+        "su": user.format(name="su"),
+        "env": _("It runs through “env”: set the environment of the consumers, and take it out of the line."),
+        "chronic": _(
+            "It runs through “chronic”. Take it out of the line: the output of each run is kept, and only failures are "
+            "told."
+        ),
+    }.get(name, "")
 
 
 def _arguments(program: str, name: str, rest: list[str]) -> tuple[str | None, list[str]]:
@@ -146,6 +161,5 @@ def _arguments(program: str, name: str, rest: list[str]) -> tuple[str | None, li
 
 
 def _other(name: str) -> NoCommand:
-    return NoCommand(
-        f"It runs “{name[:60]}”, which is no management command. Write one, or a worker, that does the same."
-    )
+    said = _("It runs “{name}”, which is no management command. Write one, or a worker, that does the same.")
+    return NoCommand(said.format(name=name[:60]))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from scheduling.core.words import gettext as _
+
 _UNITS = {"ms": 1, "s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000}
 _SPELLINGS = {"sec": "s", "min": "m", "std": "h", "hr": "h"}
 _PART = re.compile(r"\s*(\d{1,10}(?:\.\d{1,3})?)\s*([a-z]{1,3})", re.ASCII)
@@ -21,7 +23,7 @@ def parse_time_span(text: str) -> int:
     Raises:
         TimeSpanError: the text has no unit, an unknown unit, or is no length of time at all.
     """
-    wanted = "Write a number with a unit, such as 30s, 5m or 1h."
+    wanted = _("Write a number with a unit, such as 30s, 5m or 1h.")
     if len(text) > LONGEST_TEXT:
         raise TimeSpanError(wanted)
     rest, total = text.strip().lower(), 0.0
@@ -34,7 +36,7 @@ def parse_time_span(text: str) -> int:
         number, unit = match.groups()
         size = _UNITS.get(_SPELLINGS.get(unit, unit))
         if size is None:
-            raise TimeSpanError(f"“{unit}” is no unit. Use ms, s, m, h or d.")
+            raise TimeSpanError(_("“{unit}” is no unit. Use ms, s, m, h or d.").format(unit=unit))
         total += float(number) * size
         rest = rest[match.end() :].strip()
     return round(total)

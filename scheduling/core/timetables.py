@@ -5,9 +5,11 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TypeAlias
 
-from scheduling.core.dialect import Cron, CronError, parse_cron, words_of
+from scheduling.core.cron_error import CronError
+from scheduling.core.dialect import Cron, parse_cron, words_of
 from scheduling.core.interval_dialect import EVERY, parse_interval
 from scheduling.core.intervals import DayInterval, RealInterval
+from scheduling.core.words import gettext as _
 
 DailyTimes: TypeAlias = Cron | DayInterval
 """A timetable of local dates and times of the day."""
@@ -31,7 +33,8 @@ def counts_seconds(timetable: Timetable) -> bool:
 def require_whole_minutes(timetable: Timetable) -> None:
     """Raises CronError if some occurrences of the timetable are not at a whole minute."""
     if counts_seconds(timetable):
-        raise CronError(
-            f"'{timetable.expression}' counts seconds, which this site does not allow; "
+        said = _(
+            "'{expression}' counts seconds, which this site does not allow; "
             "write whole minutes, such as '@every 1m', or let the setting CRON_SECONDS be true."
         )
+        raise CronError(said.format(expression=timetable.expression))

@@ -8,7 +8,9 @@ The functions have the names that `makemessages` looks for.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 CATALOGUES = frozenset({"de"})
@@ -25,6 +27,9 @@ class _Installed:
 
 
 _installed = _Installed()
+
+_english: ContextVar[bool] = ContextVar("scheduling_english", default=False)
+"""Whether `in_english` is at work."""
 
 
 def install(
@@ -57,4 +62,23 @@ def ngettext(one: str, many: str, count: int) -> str:
 
 def language() -> str:
     """The code of the present language without its region, such as "de"."""
-    return _installed.language().partition("-")[0].lower()
+    return "en" if _english.get() else _installed.language().partition("-")[0].lower()
+
+
+@contextmanager
+def in_english() -> Iterator[None]:
+    """The sentences of this folder are English inside: for what is stored in a row, or stands in an English text.
+
+    It is also a decorator.
+    """
+    token = _english.set(True)
+    try:
+        yield
+    finally:
+        _english.reset(token)
+
+
+def grouped(number: int) -> str:
+    """A whole number as the present language writes it, such as "100,000"."""
+    said = f"{number:,}"
+    return said.replace(",", ".") if language() == "de" else said

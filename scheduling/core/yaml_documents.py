@@ -10,6 +10,8 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from scheduling.core.words import gettext as _
+
 MAX_DEPTH = 40
 """Mappings and lists inside each other."""
 
@@ -17,8 +19,6 @@ _WHOLE = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FRACTION = re.compile(r"[-+]?(0|[1-9][0-9]*)\.[0-9]*([eE][-+][0-9]+)?")
 _WORDS = {"": None, "~": None, "null": None, "true": True, "false": False}
 _LONGEST_NUMBER = 40
-
-ALIAS = "aliases and anchors are not allowed. Put a text that begins with * or & in quotation marks"
 
 
 class YamlInvalid(ValueError):
@@ -33,7 +33,7 @@ class YamlMissing(ImportError):
     """The package PyYAML is not installed."""
 
     def __init__(self) -> None:
-        super().__init__("YAML needs the package PyYAML: pip install 'cronsite[yaml]', or use JSON.")
+        super().__init__(_("YAML needs the package PyYAML: pip install 'cronsite[yaml]', or use JSON."))
 
 
 def loads(text: str) -> Any:
@@ -50,8 +50,8 @@ def loads(text: str) -> Any:
     except yaml.YAMLError as error:
         mark, said = getattr(error, "problem_mark", None), getattr(error, "problem", None)
         if "alias" in str(getattr(error, "context", "")):  # an expression such as * * * * * without quotation marks
-            said = ALIAS
-        raise YamlInvalid(_sentence(mark, said or "the text is not YAML")) from None
+            said = _no_aliases()
+        raise YamlInvalid(_sentence(mark, said or _("the text is not YAML"))) from None
 
 
 def dumps(value: Any, ascii_only: bool) -> str:
@@ -75,7 +75,13 @@ def _yaml() -> Any:
 
 
 def _sentence(mark: Any, said: str) -> str:
-    return f"Line {mark.line + 1}: {said}." if mark is not None else f"{said[:1].upper()}{said[1:]}."
+    if mark is None:
+        return f"{said[:1].upper()}{said[1:]}."
+    return _("Line {line}: {fault}.").format(line=mark.line + 1, fault=said)
+
+
+def _no_aliases() -> str:
+    return _("aliases and anchors are not allowed. Put a text that begins with * or & in quotation marks")
 
 
 class _Builder:
@@ -102,7 +108,8 @@ class _Builder:
                 self.open.append(made)
                 self.keys.append(_NO_KEY)
                 if len(self.open) > MAX_DEPTH:
-                    raise YamlInvalid(_sentence(event.start_mark, f"values are nested deeper than {MAX_DEPTH} levels"))
+                    said = _("values are nested deeper than {levels} levels").format(levels=MAX_DEPTH)
+                    raise YamlInvalid(_sentence(event.start_mark, said))
             elif isinstance(event, yaml.CollectionEndEvent):
                 self.open.pop()
                 self.keys.pop()
@@ -111,11 +118,11 @@ class _Builder:
     def _refuse(self, event: Any) -> None:
         said = ""
         if isinstance(event, self.yaml.AliasEvent) or getattr(event, "anchor", None):
-            said = ALIAS
+            said = _no_aliases()
         elif getattr(event, "tag", None):
-            said = "tags are not allowed"
+            said = _("tags are not allowed")
         elif isinstance(event, self.yaml.DocumentStartEvent) and self.found is not _NO_KEY:
-            said = "the file has a second document"
+            said = _("the file has a second document")
         if said:
             raise YamlInvalid(_sentence(event.start_mark, said))
 
@@ -128,9 +135,10 @@ class _Builder:
             self.open[-1][self.keys[-1]] = value
             self.keys[-1] = _NO_KEY
         elif not isinstance(value, str):
-            raise YamlInvalid(_sentence(event.start_mark, "a key is not a text. Put it in quotation marks"))
+            raise YamlInvalid(_sentence(event.start_mark, _("a key is not a text. Put it in quotation marks")))
         elif value in self.open[-1]:
-            raise YamlInvalid(_sentence(event.start_mark, f"the key {value[:80]!r} stands there twice"))
+            said = _("the key {key} stands there twice").format(key=repr(value[:80]))
+            raise YamlInvalid(_sentence(event.start_mark, said))
         else:
             self.keys[-1] = value
 

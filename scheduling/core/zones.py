@@ -12,6 +12,8 @@ from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from scheduling.core.words import gettext as _
+
 # Files in the zone folder that are not zones: the machine's own setting, a template, and a placeholder for "not set".
 _NO_ZONES = frozenset({"localtime", "posixrules", "Factory"})
 _LONGEST_NAME = 64
@@ -48,12 +50,16 @@ def zone(name: str) -> ZoneInfo:
         try:
             return ZoneInfo(name)
         except (ZoneInfoNotFoundError, ValueError, OSError) as error:
-            raise ZoneError(f"Zone: the data of '{name}' cannot be read; reinstall the tzdata package.") from error
+            said = _("Zone: the data of '{name}' cannot be read; reinstall the tzdata package.")
+            raise ZoneError(said.format(name=name)) from error
     if len(name) > _LONGEST_NAME:
-        raise ZoneError(f"Zone: a name of {len(name)} characters is no IANA time zone; write one like 'Europe/Madrid'.")
+        said = _("Zone: a name of {length} characters is no IANA time zone; write one like 'Europe/Madrid'.")
+        raise ZoneError(said.format(length=len(name)))
     nearest = _nearest(name)
-    fix = f"did you mean '{nearest}'?" if nearest else "write one like 'Europe/Madrid', or 'UTC'."
-    raise ZoneError(f"Zone: {name!r} is not an IANA time zone; {fix}", nearest or "")
+    said = _("Zone: {name} is not an IANA time zone; write one like 'Europe/Madrid', or 'UTC'.")
+    if nearest:
+        said = _("Zone: {name} is not an IANA time zone; did you mean '{nearest}'?")
+    raise ZoneError(said.format(name=repr(name), nearest=nearest), nearest or "")
 
 
 def _nearest(name: str) -> str | None:
@@ -128,7 +134,8 @@ def resolve_wall(local: datetime, tz: str) -> datetime:
     try:
         return resolve(local, zone(tz))
     except OverflowError as error:
-        raise ValueError(f"{local.isoformat(' ')} in {tz} lies outside the years 1-9999 in UTC.") from error
+        said = _("{time} in {zone} lies outside the years 1-9999 in UTC.")
+        raise ValueError(said.format(time=local.isoformat(" "), zone=tz)) from error
 
 
 def clock_changes(info: ZoneInfo, after: datetime, until: datetime) -> Iterator[tuple[datetime, timedelta]]:

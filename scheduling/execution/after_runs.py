@@ -21,6 +21,7 @@ from scheduling.core.chunks import chunks
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.core.text import clean
+from scheduling.core.words import in_english
 from scheduling.execution.announce import report_row
 from scheduling.execution.cancel import DELETED
 from scheduling.execution.insert import note_skipped
@@ -83,6 +84,7 @@ def wake(predecessors: Collection[int], now: datetime) -> list[int]:
     return keys
 
 
+@in_english()
 def look(keys: Iterable[int], broker: Broker, now: datetime) -> int:
     """Look at blocked occurrences, and let them start, wait on or end. Returns how many do not wait any longer.
 

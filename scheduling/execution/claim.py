@@ -16,6 +16,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from scheduling.core.lifecycle import State
+from scheduling.core.words import in_english
 from scheduling.execution.blocked_runs import arrange
 from scheduling.execution.due_executions import counted_again, executions_of, have_expired
 from scheduling.execution.due_plans import plan_due
@@ -102,6 +103,7 @@ def next_due() -> datetime | None:
     return found[0] if found else None
 
 
+@in_english()
 def claim_due(now: datetime, *, embedded: bool, limit: int = SCHEDULES_PER_BATCH) -> Dispatched:
     """Claim one batch of due occurrences. The caller then publishes the executions.
 

@@ -98,6 +98,8 @@ def storable(handler: str, params: Mapping[str, Any]) -> dict[str, Any]:
         own: dict[str, Any] = json.loads(text)
     except (TypeError, ValueError, RecursionError) as error:
         raise ValueError(f"The parameters of {handler!r} are not JSON: {error}") from None
-    if found := json_bounds.problem(own, len(text)):
-        raise ValueError(f"The JSON of the parameters of {handler!r} {found}")
+    try:
+        json_bounds.check(own, len(text))
+    except json_bounds.NotStorable as error:
+        raise ValueError(f"The JSON of the parameters of {handler!r} {error}") from None
     return own

@@ -18,6 +18,7 @@ from django.utils import timezone as clock
 from scheduling.core.cron import CronError, ZoneError, parse
 from scheduling.core.text import clean
 from scheduling.core.why_at import is_due
+from scheduling.core.words import in_english
 from scheduling.execution.former_timing import first_of, record_dropped, settle_former
 from scheduling.execution.pauses import record_left_out
 from scheduling.execution.revisions import note_found
@@ -98,6 +99,7 @@ def set_aside(scheduler_id: int, error: Exception, now: datetime) -> None:
         log.error("Schedule cannot be planned and is set aside: %s", text, extra={"scheduler_id": scheduler_id})
 
 
+@in_english()
 def plan_anew(ids: Iterable[int], now: datetime) -> int:
     """Plan schedules again after plain SQL edited them. A schedule that cannot be planned is set aside.
 

@@ -21,6 +21,7 @@ from django.db.models import F, QuerySet
 from scheduling.conf import get_conf
 from scheduling.core.cron import CronError, ZoneError, parse, zone
 from scheduling.core.intervals import RealInterval
+from scheduling.core.words import in_english
 from scheduling.core.zone_data import Offsets, adopts, moved_to, offsets_of
 from scheduling.core.zones import zone_names
 from scheduling.execution.planning import set_aside
@@ -174,6 +175,7 @@ def _move_soon(row: ZoneData, former: Mapping[str, Offsets], now: datetime) -> N
         _move_each(keys[start : start + PlanLimits.window], row, former, now)
 
 
+@in_english()
 def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets], now: datetime) -> None:
     """Move the planned runs of these schedules. A schedule that cannot be planned any longer is set aside."""
     rows = some.filter(status=True, plan_state=PlanState.CURRENT, next_run_at__gte=FIRST_INSTANT)

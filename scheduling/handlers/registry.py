@@ -26,6 +26,7 @@ from scheduling.core.breaker import CircuitBreaker, breaker_problem
 from scheduling.core.queues import choice_problem
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.run_limit import Limit
+from scheduling.core.words import in_english
 from scheduling.handlers.batch_run import BatchRun
 from scheduling.handlers.error_rules import RETRY_ALL, ErrorRules
 from scheduling.handlers.limit_key import limit_key_problem
@@ -130,6 +131,7 @@ class Handler:
 _handlers: dict[tuple[str, str], Handler] = {}
 
 
+@in_english()
 def register(handler: Handler) -> None:
     """Register a handler.
 

@@ -34,7 +34,7 @@ class BoundedParser(Parser):
         try:
             found = json_bounds.loads(text, object_of=_unique)
         except json_bounds.NotStorable as error:
-            raise refusal("BAD_JSON", _("The body %(problem)s") % {"problem": error}) from None
+            raise refusal("BAD_JSON", error.about(_("The body"))) from None
         except UnicodeDecodeError:
             raise refusal("BAD_JSON", _("The body is not UTF-8.")) from None
         if not isinstance(found, dict):
@@ -75,5 +75,5 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """A JSON object. A name that stands twice in it is a typing error, and programs do not agree which value counts."""
     found = dict(pairs)
     if len(found) < len(pairs):
-        raise json_bounds.NotStorable("json", "names a value twice in one object.")
+        raise json_bounds.NotStorable("twice", "names a value twice in one object.")
     return found

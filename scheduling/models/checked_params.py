@@ -6,6 +6,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import models
+from django.utils.translation import gettext as _
 
 from scheduling.core import json_bounds
 
@@ -17,8 +18,9 @@ class CheckedParams(models.Model):
         abstract = True
 
     def clean(self) -> None:
-        if problem := json_bounds.problem(getattr(self, "params")):  # noqa: B009 - the models have the column
-            raise ValidationError({"params": ValidationError(f"The JSON {problem}", code="params")})
+        params = getattr(self, "params")  # noqa: B009 - the models have the column
+        if problem := json_bounds.problem(_("The JSON"), params):
+            raise ValidationError({"params": ValidationError(problem, code="params")})
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save the row.

@@ -18,6 +18,8 @@ from typing import Any
 from scheduling.conf import get_conf
 from scheduling.core.calendars import Blocked, CalendarError, ExclusionCalendar, parse_calendar
 from scheduling.core.text import visible_text
+from scheduling.core.words import gettext as _
+from scheduling.core.words import language
 from scheduling.models.calendar import Calendar, CalendarState
 
 MOST_KEPT = 300_000
@@ -42,7 +44,8 @@ class NamedCalendar:
     @property
     def problem(self) -> str:
         """The sentence about a calendar that cannot be used; empty if it can."""
-        return f"The calendar “{self.name}” cannot be used: {self.why_not}" if self.why_not else ""
+        said = _("The calendar “{name}” cannot be used: {fault}")
+        return said.format(name=self.name, fault=self.why_not) if self.why_not else ""
 
     def __call__(self, instant: datetime) -> Blocked | None:
         """Why an instant (aware) is excluded; None if it is not.
@@ -185,7 +188,7 @@ def _former_calendar(pk: int) -> NamedCalendar | None:
         return None
     name, version, tz = head[0], head[1], str(head[2] or "") or get_conf().timezone
     key = (("former", pk), tz, version)
-    if (found := cache.get(key)) is None:
+    if (found := _cached(key)) is None:
         found = _parsed(Calendar.objects.filter(pk=pk).values_list("planned_entries", flat=True).first(), tz)
         cache.put(key, found)
     return _with(pk, name, version, found)
@@ -197,7 +200,7 @@ def _named(pk: int, name: Any, version: int, state: int, tz: Any, updated_at: An
     entries = _entries(pk) if state == CalendarState.CHANGED else None
     # The time of the change: a change that was rolled back had the same version as the one that was made after it.
     key = (pk, tz, version, updated_at) if entries is None else (pk, tz, version, updated_at, entries)
-    if (found := cache.get(key)) is None:
+    if (found := _cached(key)) is None:
         found = _parsed(_entries(pk) if entries is None else entries, tz)
         cache.put(key, found)
     return _with(pk, name, version, found)
@@ -211,7 +214,7 @@ def _with(pk: int, name: Any, version: int, found: ExclusionCalendar | CalendarE
 
 
 def _missing(pk: int) -> NamedCalendar:
-    return NamedCalendar(pk, str(pk), 0, why_not="it does not exist.")
+    return NamedCalendar(pk, str(pk), 0, why_not=_("it does not exist."))
 
 
 def _entries(pk: int) -> Any:
@@ -220,8 +223,14 @@ def _entries(pk: int) -> Any:
 
 def _parsed(entries: Any, tz: str) -> ExclusionCalendar | CalendarError:
     if not isinstance(entries, str):  # SQLite stores any type in any column
-        return CalendarError("its entries are no text.")
+        return CalendarError(_("its entries are no text."))
     try:
         return parse_calendar(entries, tz)
     except CalendarError as error:
         return error
+
+
+def _cached(key: tuple[Any, ...]) -> ExclusionCalendar | CalendarError | None:
+    """What the cache has. The fault of a calendar that cannot be used is in the language in which it was read."""
+    found = cache.get(key)
+    return None if isinstance(found, CalendarError) and found.language != language() else found

@@ -8,14 +8,14 @@ from typing import Any
 from django.conf import settings
 from django.core.exceptions import ValidationError
 from django.utils import timezone as clock
-from django.utils.text import format_lazy
+from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core import json_bounds
 from scheduling.core.cron import CronError, ZoneError, next_after, zone
 from scheduling.core.messages import FIRST_YEAR, LAST_YEAR, is_in_calendar
 from scheduling.core.retry import DELAY_MS, RetryPolicy
-from scheduling.core.targets import A_TARGET, TARGETS
+from scheduling.core.targets import TARGETS
 from scheduling.models.calendar import Calendar
 from scheduling.models.exclusions import calendar
 from scheduling.models.overlap import SERVICE_TARGET
@@ -24,7 +24,7 @@ from scheduling.models.timetable import timetable_of
 
 ONE_TIME = _("Give either a cron schedule or one date and time.")
 SERVICE_PING = _("The run of a service never ends, so no monitor can be told its end. Remove the ping URL.")
-ONE_TARGET = format_lazy(_("Choose exactly one target: {}."), A_TARGET)
+ONE_TARGET = _("Choose exactly one target: a worker, a report or a reminder.")
 
 
 def form_problems(row: Any) -> dict[str, ValidationError]:
@@ -76,8 +76,8 @@ def stored_problems(row: Any) -> dict[str, ValidationError]:
         problems["language"] = ValidationError(unknown, code="language", params=facts)
     if not isinstance(row.params, dict):
         problems["params"] = ValidationError(_("Parameters are a JSON object."), code="params")
-    elif problem := json_bounds.problem(row.params):
-        problems["params"] = ValidationError(f"The JSON {problem}", code="params")
+    elif problem := json_bounds.problem(gettext("The JSON"), row.params):
+        problems["params"] = ValidationError(problem, code="params")
     return problems
 
 

@@ -84,8 +84,8 @@ def fill(actor: Actor, row: Scheduler, values: Mapping[str, Any]) -> None:
 
 def _unstorable(values: Mapping[str, Any]) -> Iterator[Problem]:
     for name, value in values.items():
-        if problem := json_bounds.problem(value):
-            yield Problem(name, "characters", _("The value %(problem)s.") % {"problem": problem.rstrip(".")})
+        if problem := json_bounds.problem(_("The value"), value):
+            yield Problem(name, "characters", problem)
 
 
 def _name(row: Scheduler, values: Mapping[str, Any]) -> Iterator[Problem]:

@@ -84,8 +84,8 @@ def stated(row: Scheduler) -> Stated:
         values["pause_reason"] = ""
     if not is_name(values["name"]):
         raise ValueError(_("its name has other signs than lower-case letters, digits and . _ : / -"))
-    if problem := json_bounds.problem(values):
-        raise ValueError(_("its JSON %(problem)s") % {"problem": problem})
+    if problem := json_bounds.problem(_("its JSON"), values):
+        raise ValueError(problem)
     try:
         instance(ScheduleValues, values)
     except ParamsInvalid as error:

@@ -139,7 +139,7 @@ def check_params(type_: str, target: Any, params: Mapping[str, Any], *, stored: 
         raise Refused(Code.CONFLICT, _("The schedule has no target."))
     if masked_names(params):
         raise Refused.value("params", hidden_words(), "secret")
-    if said := problem(params):
-        raise Refused.value("params", _("The JSON %(problem)s") % {"problem": said}, "characters")
+    if said := problem(_("The JSON"), params):
+        raise Refused.value("params", said, "characters")
     if said := run_params_error(type_, target, dict(params), stored=stored):
         raise Refused.value("params", visible_text(said, 1_000), "params")

@@ -98,8 +98,8 @@ def shown(value: Any, name: str) -> Any:
     Raises:
         Refused: UNUSABLE_VALUE.
     """
-    if said := problem(value):
-        raise Refused(Code.UNUSABLE_VALUE, _("The JSON of %(name)s %(problem)s") % {"name": name, "problem": said})
+    if said := problem(_("The JSON of %(name)s") % {"name": name}, value):
+        raise Refused(Code.UNUSABLE_VALUE, said)
     return value
 
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Annotated
 
+from django.utils.translation import gettext as _
 from pydantic import AfterValidator, WithJsonSchema
 
-from scheduling.core.targets import A_TARGET, TARGET_KINDS
+from scheduling.core.targets import TARGET_KINDS
 
 
 def _known(text: str) -> str:
     if text not in TARGET_KINDS:
-        raise ValueError(f"It is the type of {A_TARGET}.")
+        raise ValueError(_("It is the type of a worker, a report or a reminder."))
     return text
 
 

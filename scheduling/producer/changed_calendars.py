@@ -14,6 +14,7 @@ from django.db import transaction
 from django.db.models import F
 
 from scheduling.core.text import clean
+from scheduling.core.words import in_english
 from scheduling.execution.planning import plan_anew
 from scheduling.logs import get_logger
 from scheduling.models import Calendar, Scheduler
@@ -89,6 +90,7 @@ def _guarded(pk: int, handle: Callable[[int], None]) -> None:
         log.exception("A calendar cannot be swept", extra={"calendar": pk})
 
 
+@in_english()
 def _check(pk: int, now: datetime) -> None:
     """Give a calendar that plain SQL has changed its next version, and note whether it can be used."""
     with transaction.atomic():

@@ -84,7 +84,7 @@ def test_deaths_are_bounded() -> None:
 def test_every_database_can_store_the_deaths(text: object) -> None:
     found = read_deaths([{**ENTRY, "queue": text, "reason": text, "exchange": text, "routing-keys": [text]}])
     assert len(found) == 1
-    assert problem([death.entry() for death in found]) == ""
+    assert problem("It", [death.entry() for death in found]) == ""
 
 
 def test_stored_entries_are_read_as_the_same_deaths() -> None:

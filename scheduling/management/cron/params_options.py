@@ -55,7 +55,7 @@ def _whole(text: str) -> Any:
     try:
         found = loads(text)
     except NotStorable as error:
-        raise Refused.value("params", _("The value of --params %(problem)s.") % {"problem": error}) from None
+        raise Refused.value("params", error.about(_("The value of --params"))) from None
     if not isinstance(found, dict):
         raise Refused.value("params", _('The value of --params is no JSON object, such as {"region": "eu"}.'))
     return found

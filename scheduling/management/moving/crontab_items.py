@@ -11,8 +11,8 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.cron_error import CronError
 from scheduling.core.crontab_lines import CrontabLine, Unreadable, Variable
-from scheduling.core.dialect import CronError
 from scheduling.core.interval_dialect import EVERY
 from scheduling.core.shell_commands import Found, NoCommand, management_command
 from scheduling.core.text import visible_text
