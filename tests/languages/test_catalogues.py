@@ -17,6 +17,7 @@ from tests.languages.catalogue import LANGUAGES, catalogue_file, compiled, extra
 
 DJANGO = Path(django.__file__).parent
 PLACEHOLDER = re.compile(r"%(\(\w+\))?[sd]")
+NAME = re.compile(r"\{[a-z]+\}")
 TAG = re.compile(r"</?[a-z]+[^>]*>")
 
 
@@ -61,6 +62,8 @@ def test_each_translation_has_the_placeholders_and_tags_of_its_sentence(language
         if PLACEHOLDER.search(texts(message.id)[-1]):  # Babel takes "95 % of" for a placeholder
             wrong += [f"{key_of(message)}: {error}" for error in message.check()]
         source, said = texts(message.id)[-1], texts(message.string)[-1]
+        if {*NAME.findall(source)} != {*NAME.findall(said)}:
+            wrong.append(f"{key_of(message)}: other names in braces")
         if Counter(TAG.findall(source)) != Counter(TAG.findall(said)):
             wrong.append(f"{key_of(message)}: other tags")
     assert wrong == []
