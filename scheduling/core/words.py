@@ -82,3 +82,12 @@ def grouped(number: int) -> str:
     """A whole number as the present language writes it, such as "100,000"."""
     said = f"{number:,}"
     return said.replace(",", ".") if language() == "de" else said
+
+
+def decimal(said: str) -> str:
+    """A number as the present language writes it.
+
+    Args:
+        said: the number in digits, with a point before its decimals, such as "1.5".
+    """
+    return said.replace(".", ",") if language() == "de" else said

@@ -291,7 +291,7 @@ class Migration(migrations.Migration):
                 ('planned_timezone', models.CharField(editable=False, max_length=64, null=True)),
                 ('read_entries', models.TextField(editable=False, null=True)),
                 ('read_timezone', models.CharField(editable=False, max_length=64, null=True)),
-                ('last_date', models.DateField(editable=False, null=True, verbose_name='dates until')),
+                ('last_date', models.DateField(editable=False, null=True)),
                 ('error', models.CharField(blank=True, db_default='', default='', editable=False, max_length=500)),
                 ('state', models.GeneratedField(db_persist=True, expression=models.Case(models.When(models.Q(('entries', models.F('read_entries')), ('timezone', models.F('read_timezone')), ('version', models.F('planned_version'))), then=models.Value(0)), models.When(models.Q(('entries', models.F('read_entries')), ('timezone', models.F('read_timezone'))), then=models.Value(2)), default=models.Value(1)), output_field=models.SmallIntegerField())),
                 ('created_at', models.DateTimeField(auto_now_add=True, db_default=django.db.models.functions.datetime.Now(), verbose_name='created')),

@@ -74,7 +74,7 @@ class Calendar(models.Model):
     """The entries and the zone of `planned_version`. What has fallen due by them is put on record by them."""
     read_entries = models.TextField(null=True, editable=False)
     read_timezone = models.CharField(max_length=64, null=True, editable=False)
-    last_date = models.DateField(_("dates until"), null=True, editable=False)
+    last_date = models.DateField(null=True, editable=False)
     """The last local day of the entries that name a year, as the entries were read; None if no entry does. When it is
     over, a finding asks for the dates of the next year."""
     error = models.CharField(max_length=ERROR_LENGTH, blank=True, default="", db_default="", editable=False)

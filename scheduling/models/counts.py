@@ -10,7 +10,8 @@ from django.core.exceptions import EmptyResultSet
 from django.db import connections
 from django.db.models import Count as Counted
 from django.db.models import QuerySet
-from django.utils.formats import number_format
+
+from scheduling.core.words import grouped
 
 Name = TypeVar("Name", bound=Hashable)
 
@@ -26,7 +27,7 @@ class Count:
     capped: bool = False
 
     def __str__(self) -> str:
-        return number_format(self.number, force_grouping=True) + ("+" if self.capped else "")
+        return grouped(self.number) + ("+" if self.capped else "")
 
     def __bool__(self) -> bool:
         return self.number > 0

@@ -8,6 +8,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.run_bounds import MOST_FAILURES, MOST_RUNS
 from scheduling.core.start_deadline import SECONDS
+from scheduling.core.words import grouped
 
 COUNTED_RUNS = ("runs_counted", "counted_for")
 """The columns that a claim writes. `Scheduler.save` leaves them alone."""
@@ -64,7 +65,7 @@ class RunBounds(models.Model):
         for column, (low, high) in BOUNDS.items():
             value = getattr(self, column)
             if value is not None and not (type(value) is int and low <= value <= high):
-                facts = {"low": low, "high": f"{high:,}"}
+                facts = {"low": low, "high": grouped(high)}
                 problems[column] = ValidationError(OUT_OF_BOUNDS, code="bound", params=facts)
         wrong = {
             "start_within_seconds": (service, SERVICE_DEADLINE),

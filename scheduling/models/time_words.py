@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.words import decimal
+
 
 def format_duration(seconds: float) -> str:
     """A duration in at most two units: `4 ms`, `1.5 s`, `12 s`, `2 min 5 s`, `3 h 20 min`, `4 d 6 h`."""
@@ -11,7 +13,7 @@ def format_duration(seconds: float) -> str:
     if 0 < seconds < 0.9995:
         return _("%(number)d ms") % {"number": max(round(seconds * 1000), 1)}
     if seconds < 10:
-        return _("%(seconds)s s") % {"seconds": f"{seconds:.2f}".rstrip("0").rstrip(".")}
+        return _("%(seconds)s s") % {"seconds": decimal(f"{seconds:.2f}".rstrip("0").rstrip("."))}
     whole = round(seconds)
     if whole < 60:
         return _("%(seconds)s s") % {"seconds": whole}

@@ -15,6 +15,7 @@ from scheduling.core import backfill
 from scheduling.core.backfill import Options, Standing, standing
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.text import visible_text
+from scheduling.core.words import grouped
 from scheduling.execution.backfill_record import OnRecord, Recorded, on_record
 from scheduling.execution.instants import count_of, instants_of
 from scheduling.handlers.permission import refusal
@@ -141,7 +142,7 @@ def _check_count(schedule: Scheduler, count: int) -> None:
             "The range has %(count)s occurrences of “%(name)s”. One backfill covers at most %(most)s "
             "(CRON_BACKFILL_MOST). Choose a shorter range."
         )
-        facts = {"count": f"{count:,}", "most": f"{most:,}", "name": visible_text(schedule, 80)}
+        facts = {"count": grouped(count), "most": grouped(most), "name": visible_text(schedule, 80)}
         raise Refused.value("until", said % facts, "too_many")
 
 

@@ -9,8 +9,9 @@ from itertools import pairwise
 
 from scheduling.core.skip_reasons import EDITED, HELD_EDITED, SWITCHED_OFF, SkipReason, kind_of
 from tests.e2e.policy_counted import Counted
-from tests.e2e.policy_model import LATE, SLACK, WAITS, Model, Policy
+from tests.e2e.policy_model import LATE, SLACK, WAITS, Model
 from tests.e2e.policy_rows import Row
+from tests.e2e.policy_rules import Policy
 
 ENDS = {"succeeded", "failed", "cancelled", "skipped"}
 OF_TIMES = {SkipReason.NO_PRODUCER, SkipReason.TOO_LATE, SkipReason.NOT_CAUGHT_UP, SkipReason.OVER_CAP}

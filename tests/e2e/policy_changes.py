@@ -12,7 +12,8 @@ from scheduling.models.plan import PlanState
 from scheduling.operations.actor import Actor
 from scheduling.operations.schedules import change
 from tests.e2e.policy_mix import columns, entries, windows
-from tests.e2e.policy_model import SLACK, History, Model, Policy
+from tests.e2e.policy_model import SLACK, History, Model
+from tests.e2e.policy_rules import Policy
 from tests.factories import CalendarFactory, UserFactory
 from tests.support import wait_for
 

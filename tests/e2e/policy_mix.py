@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from tests.e2e.policy_model import Policy, Window
+from tests.e2e.policy_rules import Policy, Window
 
 MINUTE = 60
 ALONE = ("skip", "wait", "replace")

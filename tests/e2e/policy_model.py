@@ -6,11 +6,12 @@ judged by each policy that may have held between its time and the decision about
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
-from hashlib import sha256
 from itertools import product
-from typing import Generic, NamedTuple, TypeVar
+from typing import Generic, TypeVar
+
+from tests.e2e.policy_rules import ANOTHER_START, Policy, Window, is_last_of, not_due, window_of
 
 SLACK = 5.0
 """A loaded machine decides by so much later. A change may be visible by so much later than its time says."""
@@ -19,56 +20,7 @@ LATE = 60.0
 WAITS = 60
 """So long an occurrence waits for its predecessor, in whole seconds. It is the shortest time that may be chosen."""
 
-ANOTHER_START = "it was to start at"
-
 Value = TypeVar("Value")
-
-
-class Window(NamedTuple):
-    """A part of a calendar: [begin, end) is excluded. Two windows never touch."""
-
-    begin: int
-    end: int
-    label: str
-
-
-class Policy(NamedTuple):
-    """A schedule that is due at `start`, and then each `every` seconds. The defaults are those of the software."""
-
-    every: int
-    start: int
-    active: bool = True
-    overlap: str = "allow"
-    spread: int = 0
-    each: bool = False
-    deadline: int | None = None
-    missed: str = "latest"
-    cap: int = 100
-    within: int = 86_400
-    since: int | None = None
-    until: int | None = None
-    most: int | None = None
-    failures: int | None = None
-    calendar: int | None = None
-    hold: bool = False
-    after: int | None = None
-    span: str = "day"
-    late: str = "skip"
-
-    @property
-    def is_alone(self) -> bool:
-        return self.overlap != "allow"
-
-    def names(self, instant: float) -> bool:
-        """Whether it is due at this instant."""
-        inside = (self.since or 0) <= instant <= (self.until or instant)
-        return inside and instant >= self.start and not (instant - self.start) % self.every
-
-    def instants(self, first: float, last: float) -> range:
-        """The instants in [first, last]."""
-        first, last = max(first, self.start, self.since or 0), min(last, self.until or last)
-        begin = self.start - int(-(first - self.start) // self.every) * self.every
-        return range(begin, int(last // 1) + 1, self.every)
 
 
 class History(Generic[Value]):
@@ -158,8 +110,9 @@ class Model:
     def may_start(self, pk: int, instant: int, assigned: float, decided: float) -> str:
         """Why an occurrence may not be let in with this assigned time; empty if it may."""
         said = "it was not due"
+        kept = self._kept(pk, instant, decided)
         for policy, windows in self.states(pk, instant, decided):
-            said = _not_due(pk, policy, windows, instant, assigned)
+            said = not_due(pk, policy, windows, instant, assigned, kept)
             if said.startswith(ANOTHER_START) and policy.each and self.edited(pk, instant, decided):
                 # One that an edit has kept: the next one comes later than `every`, so it has more room.
                 said = "" if instant <= assigned <= instant + policy.spread else said
@@ -168,6 +121,17 @@ class Model:
             if not said:
                 break
         return said or ("" if decided >= assigned else "it came before its time")
+
+    def _kept(self, pk: int, instant: int, decided: float) -> bool:
+        """Whether an edit may have kept it: it was free before.
+
+        Then it runs, although a later one is due at the end of a hold that the edit has brought. The later one may lie
+        before the edit.
+        """
+        return self.edited(pk, instant, decided) and any(
+            policy.active and policy.names(instant) and window_of(windows, instant) is None
+            for policy, windows in self.states(pk, instant, decided)
+        )
 
     def may_run(self, pk: int, instant: int, decided: float) -> bool:
         """Whether it was due, and no calendar excluded it: otherwise, only that can be the reason."""
@@ -209,40 +173,3 @@ class Model:
         return policies.changed(instant, decided) or any(
             self.calendars[calendar].changed(instant, decided) for calendar in named if calendar is not None
         )
-
-
-def _not_due(pk: int, policy: Policy, windows: Iterable[Window], instant: int, assigned: float) -> str:
-    if not policy.active or not policy.names(instant):
-        return "it was not due"
-    window = window_of(windows, instant)
-    if window is not None and not policy.hold:
-        return f"a calendar excluded it: {window.label}"
-    if window is not None and not is_last_of(policy, window, instant):
-        return "a later one that was held with it was to run"
-    start = instant if window is None else window.end
-    expected = start + offset_of(pk, policy, instant, start)
-    return "" if assigned == expected else f"{ANOTHER_START} {expected}"
-
-
-def offset_of(pk: int, policy: Policy, instant: int, start: int) -> int:
-    """By how much an occurrence is spread. The offsets of a schedule never change, so this is written anew here.
-
-    Args:
-        start: its instant, or the end of its hold.
-    """
-    following = instant + policy.every
-    has_room = policy.each and (policy.until is None or following <= policy.until)
-    seconds = min(policy.spread, following - start) if has_room else policy.spread
-    text = f"spread:{pk}:{instant}" if policy.each else f"spread:{pk}"
-    return int.from_bytes(sha256(text.encode()).digest()[:8], "big") * seconds >> 64
-
-
-def window_of(windows: Iterable[Window], instant: float) -> Window | None:
-    """The window that excludes an instant."""
-    return next((window for window in windows if window.begin <= instant < window.end), None)
-
-
-def is_last_of(policy: Policy, window: Window, instant: int) -> bool:
-    """Whether an instant is the one of its hold that runs: it is the last one, and none is due at its end."""
-    following = instant + policy.every
-    return following > window.end or (policy.until or following) < following

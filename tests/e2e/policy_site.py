@@ -20,8 +20,9 @@ from scheduling.models import Pause, Scheduler, SchedulerExecution
 from tests.apps.sample.policed import NAME
 from tests.e2e.policy_changes import Changes
 from tests.e2e.policy_mix import ALONE, base, columns, expression, more
-from tests.e2e.policy_model import WAITS, History, Policy, Story
+from tests.e2e.policy_model import WAITS, History, Story
 from tests.e2e.policy_processes import Processes
+from tests.e2e.policy_rules import Policy
 from tests.factories import PauseFactory, SchedulerFactory
 from tests.support import Commands, wait_for
 

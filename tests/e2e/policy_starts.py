@@ -10,8 +10,9 @@ from typing import NamedTuple
 
 from scheduling.core.skip_reasons import PREDECESSOR, SkipReason, kind_of
 from scheduling.models import Attempt
-from tests.e2e.policy_model import SLACK, WAITS, Model, Policy, window_of
+from tests.e2e.policy_model import SLACK, WAITS, Model
 from tests.e2e.policy_rows import Row
+from tests.e2e.policy_rules import Policy, window_of
 
 AFTER_A_KILL = 1.0
 """A child works on for some milliseconds after its consumer was killed or stopped."""

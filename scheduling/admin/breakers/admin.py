@@ -20,6 +20,7 @@ from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.breaker import BreakerState, Circuit
 from scheduling.core.text import visible_text
+from scheduling.core.words import decimal
 from scheduling.execution.breakers import change_circuit
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.targets import handler_named
@@ -109,6 +110,6 @@ class BreakerAdmin(ReadOnly):
             "It opens when %(share)s %% of at least %(least)s runs within %(window)s s have failed. Open, it lets one "
             "run through every %(every)s s. When it has succeeded, the others start: at most %(pace)s each second."
         ) % {
-            "share": f"{rules.share * 100:g}", "least": rules.least, "window": f"{rules.window:g}",
-            "every": f"{rules.probe_every:g}", "pace": f"{rules.pace:g}",
+            "share": decimal(f"{rules.share * 100:g}"), "least": rules.least, "window": decimal(f"{rules.window:g}"),
+            "every": decimal(f"{rules.probe_every:g}"), "pace": decimal(f"{rules.pace:g}"),
         }  # fmt: skip

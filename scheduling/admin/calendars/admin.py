@@ -44,7 +44,7 @@ class CalendarAdmin(GroupedRows, Audited):
     form = CalendarForm
     change_form_template = "admin/scheduling/calendar/change_form.html"
     list_display = (
-        column(Calendar, "name"), column(Calendar, "description"), "zone_shown", "last_date", "usable",
+        column(Calendar, "name"), column(Calendar, "description"), "zone_shown", "dates_until", "usable",
         "group_shown",
     )  # fmt: skip
     list_filter = (("group", GroupFilter),)
@@ -121,6 +121,11 @@ class CalendarAdmin(GroupedRows, Audited):
     @admin.display(description=_("Time zone"), ordering="timezone")
     def zone_shown(self, row: Calendar) -> str:
         return visible_text(row.zone_name, 64)
+
+    @admin.display(description=_("Dates until"), ordering="last_date")
+    def dates_until(self, row: Calendar) -> str:
+        """The last day of the entries that name a year."""
+        return EMPTY if row.last_date is None else f"{row.last_date:%Y-%m-%d}"
 
     @admin.display(description=_("State"))
     def usable(self, row: Calendar) -> SafeString | str:

@@ -18,6 +18,7 @@ from scheduling.admin.ui.times import broken_after_date, format_minute
 from scheduling.core.calendar_entries import MINUTES_A_DAY, wrong_lines
 from scheduling.core.calendars import CalendarError, Excluded, ExclusionCalendar, parse_calendar
 from scheduling.core.text import visible_text
+from scheduling.core.words import grouped
 from scheduling.core.zones import ZoneError, zone
 from scheduling.models.calendar import MOST_WRONG
 
@@ -53,7 +54,7 @@ def calendar_panel(entries: str, zone_name: str, now: datetime) -> SafeString:
         "reason": visible_text(blocked.reason, 120), "until": _instant(blocked.until, info) if blocked.until else "",
     }  # fmt: skip
     count = len(parsed.reasons)
-    sentence = ngettext("%(count)s entry.", "%(count)s entries.", count) % {"count": f"{count:,}"}
+    sentence = ngettext("%(count)s entry.", "%(count)s entries.", count) % {"count": grouped(count)}
     return format_html(
         '<div class="sch-panel" data-live-said="{0} {1}"><p>{0} {1}</p>{2}{3}</div>',
         sentence, words % facts, _sheets(parsed, now.astimezone(info).date()), _list(found, info),

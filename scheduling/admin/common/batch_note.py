@@ -6,6 +6,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.words import decimal, grouped
 from scheduling.handlers.targets import handler_named
 
 
@@ -15,4 +16,4 @@ def batch_context(type_: str, handler: str) -> dict[str, Any]:
     if code is None or code.batch is None:
         return {}
     text = _("Up to %(size)s runs in one call. A call waits %(wait)s s for further runs.")
-    return {"batch": text % {"size": f"{code.batch.size:,}", "wait": f"{code.batch.wait:g}"}}
+    return {"batch": text % {"size": grouped(code.batch.size), "wait": decimal(f"{code.batch.wait:g}")}}

@@ -14,6 +14,7 @@ from scheduling.admin.ui.badges import outcome_badge
 from scheduling.admin.ui.links import execution_link
 from scheduling.core.batch import LARGEST
 from scheduling.core.lifecycle import State
+from scheduling.core.words import grouped
 from scheduling.handlers.targets import handler_of_execution
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.visibility import Visibility
@@ -113,12 +114,12 @@ def _sentence(row: SchedulerExecution, leader: Leader, *, is_seen: bool) -> str:
     if leader.size is None:
         return format_html(_("It is called in a batch that {} leads."), execution_link(leader.execution))
     if not is_seen:
-        return _("It was called in a batch of %(count)s runs.") % {"count": f"{leader.size:,}"}
+        return _("It was called in a batch of %(count)s runs.") % {"count": grouped(leader.size)}
     if leader.execution == row.pk:
         text = _("It has led a batch of %(count)s runs. Its output is that of all of them.")
-        return text % {"count": f"{leader.size:,}"}
+        return text % {"count": grouped(leader.size)}
     return format_html(
         _("It was called in a batch of {} runs, which {} led. Files and used resources are recorded there."),
-        f"{leader.size:,}",
+        grouped(leader.size),
         execution_link(leader.execution),
     )

@@ -39,6 +39,7 @@ from scheduling.admin.ui.text import is_number
 from scheduling.admin.ui.times import format_duration
 from scheduling.core.durations import SLOW_SECONDS, Usual, attempt_end
 from scheduling.core.lifecycle import State
+from scheduling.core.words import grouped
 from scheduling.models import Attempt, SchedulerExecution
 from scheduling.models.attempt_ends import attempt_ends
 from scheduling.models.last_runs import last_runs
@@ -129,7 +130,7 @@ def limit_words(request: HttpRequest) -> str:
     if limit is None:
         return ""
     text = _("Only the newest %(count)s executions were looked at. Choose dates to look at older ones.")
-    return text % {"count": f"{limit:,}"}
+    return text % {"count": grouped(limit)}
 
 
 def usual_of(ids: Iterable[int | None], request: HttpRequest) -> dict[int, Usual]:

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.limits.words import numbers_in_words, rules_in_words
 from scheduling.core.text import visible_text
+from scheduling.core.words import grouped
 from scheduling.execution.lowered_limits import LoweredLimits
 from scheduling.handlers.targets import handler_named
 from scheduling.models import LimitKey, LimitPlace, LoweredLimit
@@ -37,7 +38,7 @@ def limit_context(type_: str, handler: str, viewer: Viewer) -> dict[str, Any]:
     if viewer.visible.is_limited:  # runs of all groups wait for the same places
         return {"limit": " ".join(sentences), "limits": ""}
     if waiting := _waiting(type_, handler):
-        shown = f"{MOST_WAITING:,}+" if waiting > MOST_WAITING else f"{waiting:,}"
+        shown = f"{grouped(MOST_WAITING)}+" if waiting > MOST_WAITING else grouped(waiting)
         sentences.append(_("Runs that wait for a place: %(count)s.") % {"count": shown})
     return {"limit": " ".join(sentences), "limits": viewer.list_of("limitkey", q=handler)}
 

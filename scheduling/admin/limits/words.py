@@ -5,6 +5,7 @@ from __future__ import annotations
 from django.utils.translation import gettext as _
 
 from scheduling.core.run_limit import Limit
+from scheduling.core.words import decimal
 from scheduling.handlers.targets import handler_named
 
 
@@ -32,5 +33,5 @@ def numbers_in_words(rules: Limit) -> str:
     if rules.at_once is not None:
         parts.append(_("%(count)s at once") % {"count": rules.at_once})
     if rules.starts is not None:
-        parts.append(_("%(count)s starts within %(per)s s") % {"count": rules.starts, "per": f"{rules.per:g}"})
+        parts.append(_("%(count)s starts within %(per)s s") % {"count": rules.starts, "per": decimal(f"{rules.per:g}")})
     return ", ".join(parts)

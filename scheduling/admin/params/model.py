@@ -20,6 +20,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr
 from pydantic.fields import FieldInfo
 
 from scheduling.core.text import visible_text
+from scheduling.core.words import grouped
 from scheduling.handlers import Handler
 from scheduling.handlers.params import ParamsInvalid, validate
 from scheduling.handlers.params_model import keys_of
@@ -59,9 +60,10 @@ def type_text(info: FieldInfo) -> str:
 
 
 def _grouped(value: object) -> object:
-    """A whole number with commas between its thousands; any other value as it is."""
-    whole = isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18
-    return f"{value:,}" if whole else value
+    """A whole number as the language writes it; any other value as it is."""
+    if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 10**18:
+        return grouped(value)
+    return value
 
 
 _BOUNDS = {

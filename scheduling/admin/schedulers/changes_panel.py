@@ -18,6 +18,7 @@ from scheduling.admin.schedulers.panels import table
 from scheduling.admin.ui.times import EMPTY, broken_after_date, format_instant
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.run_changes import Mark, RunChange
+from scheduling.core.words import grouped
 from scheduling.models import Scheduler
 from scheduling.models.visibility import Visibility
 from scheduling.operations.schedule_words import zone_of
@@ -137,7 +138,7 @@ def _load_words(load: LoadChange, info: ZoneInfo) -> list[str]:
             "Only the first %(most)s schedules that are due were looked at, so the minutes after %(time)s are not "
             "counted."
         )
-        facts = {"most": f"{LoadLimits.schedules:,}", "time": format_minute(load.until, info)}
+        facts = {"most": grouped(LoadLimits.schedules), "time": format_minute(load.until, info)}
         found.append(text % facts)
     return found
 

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.ui.times import EMPTY, format_duration
 from scheduling.core.durations import Usual
 from scheduling.core.lifecycle import State
+from scheduling.core.words import decimal
 
 LEAST_WAIT = 1.0
 """A wait of less than this many seconds is not told."""
@@ -40,5 +41,8 @@ def slow_words(seconds: float | None, known: Usual | None) -> str:
     times = known.times(seconds) if known is not None and seconds is not None else None
     if known is None or times is None:
         return ""
-    factor = f"{times:.0f}" if times >= 9.95 else f"{times:.1f}".removesuffix(".0")
-    return _("%(times)sx the median of %(median)s") % {"times": factor, "median": format_duration(known.median)}
+    factor = decimal(f"{times:.0f}" if times >= 9.95 else f"{times:.1f}".removesuffix(".0"))
+    return _("%(times)sx the median of %(median)s") % {
+        "times": factor,
+        "median": format_duration(known.median),
+    }
