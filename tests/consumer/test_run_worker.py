@@ -12,7 +12,7 @@ import pytest
 from django.utils import timezone as clock
 
 from scheduling.execution.cancel import cancel
-from scheduling.models import Attempt, Output, Process, SchedulerExecution
+from scheduling.models import Attempt, Output, Process, Scheduler, SchedulerExecution
 from tests.apps.sample.returns import RETURNS
 from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.support import Commands, marks, wait_for
@@ -215,6 +215,35 @@ def test_a_second_signal_interrupts_the_run_and_the_attempt_does_not_count(comma
     execution.refresh_from_db()
     assert (execution.state, execution.attempt, execution.retry_base) == ("queued", 1, 1)
     assert Attempt.objects.get().outcome == "interrupted"
+
+
+@pytest.mark.parametrize("end", ["shutdown", "killed child", "killed child, retried by its schedule"])
+def test_a_handler_that_refuses_further_attempts_never_works_twice(
+    commands: Commands, tmp_path: Path, end: str
+) -> None:
+    execution = one("tests.mark_once", params={"directory": str(tmp_path), "seconds": 600})
+    if end.endswith("schedule"):  # operators may give a schedule retries although its handler has none
+        Scheduler.objects.update(max_retries=2, retry_delay_ms=1000)
+    worker = commands.start("run_worker")
+    (line,) = wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
+    if end == "shutdown":
+        worker.send_signal(signal.SIGTERM)
+        wait_for(lambda: "Asked to stop" in commands.log(worker), "it drains")
+        worker.send_signal(signal.SIGTERM)
+        assert worker.wait(30) == 0
+        commands.start("run_worker")
+    else:
+        os.kill(int(line.split()[2]), signal.SIGKILL)
+    wait_for(lambda: state(execution) == "failed", "it is in the failed inbox")
+    assert marks(tmp_path, execution.pk) == [line]
+    attempts = list(Attempt.objects.order_by("number").values_list("outcome", "error_class"))
+    refused = ("failed", "scheduling.core.outcome.NonRetryableError")
+    expected = {
+        "shutdown": [("interrupted", "Interrupted"), refused],
+        "killed child": [("crashed", "Crashed")],
+        "killed child, retried by its schedule": [("crashed", "Crashed"), refused],
+    }
+    assert attempts == expected[end]
 
 
 def test_cancel_ends_a_running_run(commands: Commands, tmp_path: Path) -> None:

@@ -1,4 +1,4 @@
-"""The examples of docs/moving.md can be read, and its loop resumes what was imported."""
+"""The examples of docs/moving.md can be read and run, and its loop resumes what was imported."""
 
 from __future__ import annotations
 
@@ -7,13 +7,20 @@ import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Iterator
+from types import ModuleType
 from typing import Any
 
 import pytest
+from celery import Celery
 from django.core.management import load_command_class
+from sybil import Sybil
+from sybil.parsers.markdown import PythonCodeBlockParser
 
+from scheduling.handlers import NoParams, find, registry
 from scheduling.management.moving.beat_items import TARGET_TYPES
 from scheduling.models import Scheduler
+from scheduling.testing import run_inline
 from tests.management.cron.calls import cron
 from tests.moving.calls import imported
 from tests.support import ROOT
@@ -31,6 +38,48 @@ def test_the_examples_can_be_read() -> None:
 def _parsed(command: str, arguments: str) -> Any:
     parser = load_command_class("scheduling", command).create_parser("manage.py", command)
     return parser.parse_args(shlex.split(arguments.partition(" | ")[0]))
+
+
+@pytest.fixture
+def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
+    """The project of the page: a Celery app with two tasks. Yields the app, whose broker keeps messages in memory."""
+    app = Celery("shop", broker="memory://", backend="cache+memory://", set_as_current=False)
+
+    @app.task(name="shop.tasks.send")
+    def send(invoice: int) -> str:
+        return f"sent {invoice}"
+
+    @app.task(name="shop.tasks.total")
+    def total(region: str = "eu") -> str:
+        return region
+
+    package, tasks, celery = (ModuleType(name) for name in ("shop", "shop.tasks", "shop.celery"))
+    tasks.__dict__["send"], celery.__dict__["app"] = send, app
+    for module in (package, tasks, celery):
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    monkeypatch.setattr(registry, "_handlers", {})
+    yield app
+    app.close()
+
+
+def test_the_handlers_of_the_page_run_a_task_or_send_it(shop: Any) -> None:
+    page = ROOT / "docs" / "moving.md"
+    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(page)
+    document.namespace.update(NoParams=NoParams, total=shop.tasks["shop.tasks.total"])
+    here, there, loop = document.examples()
+    here.evaluate()
+    assert run_inline("shop.tasks.send", {"invoice": 7}).outcome == "succeeded"
+    there.evaluate()
+    sent = run_inline("shop.tasks.total")
+    assert (sent.outcome, len(sent.result)) == ("succeeded", 36)
+    registry._handlers.clear()
+    loop.evaluate()
+    for name, params in (("shop.tasks.send", {"invoice": 8}), ("shop.tasks.total", {"region": "us"})):
+        assert find("worker", name).params.__name__ == "AnyParams"
+        assert run_inline(name, params).outcome == "succeeded"
+    with shop.connection() as connection:
+        queue = connection.SimpleQueue("celery")
+        assert [queue.get(timeout=1).payload[1] for _number in range(3)] == [{}, {"invoice": 8}, {"region": "us"}]
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import builtins
 import inspect
 import unittest
+from datetime import UTC, datetime
 from importlib import import_module
 from io import BytesIO
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pytest
 from django.contrib.auth.models import Group
@@ -18,7 +21,9 @@ from pydantic import BaseModel
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+from scheduling.core.cron import parse, upcoming
 from scheduling.handlers import Run, Snooze, SoftTimeLimit, worker
+from scheduling.handlers.targets import sync_targets
 from scheduling.models import Scheduler, Worker
 from scheduling.signals import execution_failed
 from scheduling.tasks import known
@@ -65,7 +70,7 @@ def names_of(page: str) -> dict[str, Any]:
             "sync_tokens": sync_tokens, "SyncParams": RegionParams,
         }  # fmt: skip
     if page == "handlers.md":
-        params = ("Clean", "Fetch", "Import", "Month", "Order", "Refresh", "Salary", "Sync")
+        params = ("Clean", "Fetch", "Import", "Month", "Order", "Pay", "Refresh", "Salary", "Sync")
         surroundings = {
             "HTTPError": OSError, "Path": Path, "path": Path("/"), "BytesIO": BytesIO, "data": b"", "orders": [],
             "client": SimpleNamespace(pages=lambda after: []), "Invoice": Group, "send": None,
@@ -105,15 +110,29 @@ def test_the_examples_of_a_page_run(page: str, request: pytest.FixtureRequest) -
     for example in examples:
         drain()  # an example may wait for the run of an earlier one
         example.evaluate()
+    document.namespace["__builtins__"] = builtins  # Sybil removes it; strftime needs it
+    sync_targets()  # as `migrate` does before the tests of a project
+    if page == "handlers.md":
+        assert run_days(document.namespace["is_last_working_day"]) == [
+            "01-29", "02-26", "03-31", "04-30", "05-31", "06-30", "07-30", "08-31", "09-30", "10-29", "11-30", "12-30",
+        ]  # fmt: skip
     ran = run_tests(document.namespace, request)
     if page == "testing.md":
         assert ran == [
             "test_the_tokens_of_a_region_are_synced", "test_an_unreachable_region_is_tried_again",
             "test_a_region_that_is_unknown_fails_alone", "test_a_run_from_code",
-            "test_the_error_of_a_handler_is_raised", "test_the_file_of_an_export",
-            "test_a_month_with_a_clock_change",
-            "test_retries", "test_with_fixtures",
+            "test_the_error_of_a_handler_is_raised", "test_the_file_of_an_export", "test_nothing_is_asked_for",
+            "test_a_month_with_a_clock_change", "test_retries", "test_the_night_in_which_the_clocks_skip_an_hour",
+            "test_it_runs_on_weekdays", "test_with_fixtures",
         ]  # fmt: skip
+
+
+def run_days(when: Any) -> list[str]:
+    """The days of 2027 on which a schedule `0 18 22-31 * *` in Berlin has something to do."""
+    info = ZoneInfo("Europe/Berlin")
+    instants = upcoming(parse("0 18 22-31 * *"), info.key, datetime(2027, 1, 1, tzinfo=UTC), 113)
+    runs = [Run(1, "cron-1", 1, 0, False, instant) for instant in instants]
+    return [f"{run.scheduled_at.astimezone(info):%m-%d}" for run in runs if when({}, run) is True]
 
 
 def make_nightly_cleanup() -> None:

@@ -36,6 +36,7 @@ ELSEWHERE = {
     "api.md": "tests/testing/test_docs.py",
     "channels.md": "tests/notify/test_channel_docs.py",
     "handlers.md": "tests/testing/test_docs.py",
+    "moving.md": "tests/moving/test_docs.py",
     "signals.md": "tests/testing/test_docs.py",
     "tasks.md": "tests/tasks/test_docs.py",
     "testing.md": "tests/testing/test_docs.py",

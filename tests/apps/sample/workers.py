@@ -77,6 +77,14 @@ def mark_and_sleep(params: MarkParams, run: Run) -> None:
     mark(params, run, "end")
 
 
+@worker("tests.mark_once", params=MarkParams, retry=RetryPolicy(max_retries=0))
+def mark_once(params: MarkParams, run: Run) -> None:
+    """Does its work in its first attempt only, as docs/handlers.md says."""
+    if run.attempt > 1:
+        raise NonRetryableError("An earlier attempt may have done it. Look first.")
+    mark_and_sleep(params, run)
+
+
 @worker("tests.ask", params=MarkParams, retry=FAST)
 def ask(params: MarkParams, run: Run) -> None:
     """Asks the database, writes a line, and then waits."""
