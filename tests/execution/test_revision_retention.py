@@ -30,6 +30,12 @@ def numbers(row: Scheduler) -> list[int]:
     return list(ScheduleRevision.objects.filter(schedule=row.pk).order_by("number").values_list("number", flat=True))
 
 
+def test_where_each_old_revision_is_the_only_one_none_is_removed_and_the_cleanup_goes_on() -> None:
+    row = edited(1)
+    assert prune(clock.now()).revisions == 0
+    assert numbers(row) == [1]
+
+
 def test_what_no_execution_names_is_removed_after_a_year() -> None:
     unused, named, young, gone = edited(4), edited(4), edited(2), edited(3)
     SchedulerExecutionFactory(scheduler=named, revision=None)

@@ -25,8 +25,10 @@ def remove_revisions(cutoff: datetime, done: Pruned, *, dry_run: bool, batch: in
         after = rows[-1][0]
         first = {schedule: _first_kept(schedule) for schedule in {schedule for _pk, schedule, _number in rows}}
         keys = [pk for pk, schedule, number in rows if number < first[schedule]]
-        found = ScheduleRevision.objects.filter(pk__in=keys)
-        done.revisions += len(keys) if dry_run else found._raw_delete(found.db)
+        if keys and not dry_run:
+            found = ScheduleRevision.objects.filter(pk__in=keys)
+            found._raw_delete(found.db)
+        done.revisions += len(keys)
 
 
 def _first_kept(schedule: int) -> int:
