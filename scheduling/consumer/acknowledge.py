@@ -12,6 +12,7 @@ from django.db import DatabaseError
 from scheduling.broker import Broker, BrokerError, Delivery
 from scheduling.consumer.running import Running
 from scheduling.consumer.start import Arrival
+from scheduling.core.inbox_sentences import NOT_RECORDED, NOT_STARTED
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage
 from scheduling.core.outcome import Deferred, FailedProbe, Snoozed
@@ -72,14 +73,14 @@ class Answers:
                     raise
                 # The database works but refuses this message. Park it, so that it does not block the next messages.
                 log.error("A message cannot be recorded and is parked in the failed queue: %s", error)
-                reason = f"It cannot be recorded: {error!s:.1000}"
+                reason = NOT_RECORDED.format(error=f"{error!s:.1000}")
                 self.park_foreign(delivery, reason, now)
 
     def refused(self, delivery: Delivery, error: Exception, now: datetime) -> None:
         """Handle a delivery that cannot be started. The row becomes failed, and the message is parked."""
         if delivery.message.execution_id is not None:
             fail_row(delivery.message.execution_id, error, now)
-        self.park_foreign(delivery, f"It cannot be started: {error!s:.1000}", now)
+        self.park_foreign(delivery, NOT_STARTED.format(error=f"{error!s:.1000}"), now)
 
     def park_foreign(self, delivery: Delivery, reason: str, now: datetime) -> None:
         """Park a message in the failed queue. If the message has no row, a producer's next sync makes the row."""

@@ -17,6 +17,7 @@ from scheduling.core.breaker import BreakerState, Circuit, CircuitBreaker, Ends
 from scheduling.core.messages import TaskMessage
 from scheduling.core.outcome import Crashed, Failed, FailedProbe, Failure, MemoryLimit, Outcome, Succeeded, TimedOut
 from scheduling.core.pauses import LONGEST_WAIT
+from scheduling.core.wait_sentences import WAS_PROBE
 from scheduling.execution.breakers import change_circuit, read_circuit
 from scheduling.execution.settle import Settled
 from scheduling.handlers.run_config import RunConfig
@@ -92,7 +93,7 @@ class BreakerGate:
             return outcome
         assert isinstance(outcome, FAILURES)  # noqa: S101
         handler = _handler(message, run.config)
-        reason = f"It was a probe of the circuit breaker of {handler.subject}, and has failed. It waits."
+        reason = WAS_PROBE.format(subject=handler.subject)
         return FailedProbe(outcome, reason, now, LONGEST_WAIT)
 
     def record(self, settled: Iterable[tuple[Running, Settled]], now: datetime) -> None:

@@ -15,6 +15,7 @@ from scheduling.consumer.terminated import Terminated
 from scheduling.core.json_bounds import NotStorable
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.core.results import encode
+from scheduling.core.run_sentences import HANDLER_EXITED
 from scheduling.core.snooze import Snooze
 from scheduling.core.steps import HandedBack
 from scheduling.handlers import UnknownHandler
@@ -73,7 +74,7 @@ def _exited(error: SystemExit) -> dict[str, Any]:
         return succeeded()
     # A process shows the lowest eight bits of a number, and 1 for any other value.
     code = error.code & 0xFF if type(error.code) is int else 1
-    return failed(error) | {"message": f"The handler exited with {shown(error.code)}.", "exit_code": code}
+    return failed(error) | {"message": HANDLER_EXITED.format(code=shown(error.code)), "exit_code": code}
 
 
 def _not_run(error: Snooze | NotNeeded) -> dict[str, Any]:

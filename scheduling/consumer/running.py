@@ -29,6 +29,7 @@ from scheduling.core.outcome import (
     TimedOut,
 )
 from scheduling.core.results import masked_result
+from scheduling.core.run_sentences import ASKED_TO_END
 from scheduling.core.skip_reasons import not_needed
 from scheduling.core.snooze import NOT_READY, bounded_wait
 from scheduling.core.text import clean, one_line
@@ -189,7 +190,7 @@ class Running:
             return replace(verdict, exit_code=code, signal=number)
         if self.answer is not None:
             # Another process sent SIGTERM, and `Terminated` interrupted the handler.
-            detail = "The child process was asked to end (signal 15) by another process."
+            detail = ASKED_TO_END.format()
             return Crashed(exit_code=code, signal=15, detail=detail)
         return Crashed(exit_code=code, signal=number)
 

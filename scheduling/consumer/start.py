@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 
 from scheduling.broker import Delivery
+from scheduling.core import inbox_sentences as say
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import TaskMessage
 from scheduling.execution import transitions
@@ -162,11 +163,12 @@ def foreign(message: TaskMessage, row: MessageRow | None) -> str:
     For example, a new or restored database may give a new row an id that an old message names.
     """
     if row is None:
-        return f"It names execution {message.execution_id}, which is not on record."
+        return say.NO_EXECUTION.format(execution=message.execution_id)
     if message.execution_key != row.execution_key:
-        return f"It names execution {row.id} by another key: {message.execution_key!r}, not {row.execution_key!r}."
+        return say.OTHER_KEY.format(execution=row.id, key=repr(message.execution_key), own=repr(row.execution_key))
     if (message.type, message.id) != (row.type, row.target_id or 0):
-        return f"It names execution {row.id}, which is of {row.type} {row.target_id}, as {message.type} {message.id}."
+        own, target = f"{row.type} {row.target_id}", f"{message.type} {message.id}"
+        return say.OTHER_TARGET.format(execution=row.id, own=own, target=target)
     return ""
 
 

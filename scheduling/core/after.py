@@ -22,6 +22,7 @@ from datetime import datetime, time, timedelta
 from enum import StrEnum
 from typing import TypeVar
 
+from scheduling.core import after_sentences as say
 from scheduling.core.cron import Timetable, last_between, zone
 from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.skip_reasons import SkipReason
@@ -222,21 +223,21 @@ def _standing(awaited: datetime, known: Predecessor) -> str:
     """Why the predecessor has not succeeded."""
     if going_on := [run for run in known.runs if run.at >= awaited and run.state in OPEN_STATES]:
         run = max(going_on, key=lambda one: one.id)
-        doing = {State.RUNNING: "is running", State.RETRYING: "waits for its next attempt"}
-        return f"{doing.get(run.state, 'waits to start')} as execution {run.id}"
+        doing = {State.RUNNING: say.IS_RUNNING, State.RETRYING: say.WAITS_FOR_ATTEMPT}
+        return doing.get(run.state, say.WAITS_TO_START).format(execution=run.id)
     if of_it := known.records_of(awaited):
         run = max(of_it, key=lambda one: one.id)
         if run.skip is not None:
-            return f"was skipped, as execution {run.id} says"
+            return say.WAS_SKIPPED.format(execution=run.id)
         ends = {
-            State.FAILED: "has failed",
-            State.CANCELLED: "was cancelled",
-            State.DISCARDED: "failed and was discarded",
+            State.FAILED: say.HAS_FAILED,
+            State.CANCELLED: say.WAS_CANCELLED,
+            State.DISCARDED: say.WAS_DISCARDED,
         }
-        return f"{ends.get(run.state, 'did not succeed')} as execution {run.id}"
+        return ends.get(run.state, say.DID_NOT_SUCCEED).format(execution=run.id)
     if known.problem:
-        return f"cannot be judged: {known.problem.rstrip('.')}"
-    return "fell into a pause" if known.paused else "is due and has not been claimed yet"
+        return say.NOT_JUDGED.format(problem=known.problem.rstrip("."))
+    return (say.PAUSED_THEN if known.paused else say.NOT_CLAIMED).format()
 
 
 def chain(first: Key, second: Key, next_of: Callable[[Key], Key | None]) -> list[Key]:

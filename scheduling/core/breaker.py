@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
+from scheduling.core import wait_sentences as say
 from scheduling.core.text import visible_text
 
 BUCKETS = 10
@@ -196,7 +197,7 @@ class Circuit:
         if not ends.failed or ended < least or failed < rules.share * ended:
             return counted
         # The error stays apart: it may name what only some users may see, and all runs that wait show the reason.
-        reason = f"{failed} of {ended} runs within {rules.window:g} s have failed."
+        reason = say.OPENED.format(failed=failed, ended=ended, seconds=f"{rules.window:g}")
         return Circuit(BreakerState.OPEN, now, openings=self.openings + 1, error=counted.error, reason=reason)
 
     def room(self, rules: CircuitBreaker, now: datetime) -> int:
@@ -225,12 +226,14 @@ class Circuit:
         Args:
             subject: what the breaker belongs to, such as `the worker 'push'`.
         """
-        since = "" if self.since is None else f" since {self.since:%Y-%m-%d %H:%M:%S} UTC"
+        facts = {"subject": subject, "reason": self.reason}
+        since = "" if self.since is None else f"{self.since:%Y-%m-%d %H:%M:%S} UTC"
         if self.state is BreakerState.HALF_OPEN:
-            return f"The circuit breaker of {subject} lets waiting runs through one after another{since}."
+            return (say.HALF_OPEN_SINCE if since else say.HALF_OPEN).format(**facts, since=since)
         probe = self.next_probe(rules) if rules is not None else None
-        following = "" if probe is None else f" The next probe follows at {probe:%H:%M:%S} UTC at the earliest."
-        return f"The circuit breaker of {subject} is open{since}: {self.reason}{following}"
+        if probe is not None:  # it is open since some instant
+            return say.OPEN_PROBE.format(**facts, since=since, probe=f"{probe:%H:%M:%S}")
+        return (say.OPEN_SINCE if since else say.OPEN).format(**facts, since=since)
 
 
 def _added(counts: tuple[tuple[int, int, int], ...], ends: Ends, bucket: int) -> tuple[tuple[int, int, int], ...]:

@@ -7,6 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from scheduling.core.wait_sentences import NOT_RUN_HERE
+
 _WRITTEN = re.compile(r"(?:--only (.+?))?(?:(?:^| )--except (.+))?", re.DOTALL)
 
 
@@ -62,4 +64,4 @@ def reason_for_left_out(subject: str, here: str, chosen: Chosen) -> str:
         subject: names the handler, such as `the worker 'sync'`.
         here: the name of this consumer.
     """
-    return f"The consumer {here} does not run {subject}: it was started with {chosen}."
+    return NOT_RUN_HERE.format(here=here, subject=subject, chosen=chosen)

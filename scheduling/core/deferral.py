@@ -10,6 +10,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from scheduling.core import wait_sentences as say
 from scheduling.core.text import visible_text
 
 DEPLOY_GRACE = timedelta(seconds=60)
@@ -62,13 +63,11 @@ def reason_for_unknown(subject: str, here: str, peers: Collection[Peer], asked_a
     consumers = [peer for peer in peers if peer.consumes]
     knowing = sorted(peer.name for peer in consumers if peer.alive)
     if knowing:
-        return (
-            f"It waits for a consumer that knows {subject}: {_some(knowing)}. "
-            f"The consumer {visible_text(here)} took it, but has other code, which does not know {subject}."
-        )
+        facts = {"subject": subject, "same": subject, "here": visible_text(here)}
+        return say.WAITS_FOR_KNOWING.format(**facts, names=_some(knowing))
     until = max([min(asked_at, now), *(min(peer.beat_at, now) for peer in consumers)]) + DEPLOY_GRACE
     if now < until:
-        return f"No consumer that is alive knows {subject}. It waits until {_clock(until)} for a deploy that brings it."
+        return say.WAITS_FOR_DEPLOY.format(subject=subject, until=_clock(until))
     return ""
 
 
@@ -91,21 +90,19 @@ def reason_for_refused(
     """
     others = [peer for peer in peers if peer.alive and peer.contract not in refused]
     consumers = sorted(peer.name for peer in others if peer.consumes)
-    said = (
-        f"The consumer {visible_text(here)} refused its parameters, because its code has another version of {subject}."
-    )
+    facts = {"subject": subject, "same": subject, "here": visible_text(here)}
     if consumers:
-        return f"It waits for a consumer with another version of {subject}: {_some(consumers)}. {said}"
+        return say.WAITS_FOR_VERSION.format(**facts, names=_some(consumers))
     until = min(asked_at, now) + DEPLOY_GRACE
     if others and now < until:
-        return f"It waits until {_clock(until)} for a consumer with the code of {_some([others[0].name])}. {said}"
+        return say.WAITS_FOR_CODE.format(**facts, until=_clock(until), names=_some([others[0].name]))
     return ""
 
 
 def _clock(instant: datetime) -> str:
-    return f"{instant:%H:%M:%S} UTC"
+    return f"{instant:%H:%M:%S}"
 
 
 def _some(names: list[str]) -> str:
     first = visible_text(names[0])
-    return first if len(names) == 1 else f"{first} and {len(names) - 1} more"
+    return first if len(names) == 1 else say.AND_MORE.format(name=first, count=len(names) - 1)

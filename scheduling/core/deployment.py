@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from scheduling.core import run_sentences as say
 from scheduling.core.lifecycle import LONGEST_HEARTBEAT_SECONDS
 from scheduling.core.words import gettext as _
 
@@ -175,10 +176,7 @@ class Hold:
         return self.newest.at + UNTIL_NEXT_BEAT
 
 
-MISSING = (
-    "The row that names the deployment of this database is missing, and the database has executions. "
-    "So it is unknown whether it is a copy."
-)
+MISSING = say.NO_DEPLOYMENT_ROW.format()
 
 
 def judge(row: Standing | None, own: Identity, notes: Iterable[Note]) -> Hold | None:
@@ -192,7 +190,7 @@ def judge(row: Standing | None, own: Identity, notes: Iterable[Note]) -> Hold | 
     if row is None:
         return Hold(Cause.MISSING, MISSING)
     if not row.identity.is_empty and not row.identity.is_same(own):
-        said = f"The database belongs to {row.identity}, and the settings of this process are those of {own}."
+        said = say.OTHER_DEPLOYMENT.format(its=row.identity, own=own)
         return Hold(Cause.OTHER, said)
     if row.held:
         return Hold(Cause.RESTORED, row.held)
@@ -218,9 +216,9 @@ def _order(note: Note) -> tuple[int, int]:
 
 
 def _said(row: Standing, newest: Note) -> str:
-    newer = f" of {_reading(newest.at)}" if newest.at is not None else ""
-    older = f" of {_reading(row.beat_at)}" if row.beat_at is not None else ""
-    return f"The database was restored: its newest beat is that{older}, and one{newer} is known."
+    older, newer = (_reading(at) if at is not None else "" for at in (row.beat_at, newest.at))
+    template = {(True, True): say.RESTORED_BOTH, (True, False): say.RESTORED_OLDER, (False, True): say.RESTORED_NEWER}
+    return template.get((bool(older), bool(newer)), say.RESTORED).format(older=older, newer=newer)
 
 
 def _reading(instant: datetime) -> str:

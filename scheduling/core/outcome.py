@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import ClassVar
 
+from scheduling.core import run_sentences as say
 from scheduling.core.backoff import seconds_of
 
 PROGRESS_LENGTH = 64
@@ -25,7 +26,7 @@ class RetryableError(Exception):
     """
 
     def __init__(
-        self, message: str = "The handler asks for a retry.", *, retry_after: float | timedelta | None = None
+        self, message: str = say.ASKS_FOR_RETRY.format(), *, retry_after: float | timedelta | None = None
     ) -> None:
         super().__init__(message)
         self.retry_after = seconds_of(retry_after)
@@ -44,7 +45,7 @@ class SoftTimeLimit(BaseException):
     """
 
     def __init__(self, seconds: float = 0) -> None:
-        super().__init__(f"It ran longer than its soft time limit of {seconds:g} s.")
+        super().__init__(say.SOFT_TIME_LIMIT.format(limit=f"{seconds:g}"))
 
 
 @dataclass(frozen=True)
@@ -109,7 +110,7 @@ class TimedOut(ProcessEnded):
     @property
     def message(self) -> str:
         """One sentence for operators."""
-        return f"It ran longer than its time limit of {self.limit:g} s and was ended."
+        return say.TIMED_OUT.format(limit=f"{self.limit:g}")
 
 
 @dataclass(frozen=True)
@@ -124,7 +125,7 @@ class MemoryLimit(ProcessEnded):
     @property
     def message(self) -> str:
         """One sentence for operators."""
-        return f"It used {self.used:.0f} MiB, more than its memory limit of {self.limit:g} MiB, and was ended."
+        return say.MEMORY_LIMIT.format(used=f"{self.used:.0f}", limit=f"{self.limit:g}")
 
 
 @dataclass(frozen=True)
@@ -142,10 +143,11 @@ class Crashed(ProcessEnded):
         if self.detail:
             return self.detail
         if self.lost:
-            return "Its consumer stopped renewing the lease: the process or its machine died or lost the database."
+            return say.LOST.format()
         if self.signal is not None:
-            return f"The child process was ended by signal {self.signal}{_signal_hint(self.signal)}."
-        return f"The child process exited with code {self.exit_code} before the handler returned."
+            known = say.SIGNALS.get(self.signal)
+            return say.ENDED_BY_SIGNAL.format(signal=known.format() if known is not None else self.signal)
+        return say.EXITED.format(code=self.exit_code)
 
 
 def signal_name(number: int) -> str:
@@ -154,11 +156,6 @@ def signal_name(number: int) -> str:
         return signal.Signals(number).name
     except ValueError:
         return str(number)
-
-
-def _signal_hint(number: int) -> str:
-    names = {6: " (abort)", 9: " (KILL; often the kernel, out of memory)", 11: " (segmentation fault)", 15: " (TERM)"}
-    return names.get(number, "")
 
 
 @dataclass(frozen=True)
@@ -172,7 +169,7 @@ class Cancelled(ProcessEnded):
     @property
     def message(self) -> str:
         """One sentence for operators."""
-        return f"Cancelled by {self.by}." if self.by else "Cancelled."
+        return say.CANCELLED_BY.format(by=self.by) if self.by else say.CANCELLED.format()
 
 
 @dataclass(frozen=True)
@@ -181,7 +178,7 @@ class Interrupted(ProcessEnded):
 
     name: ClassVar[str] = "interrupted"
     error_class: ClassVar[str] = "Interrupted"
-    message: ClassVar[str] = "The consumer was shut down; the run is given back and this attempt does not count."
+    message: ClassVar[str] = say.INTERRUPTED.format()
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from scheduling.core import run_sentences, wait_sentences
+
 
 class Overlap(StrEnum):
     """What happens when an occurrence is due while an earlier execution of the schedule is not over."""
@@ -40,13 +42,13 @@ def blocked_by(execution: int, overlap: str) -> str:
         execution: the id of the other one.
     """
     if overlap == Overlap.REPLACE.value:
-        return f"It replaces execution {execution}, and starts when that one has ended."
-    return f"It waits until execution {execution} is over."
+        return wait_sentences.REPLACES.format(execution=execution)
+    return wait_sentences.WAITS_FOR_RUN.format(execution=execution)
 
 
 def replaced_by(execution: int) -> str:
     """Who cancels an execution that a newer one replaces, for "Cancelled by …"."""
-    return f"the software: execution {execution} replaces it"
+    return run_sentences.REPLACED.format(execution=execution)
 
 
 class Turn(StrEnum):

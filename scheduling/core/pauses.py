@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from scheduling.core import wait_sentences as say
 from scheduling.core.text import visible_text
 
 LONGEST_WAIT = timedelta(hours=1)
@@ -79,9 +80,13 @@ class WorkPause:
         subject = {Scope.SITE: "Everything", Scope.QUEUE: f"The queue {self.name!r}"}.get(
             self.scope, f"The {self.type} {self.name!r}"
         )
-        until = "" if self.until is None else f" until {self.until:%Y-%m-%d %H:%M:%S} UTC"
-        who = f" by {self.by}" if self.by else ""
-        return visible_text(f"{subject} is paused{who}{until}: {self.reason.rstrip('.')}.", REASON_LENGTH + 400)
+        facts = {"subject": subject, "by": self.by, "reason": self.reason.rstrip(".")}
+        if self.until is None:
+            said = (say.PAUSED_BY if self.by else say.PAUSED).format(**facts)
+        else:
+            template = say.PAUSED_BY_UNTIL if self.by else say.PAUSED_UNTIL
+            said = template.format(**facts, until=f"{self.until:%Y-%m-%d %H:%M:%S} UTC")
+        return visible_text(said, REASON_LENGTH + 400)
 
 
 def pause_of(pauses: Iterable[WorkPause], type_: str, handler: str, queue: str, now: datetime) -> WorkPause | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from scheduling.core import inbox_sentences as say
 from scheduling.core.lifecycle import State
 
 LATE = timedelta(minutes=1)
@@ -38,20 +39,20 @@ def verdict(state: str | None, failed: str | None) -> Wait | Release | Stop:
             counts in every state of the row, because an operator may have republished the canary after the failure.
     """
     if failed is not None:
-        return Stop(f"The canary failed: {failed}")
+        return Stop(say.CANARY_FAILED_WITH.format(error=failed))
     match state:
         case None:
-            return Stop("The canary's row is gone, so it is unknown how it ended.")
+            return Stop(say.CANARY_GONE.format())
         case State.SUCCEEDED:
             return Release()
         case State.CANCELLED:
-            return Stop("The canary was cancelled.")
+            return Stop(say.CANARY_CANCELLED.format())
         case State.DISCARDED:
-            return Stop("The canary was discarded.")
+            return Stop(say.CANARY_DISCARDED.format())
         case State.SKIPPED:
-            return Stop("The canary was skipped, because its handler had nothing to do.")
+            return Stop(say.CANARY_SKIPPED.format())
         case State.FAILED:
-            return Stop("The canary failed.")
+            return Stop(say.CANARY_FAILED.format())
         case _:
             return Wait()
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from scheduling.core import run_sentences as say
 from scheduling.core.backoff import Backoff, BackoffInvalid, resolved
 from scheduling.core.outcome import (
     Cancelled,
@@ -177,10 +178,10 @@ def decide(
         case Succeeded() | Cancelled() | Interrupted() | Deferred() | Snoozed() | FailedProbe() | Skipped():
             raise ValueError(f"{type(outcome).__name__} is not a failure")
         case Failed(retryable=False):
-            return GiveUp("The error says that a retry would not help.")
+            return GiveUp(say.NO_HELP.format())
     if retries >= policy.max_retries:
-        used = "The only retry has" if policy.max_retries == 1 else f"All {policy.max_retries} retries have"
-        return GiveUp(f"{used} been used." if policy.max_retries else "Retries are off.")
+        used = {0: say.NO_RETRIES, 1: say.ONLY_RETRY_USED}.get(policy.max_retries, say.RETRIES_USED)
+        return GiveUp(used.format(count=policy.max_retries))
     number = retries + 1
     if isinstance(outcome, Crashed) and outcome.lost:
         # The execution has already waited until the lease ran out, so a further delay would only slow the recovery. The

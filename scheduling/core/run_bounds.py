@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
+from scheduling.core import run_sentences as say
+
 MOST_RUNS = 1_000_000_000
 MOST_FAILURES = 100
 
@@ -39,7 +41,7 @@ def is_bound(most: object) -> bool:
 
 def ran_often(most: int) -> str:
     """Why a schedule is paused that has run as often as it may."""
-    return "It has run once." if most == 1 else f"It has run {most:,} times."
+    return say.RAN_ONCE.format() if most == 1 else say.RAN_OFTEN.format(count=f"{most:,}")
 
 
 def fails_in_a_row(has_failed: Sequence[bool], most: object) -> bool:
@@ -63,5 +65,4 @@ def failed_in_a_row(most: int, last: int) -> str:
     Args:
         last: the id of the last execution that failed.
     """
-    times = "1 failure" if most == 1 else f"{most} failures in a row"
-    return f"{times}; the last is execution {last}."
+    return (say.FAILED_ONCE if most == 1 else say.FAILED_OFTEN).format(count=most, execution=last)

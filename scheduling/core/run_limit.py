@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from scheduling.core import wait_sentences as say
 from scheduling.core.text import visible_text
 
 LONGEST_KEY = 200
@@ -124,14 +125,14 @@ class Limit:
         Args:
             subject: the handler in a sentence, such as `the worker 'push'`.
         """
-        of = f" with the key {key!r}" if self.key != "" else ""
+        runs = say.KEYED.format(subject=subject, key=repr(key)) if self.key != "" else subject
         following = self.next_start(started, now)
         if following is not None:
-            text = f"It waits for its turn: {self.starts} runs of {subject}{of} have started within {self.per:g} s."
-            return f"{text} The next one starts at {following:%H:%M:%S} UTC at the earliest."
+            facts = {"starts": self.starts, "seconds": f"{self.per:g}", "at": f"{following:%H:%M:%S}"}
+            return say.WAITS_FOR_SPAN.format(subject=runs, **facts)
         if self.at_once is not None and taken >= self.at_once:
-            return f"It waits for a place: {taken} of {self.at_once} runs of {subject}{of} run."
-        return f"It waits for its turn: older runs of {subject}{of} wait for a place."
+            return say.WAITS_FOR_PLACE.format(subject=runs, taken=taken, at_once=self.at_once)
+        return say.WAITS_IN_LINE.format(subject=runs)
 
 
 def limit_problem(limit: object) -> str:

@@ -5,37 +5,40 @@ from __future__ import annotations
 from datetime import datetime, timedelta, tzinfo
 from enum import StrEnum
 
+from scheduling.core import skip_sentences as say
+from scheduling.core.after_sentences import NOT_STARTED_IN_TIME
+from scheduling.core.skip_sentences import duration
 from scheduling.core.text import clean
 
 WHY_MAX_CHARS = 300
 """What a calendar says is cut to this length."""
 
-SWITCHED_OFF = "The schedule was paused after the run fell due and before a producer claimed it."
+SWITCHED_OFF = say.SWITCHED_OFF.format()
 
-NO_PRODUCER = "no producer was running"
+NO_PRODUCER = say.NO_PRODUCER.format()
 """The argument `why` of `missed` if the latest occurrence runs and the earlier occurrences do not run."""
 
 
-RAN_BEFORE_RESTORE = "it ran before the database was restored, as far as is known"
+RAN_BEFORE_RESTORE = say.RAN_BEFORE_RESTORE.format()
 """The argument `why` of `missed` for occurrences that a restored database does not know any more."""
 
-CONFIRMED = "the database was confirmed, and what had fallen due by then was left out"
+CONFIRMED = say.CONFIRMED.format()
 """The argument `why` of `missed` for occurrences that an operator left out when a copy was confirmed."""
 
 
-NOT_CAUGHT_UP = "the schedule does not catch up what it has missed"
+NOT_CAUGHT_UP = say.NOT_CAUGHT_UP.format()
 """The argument `why` of `missed` for occurrences of a schedule that never runs what it has missed."""
 
-OVER_CAP = "more were missed than the schedule catches up"
+OVER_CAP = say.OVER_CAP.format()
 """The argument `why` of `missed` for occurrences beyond the cap of a schedule that catches up all."""
 
-PERHAPS_EXCLUDED = "no producer was running, or a calendar excluded them"
+PERHAPS_EXCLUDED = say.PERHAPS_EXCLUDED.format()
 """The argument `why` of `missed` for so many occurrences that they are not looked at one by one."""
 
-EDITED = "the schedule was edited before they were to start"
+EDITED = say.EDITED.format()
 """The argument `why` of `missed` for occurrences that were due, and waited for their time to start."""
 
-HELD_EDITED = "the schedule was edited, or paused, before it was over"
+HELD_EDITED = say.HELD_EDITED.format()
 """The end of `held` for occurrences whose hold was not over when an edit ended it."""
 
 PAUSED = "Paused"
@@ -69,7 +72,7 @@ ON_PURPOSE = (PAUSED, LEFT_OUT, EXCLUDED, HELD)
 """The beginnings of the sentences about occurrences that were meant to be left out. `models.health` has the same as a
 condition of the database."""
 
-PAUSED_SERVICE = f"{LEFT_OUT}, because the service is paused. Resume it; then its next occurrence starts it."
+PAUSED_SERVICE = say.PAUSED_SERVICE.format()
 
 
 class SkipReason(StrEnum):
@@ -124,7 +127,7 @@ def is_on_purpose(reason: str) -> bool:
 
 def not_needed(said: str) -> str:
     """The sentence for a run that its handler does not need, with what the handler says about it."""
-    return f"{BY_HANDLER}: {said.strip() or 'there is nothing to do.'}"
+    return say.NOT_NEEDED.format(said=said.strip() or say.NOTHING_TO_DO.format())
 
 
 def left_out(execution: int, service: bool) -> str:
@@ -134,14 +137,12 @@ def left_out(execution: int, service: bool) -> str:
         execution: the id of the earlier execution.
         service: whether the schedule is a service.
     """
-    if service:
-        return f"{LEFT_OUT}, because the service was running already, as execution {execution}."
-    return f"{LEFT_OUT}, because execution {execution} was not over."
+    return (say.SERVICE_RUNS if service else say.RUN_NOT_OVER).format(execution=execution)
 
 
 def newer(execution: int) -> str:
     """The sentence for an execution that waited for its turn when a newer one fell due."""
-    return f"{LEFT_OUT}, because it was still waiting when the newer execution {execution} fell due."
+    return say.NEWER.format(execution=execution)
 
 
 def expired(within: timedelta, waited: timedelta, where: str) -> str:
@@ -152,8 +153,8 @@ def expired(within: timedelta, waited: timedelta, where: str) -> str:
         waited: how long it had waited when that was found.
         where: what it waited for, such as "in the queue main"; it may end with a sentence of its own.
     """
-    started = f"it had not started {_duration(_whole(within))} after it was due"
-    return f"{EXPIRED}: {started}. It waited {_duration(_whole(waited))} {where.rstrip(' .')}."
+    lengths = {"within": duration(_whole(within)), "waited": duration(_whole(waited))}
+    return say.EXPIRED.format(**lengths, where=where.rstrip(" ."))
 
 
 def predecessor_late(latest: datetime, why: str, info: tzinfo) -> str:
@@ -163,13 +164,12 @@ def predecessor_late(latest: datetime, why: str, info: tzinfo) -> str:
         why: for what it waited, and what has become of that.
         info: the zone of the schedule, in which the sentence gives the time.
     """
-    at = latest.astimezone(info)
-    return f"{PREDECESSOR}: until {_reading(at)} {at.tzname()} it waited for {why}."
+    return NOT_STARTED_IN_TIME.format(until=_local(latest, info), why=why)
 
 
 def too_late(catch_up: timedelta) -> str:
     """The argument `why` of `missed` if even the latest occurrence is too old to run."""
-    return f"{TOO_LATE} of {_duration(catch_up)}"
+    return say.TOO_LATE.format(window=duration(catch_up))
 
 
 def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
@@ -177,12 +177,12 @@ def missed(first: datetime, last: datetime, count: int, why: str, info: tzinfo) 
 
     The sentence gives the times in the zone `info` of the schedule.
     """
-    return f"{MISSED} {_span(first, last, count, info)}: {why}."
+    return say.MISSED.format(span=_span(first, last, count, info), why=why)
 
 
 def excluded(first: datetime, last: datetime, count: int, why: str, info: tzinfo) -> str:
     """The sentence for occurrences that a calendar has excluded. `why` is what the calendar says."""
-    return f"{EXCLUDED} {_span(first, last, count, info)}: {calendar_words(why)}."
+    return say.EXCLUDED.format(span=_span(first, last, count, info), why=calendar_words(why))
 
 
 def held(first: datetime, last: datetime, count: int, why: str, info: tzinfo, instead: str) -> str:
@@ -192,18 +192,17 @@ def held(first: datetime, last: datetime, count: int, why: str, info: tzinfo, in
         why: what the calendar says.
         instead: what became of them: `later_ran` or `HELD_EDITED`.
     """
-    return f"{HELD} {_span(first, last, count, info)}: {calendar_words(why)}; {instead}."
+    return say.HELD.format(span=_span(first, last, count, info), why=calendar_words(why), instead=instead)
 
 
 def later_ran(instant: datetime, info: tzinfo) -> str:
     """The end of `held` if a later occurrence runs when the hold ends: the one at this nominal instant."""
-    local = instant.astimezone(info)
-    return f"only the one at {_reading(local)} {local.tzname()} runs when it is over"
+    return say.LATER_RAN.format(at=_local(instant, info))
 
 
 def missed_date(date_time: datetime, catch_up: timedelta) -> str:
     """The sentence for the missed occurrence of a one-time schedule. `date_time` is in UTC."""
-    return f"{MISSED} the run at {_reading(date_time)} UTC: {too_late(catch_up)}."
+    return say.MISSED.format(span=say.RUN_AT.format(at=f"{_reading(date_time)} UTC"), why=too_late(catch_up))
 
 
 def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str = "", why: str = "") -> str:
@@ -217,36 +216,33 @@ def paused(since: datetime, until: datetime, count: int, info: tzinfo, by: str =
         why: the reason that this user gave; empty if there is none.
     """
     start, end = since.astimezone(info), until.astimezone(info)
-    who = f"{PAUSED} by {by}" if by else PAUSED
-    because = f": {why.rstrip(' .;:')}" if why.rstrip(" .;:") else ""
     to = f"{end:%H:%M}" if start.date() == end.date() else f"{end:%Y-%m-%d %H:%M}"
-    left = "1 occurrence" if count == 1 else f"{count} occurrences"
-    return f"{who} from {start:%Y-%m-%d %H:%M} to {to} {end.tzname()}{because}. {left} did not run."
+    left = say.ONE_DID_NOT.format() if count == 1 else say.SEVERAL_DID_NOT.format(count=count)
+    because = why.rstrip(" .;:")
+    known = {(True, True): say.PAUSED_BY_BECAUSE, (True, False): say.PAUSED_BY, (False, True): say.PAUSED_BECAUSE}
+    template = known.get((bool(by), bool(because)), say.PAUSED)
+    return template.format(by=by, start=f"{start:%Y-%m-%d %H:%M}", end=f"{to} {end.tzname()}", why=because, left=left)
 
 
 def calendar_words(why: str) -> str:
     """What a calendar says, as the sentences of this module have it."""
-    return clean(why, WHY_MAX_CHARS).rstrip(" .;:") or "a calendar excludes it"
+    return clean(why, WHY_MAX_CHARS).rstrip(" .;:") or say.SOME_CALENDAR.format()
 
 
 def _span(first: datetime, last: datetime, count: int, info: tzinfo) -> str:
-    start, end = first.astimezone(info), last.astimezone(info)
     if count == 1:
-        return f"1 occurrence at {_reading(start)} {start.tzname()}"
-    return f"{count} occurrences from {_reading(start)} to {_reading(end)} {end.tzname()}"
+        return say.ONE_AT.format(at=_local(first, info))
+    start = _reading(first.astimezone(info))
+    return say.SEVERAL_FROM.format(count=count, first=start, last=_local(last, info))
+
+
+def _local(instant: datetime, info: tzinfo) -> str:
+    local = instant.astimezone(info)
+    return f"{_reading(local)} {local.tzname()}"
 
 
 def _reading(instant: datetime) -> str:
     return f"{instant:%Y-%m-%d %H:%M:%S}" if instant.second else f"{instant:%Y-%m-%d %H:%M}"
-
-
-def _duration(length: timedelta) -> str:
-    """A length of time as text, in the largest unit that gives a whole number: "1 day", "90 minutes"."""
-    seconds = int(length.total_seconds())
-    units = (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1))
-    whole = ((unit, seconds // size) for unit, size in units if seconds >= size and not seconds % size)
-    unit, number = next(whole, ("second", seconds))
-    return f"{number} {unit}" if number == 1 else f"{number} {unit}s"
 
 
 def _whole(length: timedelta) -> timedelta:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from datetime import datetime, timedelta
 
+from scheduling.core import run_sentences, wait_sentences
 from scheduling.core.backoff import seconds_of
 from scheduling.core.outcome import Failed, Outcome, Snoozed
 
@@ -15,7 +16,7 @@ LONGEST = timedelta(days=1)
 MOST_SNOOZES = 1_000
 """After so many snoozes, the execution goes to the failed inbox. So a run that is never ready does not wait unseen."""
 
-NOT_READY = "The handler is not ready yet."
+NOT_READY = wait_sentences.NOT_READY.format()
 
 
 class Snooze(Exception):
@@ -72,5 +73,5 @@ def allowed(outcome: Outcome, snoozes: object) -> Outcome:
     """
     if not isinstance(outcome, Snoozed) or not isinstance(snoozes, int) or snoozes < MOST_SNOOZES:
         return outcome
-    said = f"It has snoozed {MOST_SNOOZES:,} times. The last reason: {outcome.reason}"
+    said = run_sentences.TOO_MANY_SNOOZES.format(count=f"{MOST_SNOOZES:,}", reason=outcome.reason)
     return Failed("TooManySnoozes", said, retryable=False, exit_code=outcome.exit_code)

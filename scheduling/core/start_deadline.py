@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
+from scheduling.core import skip_sentences as say
 from scheduling.core.lifecycle import State
 
 SECONDS = (1, 366 * 86_400)
 """The lowest and the highest number of seconds within which a run may have to start."""
 
-FOR_A_PRODUCER = "until a producer claimed it"
+FOR_A_PRODUCER = say.FOR_A_PRODUCER.format()
 REASON_CHARS = 300
 
 
@@ -34,6 +35,5 @@ def where_it_waits(state: str, queue: str, reason: str) -> str:
         reason: the sentence of its row that says why it waits; empty if it waits for a free consumer.
     """
     if state == State.BLOCKED.value:
-        return f"for its turn: {reason[:REASON_CHARS]}"
-    place = f"in the queue {queue}"
-    return f"{place}: {reason[:REASON_CHARS]}" if reason else f"{place} for a free consumer"
+        return say.FOR_ITS_TURN.format(reason=reason[:REASON_CHARS])
+    return (say.IN_QUEUE if reason else say.FOR_A_CONSUMER).format(queue=queue, reason=reason[:REASON_CHARS])

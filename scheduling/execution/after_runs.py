@@ -16,10 +16,12 @@ from typing import Any, Protocol
 from django.db import transaction
 
 from scheduling.broker import Broker
+from scheduling.core import after_sentences as say
 from scheduling.core.after import Late, Start, Wait
 from scheduling.core.chunks import chunks
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
+from scheduling.core.run_sentences import CANCELLED_BY
 from scheduling.core.text import clean
 from scheduling.core.words import in_english
 from scheduling.execution.announce import report_row
@@ -42,10 +44,10 @@ LATE, UNUSABLE = "PredecessorLate", "PredecessorUnusable"
 """The classes of the errors of occurrences that failed without an attempt."""
 
 REASONS = {
-    LATE: "It has not started, because the schedule before it had not succeeded. Republish it to run it now.",
-    UNUSABLE: "It has not started. Correct its schedule, then republish it to run it.",
+    LATE: say.LATE.format(),
+    UNUSABLE: say.UNUSABLE.format(),
 }
-FIRST_REASON = "Waits for another schedule."
+FIRST_REASON = say.WAITS_FOR_ANOTHER.format()
 REASON_CHARS = 1_000
 MOST_WOKEN = 10_000
 ROWS_PER_UPDATE = 500
@@ -207,5 +209,5 @@ def _fail(error_class: str, message: str, now: datetime, pk: int) -> None:
 
 
 def _cancel(pk: int, now: datetime) -> None:
-    columns = {"wake_at": None, "waits_for": None, "finished_at": now, "reason": f"Cancelled by {DELETED}."}
+    columns = {"wake_at": None, "waits_for": None, "finished_at": now, "reason": CANCELLED_BY.format(by=DELETED)}
     blocked().filter(pk=pk).move([State.BLOCKED], State.CANCELLED, **columns)

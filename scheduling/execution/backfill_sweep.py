@@ -12,11 +12,13 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from scheduling.broker import Broker
+from scheduling.core import run_sentences as say
 from scheduling.core.backfill import Standing, read, standing, step_of
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import backfill_key
 from scheduling.core.replay import due
 from scheduling.core.text import clean
+from scheduling.core.wait_sentences import WAITS_FOR_RUN
 from scheduling.execution.backfill_record import on_record
 from scheduling.execution.insert import execution_of, insert
 from scheduling.execution.publish import initial_columns, publish
@@ -30,8 +32,8 @@ from scheduling.processes.database import is_away, locking
 log = get_logger(__name__)
 
 NOTE_LIMIT = 500
-DELETED = "Its schedule was deleted."
-SERVICE = "Its schedule has become a service. A service has no runs of its instants."
+DELETED = say.BACKFILL_DELETED.format()
+SERVICE = say.BACKFILL_SERVICE.format()
 WAITS = timedelta(seconds=2)
 """After so long, a backfill that waits for the end of a run looks again."""
 
@@ -114,7 +116,11 @@ def _step(pk: int, schedule: int | None, broker: Broker, now: datetime) -> int |
 
 def _stop(pk: int, error: Exception, now: datetime) -> None:
     """Stop a backfill that cannot go on, so that the others do. If the database refuses it, the next round tries."""
-    said = str(error) if isinstance(error, Impossible) else f"It cannot go on: {type(error).__name__}: {error}"
+    said = (
+        str(error)
+        if isinstance(error, Impossible)
+        else say.CANNOT_GO_ON.format(error=f"{type(error).__name__}: {error}")
+    )
     try:
         with transaction.atomic():
             end(pk, Backfill.State.STOPPED, said, now)
@@ -144,7 +150,7 @@ def _advance(pk: int, schedule: int | None, broker: Broker, now: datetime) -> Se
     if alone is not None:
         count = min(count, 1)
         opened = overlap.open_runs([alone]).get(scheduler.pk)
-        step.waits_for = "" if opened is None else f"It waits until execution {opened} is over."
+        step.waits_for = "" if opened is None else WAITS_FOR_RUN.format(execution=opened)
     _choose(step, row, scheduler.pk, left[:limit], 0 if step.waits_for else count)
     made = _insert(step, row, scheduler, broker, now)
     if alone is not None and made:
@@ -174,9 +180,7 @@ def _choose(step: _Step, row: Backfill, schedule: int, window: Sequence[datetime
 def _insert(
     step: _Step, row: Backfill, scheduler: Scheduler, broker: Broker, now: datetime
 ) -> Sequence[SchedulerExecution]:
-    reason = f"Made by backfill {row.pk}, which {row.requested_by or 'a command'} has asked for."
-    if row.reason:
-        reason += f" {row.reason}"
+    reason = say.made_by_backfill(row.pk, row.requested_by, row.reason)
     made = [
         execution_of(
             scheduler, now, execution_key=backfill_key(instant), scheduled_at=instant, trigger=Trigger.BACKFILL.value,

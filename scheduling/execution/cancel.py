@@ -7,11 +7,12 @@ from typing import Any
 
 from django.utils import timezone as clock
 
+from scheduling.core import run_sentences as say
 from scheduling.core.lifecycle import CANCELLED_AT_ONCE, OPEN_STATES, State
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.policies import overlap
 
-DELETED = "the software: its schedule is deleted"
+DELETED = say.SCHEDULE_DELETED.format()
 
 
 def cancel(pk: int, by: str, now: datetime | None = None) -> str:
@@ -26,7 +27,7 @@ def cancel(pk: int, by: str, now: datetime | None = None) -> str:
     # The first update changes only a waiting execution, and the second update changes only a running execution. Between
     # the updates, the execution may start or may wait again. So both updates are tried twice.
     for _ in range(2):
-        columns = {"wake_at": None, "start_by": None, "finished_at": now, "reason": f"Cancelled by {by}."}
+        columns = {"wake_at": None, "start_by": None, "finished_at": now, "reason": say.CANCELLED_BY.format(by=by)}
         if rows.move(CANCELLED_AT_ONCE, State.CANCELLED, **columns):
             overlap.look_soon([pk], now)
             return "cancelled"

@@ -8,7 +8,7 @@ from datetime import datetime
 
 from django.db.models import Count
 
-from scheduling.core import skip_reasons
+from scheduling.core import run_sentences, skip_reasons
 from scheduling.core.deployment import Cause, Hold, Identity, Standing
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import CANCELLED_AT_ONCE, OPEN_STATES, State
@@ -25,13 +25,11 @@ log = get_logger(__name__)
 ROWS_PER_UPDATE = 1_000
 
 ERROR_CLASS = "SetAside"
-SET_ASIDE = (
-    "It waited or ran when the database was copied or backed up, and was set aside when the database was confirmed."
-)
+SET_ASIDE = run_sentences.SET_ASIDE.format()
 RUN_WAITING, SET_WAITING_ASIDE = "run", "set-aside"
 """The two answers to the question what happens to what waits."""
 
-REPUBLISH = "It may have run elsewhere. Republish it if it must run here."
+REPUBLISH = run_sentences.MAY_HAVE_RUN.format()
 
 
 @dataclass(frozen=True)

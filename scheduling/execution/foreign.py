@@ -19,6 +19,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 
 from scheduling.broker import Broker, Delivery
+from scheduling.core.inbox_sentences import MOVED_BACK
 from scheduling.core.keys import stored_key
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.messages import TaskMessage
@@ -114,7 +115,7 @@ def _taken_back(row: SchedulerExecution, message: TaskMessage, broker: Broker, n
         return False  # the row has failed again since this message was parked
     if not row.type:  # the message was parked as unreadable, but this version can read it
         SchedulerExecution.objects.filter(pk=row.pk).update(**columns_of(message))
-    reason = "Its message was moved back from the failed queue."
+    reason = MOVED_BACK.format()
     if not requeue_failed(row.pk, broker, reason, now, row.scheduler_id, attempt=row.attempt):
         # The message has left the failed queue. If the row stays failed, the next sync pass parks a new message.
         if overlap_problem(row.pk):

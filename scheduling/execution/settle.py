@@ -10,6 +10,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Subquery
 
+from scheduling.core import run_sentences as say
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import (
@@ -105,7 +106,7 @@ def settle_attempt(
         outcome = outcome if service else allowed(outcome, snoozes)
         if cancel_by and not isinstance(outcome, Cancelled):
             # An operator's cancel takes precedence over a retry, and over a consumer that gives its runs back.
-            following = Next(State.CANCELLED, reason=f"Cancelled by {cancel_by}.", keeps_published=True)
+            following = Next(State.CANCELLED, reason=say.CANCELLED_BY.format(by=cancel_by), keeps_published=True)
             retry, retries = None, 0
         else:
             retries = max(0, ended.attempt - retry_base - 1)
@@ -152,7 +153,7 @@ def _restart(
     following = Next(
         State.RETRYING,
         wake_at=now + timedelta(milliseconds=again.delay_ms),
-        reason=f"The service has ended. Restart {again.number} follows.",
+        reason=say.RESTART_FOLLOWS.format(number=again.number),
         uncounted=restarts + 1 - again.number,
         published_at=now if embedded else None,
     )
@@ -212,7 +213,7 @@ def _following(
             named = isinstance(outcome, Failed) and outcome.retry_after_ms is not None
             retry = replace(wanted, delay_ms=delay(wanted.delay_ms, policy.jitter and not named))
             due = now + timedelta(milliseconds=retry.delay_ms)
-            reason = f"Retry {retry.number} of {policy.max_retries} follows."
+            reason = say.RETRY_FOLLOWS.format(number=retry.number, most=policy.max_retries)
             return Next(State.RETRYING, wake_at=due, reason=reason, published_at=now if embedded else None), retry
         case GiveUp(reason):
             return Next(State.FAILED, reason=reason, keeps_published=embedded), None

@@ -14,6 +14,7 @@ from typing import Any
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker
+from scheduling.core import inbox_sentences as say
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.execution.publish import publish
 from scheduling.execution.run_now import requeue_failed
@@ -62,7 +63,6 @@ def republish(
     if len(ids) != 1 and not (params is None and attempt is None):
         raise ValueError("Parameters and an attempt are those of one execution: give one id.")
     now = now or clock.now()
-    reason = f"Republished by {by}." if params is None else f"Republished by {by}, with edited parameters."
     done: list[SchedulerExecution] = []
     at = first
     rows = _rows(ids)
@@ -72,7 +72,7 @@ def republish(
             continue  # the execution has failed again since the operator opened its page
         if not row.type and (params is not None or not decode_again(row)):
             continue  # the execution comes from a message that cannot be read, so it cannot run
-        said = reason if at is None else f"{reason} It starts at {at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC."
+        said = _republished(by, at, edited=params is not None)
         schedule = row.scheduler_id if row.scheduler_id in concerned else None
         requeue = partial(requeue_failed, row.pk, broker, said, now, schedule, params, at, attempt=row.attempt)
         if again_after_conflicts(requeue):
@@ -147,7 +147,7 @@ def discard(
     if not reason.strip():
         raise ValueError("Enter a reason. It is saved with each run.")
     now = now or clock.now()
-    text = f"Discarded by {by}: {reason.strip()}"[:2000]
+    text = say.DISCARDED.format(by=by, reason=reason.strip())[:2000]
     stored, columns = SchedulerExecution.objects, {"reason": text, "finished_at": now}
     done = [row for row in _rows(ids) if stored.filter(pk=row.pk).move([State.FAILED], State.DISCARDED, **columns)]
     if done:
@@ -155,6 +155,13 @@ def discard(
         if broker is not None:
             take_out_parked(broker, done)
     return [row.pk for row in done]
+
+
+def _republished(by: str, at: datetime | None, *, edited: bool) -> str:
+    if at is None:
+        return (say.REPUBLISHED_EDITED if edited else say.REPUBLISHED).format(by=by)
+    template = say.REPUBLISHED_EDITED_AT if edited else say.REPUBLISHED_AT
+    return template.format(by=by, at=f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC")
 
 
 def _rows(ids: Iterable[int]) -> list[SchedulerExecution]:

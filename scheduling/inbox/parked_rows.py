@@ -9,6 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from scheduling.broker import Parked
+from scheduling.core import inbox_sentences as say
 from scheduling.core.deaths import DELIVERY_LIMIT
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State, Trigger
@@ -26,7 +27,7 @@ from scheduling.processes.identity import container_id
 log = get_logger(__name__)
 
 ROWS_PER_INSERT = 500
-GAVE_UP = "RabbitMQ gave up bringing its message: the delivery limit of its queue was reached."
+GAVE_UP = say.GAVE_UP.format()
 UNREADABLE = "UnreadableMessage"
 
 
@@ -53,7 +54,7 @@ def _make(messages: Sequence[Parked], now: datetime) -> None:
 
 def _make_refused(parked: Parked, error: Exception, now: datetime) -> None:
     """Create a row for a message whose values the database refuses. The row keeps the bytes and the reason."""
-    problem = f"It cannot be recorded: {error!s:.1000}"
+    problem = say.NOT_RECORDED.format(error=f"{error!s:.1000}")
     SchedulerExecution.objects.bulk_create([_unreadable_row(parked, problem, now)], ignore_conflicts=True)
     record_deaths_by_key({message_key(parked.message_id): parked.deaths}, now)
 
@@ -80,12 +81,12 @@ def _failed_row(
 ) -> SchedulerExecution:
     if limit_reached(parked):
         error_class, error = "DeliveryLimit", GAVE_UP
-    error = clean(error or "It lies in the failed queue, and nothing says why.", 4_000)
+    error = clean(error or say.NO_REASON.format(), 4_000)
     return SchedulerExecution(
         **columns, execution_key=message_key(parked.message_id), trigger=Trigger.MESSAGE.value,
         scheduled_at=failed_at, executed_at=now, container_id=container_id(), state=State.FAILED.value,
         finished_at=failed_at, published_at=now, error_class=error_class, error_message=error,
-        fingerprint=fingerprint(error_class, error), reason="It was found in the failed queue.",
+        fingerprint=fingerprint(error_class, error), reason=say.FOUND.format(),
     )  # fmt: skip
 
 

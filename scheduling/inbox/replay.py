@@ -16,6 +16,7 @@ from django.db import IntegrityError, transaction
 from django.utils import timezone as clock
 
 from scheduling.broker import Broker
+from scheduling.core import inbox_sentences as say
 from scheduling.core.lifecycle import State
 from scheduling.execution.run_now import overlap_now
 from scheduling.inbox import actions as inbox_actions
@@ -28,8 +29,8 @@ from scheduling.signals import executions_replayed
 
 log = get_logger(__name__)
 
-NOTHING_LEFT = "Nothing of it could be run: it had left the inbox, or cannot be read."
-NOT_OVER = "Nothing of it could be run now: other executions of its schedules are not over. Try again later."
+NOTHING_LEFT = say.NOTHING_LEFT.format()
+NOT_OVER = say.NOT_OVER.format()
 
 Chosen = Iterable[list[tuple[int, int]]]
 """The selected executions, in chunks. Each chunk is a list of pairs. A pair is an execution's id and the number of its
@@ -102,7 +103,7 @@ def _send_canary(replay: Replay, broker: Broker, now: datetime, held: set[int]) 
         held: collects the schedules that run alone and have an open execution. Their failures are tried only once,
             because there may be many of them.
     """
-    reason = f"Republished by {replay.requested_by} as the canary of replay {replay.pk}."
+    reason = say.REPUBLISHED_CANARY.format(by=replay.requested_by, replay=replay.pk)
     # The chunks are stored in the order of `first`.
     for chunk in rows_in_parts(replay.chunks.all(), size=1):
         attempts = dict(chunk.items)

@@ -11,6 +11,7 @@ from django.db import transaction
 from django.db.models import F
 
 from scheduling.broker import Broker
+from scheduling.core import inbox_sentences as say
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import FAILING
 from scheduling.core.replay import Release, Stop, due, verdict
@@ -99,7 +100,7 @@ def _is_released(pk: int, now: datetime) -> bool:
             if replay is None:
                 return False
             if replay.state == Replay.State.COLLECTING.value and now - replay.created_at > ABANDONED:
-                stop(replay.pk, "Its request ended before all was collected. Nothing was sent.", now, replay.state)
+                stop(replay.pk, say.REQUEST_ENDED.format(), now, replay.state)
             elif replay.state == Replay.State.WAITING.value:
                 judge(replay, now)
             return replay.state == Replay.State.RELEASED.value
@@ -114,7 +115,7 @@ def _stop_unreadable(pk: int, error: Exception, now: datetime) -> None:
     """Stop a replay whose row plain SQL has damaged. If the database refuses this, too, the other replays continue."""
     try:
         with transaction.atomic():
-            stop(pk, clean(f"It cannot be read: {type(error).__name__}: {error}", ERROR_LIMIT), now)
+            stop(pk, clean(say.UNREADABLE.format(error=f"{type(error).__name__}: {error}"), ERROR_LIMIT), now)
     except Exception as refused:
         if is_away(refused):
             raise
@@ -153,7 +154,7 @@ def _step(pk: int, broker: Broker, now: datetime) -> int | None:
             done = _advance(pk, broker, now)
     except SelectionUnreadable as error:
         # Plain SQL has damaged the stored selection of this replay. The other replays must continue.
-        stop(pk, f"Its selection cannot be read: {error}"[:ERROR_LIMIT], now)
+        stop(pk, say.SELECTION_UNREADABLE.format(error=error)[:ERROR_LIMIT], now)
         return None
     except Exception as error:
         if is_away(error):
@@ -191,7 +192,7 @@ def _advance(pk: int, broker: Broker, now: datetime) -> list[SchedulerExecution]
     if not rows.filter(position=replay.position).update(**columns):
         return None
     attempts = {pk: attempt for pk, attempt in items if pk != replay.canary}
-    reason = f"Republished by {replay.requested_by} in replay {replay.pk}, after its canary {replay.canary} succeeded."
+    reason = say.REPUBLISHED_REPLAY.format(by=replay.requested_by, replay=replay.pk, canary=replay.canary)
     moved = inbox_actions.requeue_in_transaction(attempts, broker, reason, now)
     Replay.objects.filter(pk=pk).update(sent=F("sent") + len(moved), skipped=F("skipped") + len(attempts) - len(moved))
     if moved:

@@ -17,6 +17,7 @@ from typing import Any
 
 from scheduling.conf import get_conf
 from scheduling.core.calendars import Blocked, CalendarError, ExclusionCalendar, parse_calendar
+from scheduling.core.skip_sentences import BY_CALENDAR
 from scheduling.core.text import visible_text
 from scheduling.core.words import gettext as _
 from scheduling.core.words import language
@@ -54,7 +55,7 @@ class NamedCalendar:
             CalendarError: the calendar cannot be used.
         """
         found = self.usable().blocked(instant)
-        return None if found is None else Blocked(found.until, f"{found.reason} (calendar “{self.name}”)")
+        return None if found is None else Blocked(found.until, BY_CALENDAR.format(reason=found.reason, name=self.name))
 
     def usable(self) -> ExclusionCalendar:
         """What it excludes.

@@ -15,6 +15,8 @@ from django.utils.translation import gettext as _
 from scheduling.core import backfill
 from scheduling.core.backfill import Options
 from scheduling.core.deployment import Held
+from scheduling.core.known_sentences import in_language
+from scheduling.core.run_sentences import CANCELLED_BY, CANCELLED_BY_COMMAND
 from scheduling.execution import backfill_sweep
 from scheduling.execution.own_broker import own_broker
 from scheduling.handlers.permission import refusal
@@ -53,7 +55,7 @@ def start(actor: Actor, plans: Sequence[BackfillPlan], options: Options, key: uu
     try:
         guard.check(own_broker(), may_claim=True)
     except Held as held:
-        raise Refused(Code.HELD, str(held)) from None
+        raise Refused(Code.HELD, in_language(str(held))) from None
     now = clock.now()
 
     def work() -> Started:
@@ -147,7 +149,8 @@ def cancel(actor: Actor, pk: int) -> Backfill:
     """
     row = _own(actor, pk)
     with transaction.atomic():
-        if not backfill_sweep.end(row.pk, State.CANCELLED, f"Cancelled by {actor.by or 'a command'}.", clock.now()):
+        said = CANCELLED_BY.format(by=actor.by) if actor.by else CANCELLED_BY_COMMAND.format()
+        if not backfill_sweep.end(row.pk, State.CANCELLED, said, clock.now()):
             raise Refused(Code.CONFLICT, _("The backfill is over already. Nothing was changed."))
         row = by_id(actor, pk)
         record(actor, [row], f"cancel: {row.position} of {row.total} done")

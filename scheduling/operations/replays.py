@@ -11,6 +11,8 @@ from django.utils import timezone as clock
 
 from scheduling.broker import BrokerError
 from scheduling.core.deployment import Held
+from scheduling.core.inbox_sentences import REQUEST_DIED
+from scheduling.core.known_sentences import in_language
 from scheduling.execution.own_broker import own_broker
 from scheduling.inbox import replay
 from scheduling.models import FailedExecution, Replay
@@ -20,7 +22,7 @@ from scheduling.operations.away import broker_away
 from scheduling.operations.batches import in_chunks
 from scheduling.operations.refused import Code, Refused
 
-DIED = "The request that began it ended before its first run was sent."
+DIED = REQUEST_DIED.format()
 
 
 def start_replay(actor: Actor, rows: QuerySet[FailedExecution], words: str, minutes: int, key: uuid.UUID) -> Replay:
@@ -36,7 +38,7 @@ def start_replay(actor: Actor, rows: QuerySet[FailedExecution], words: str, minu
     try:
         made, is_new = _started(actor, rows, words, minutes, key)
     except Held as held:
-        raise Refused(Code.HELD, str(held)) from None
+        raise Refused(Code.HELD, in_language(str(held))) from None
     except BrokerError as error:
         raise broker_away(error) from None
     if is_new:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, tzinfo
 from typing import Any, NamedTuple
 
+from scheduling.core import after_sentences as say
 from scheduling.core import skip_reasons
 from scheduling.core.after import (
     Late,
@@ -140,7 +141,7 @@ class Judge:
                 raise
             return self._unreadable(own, row)
         if other is None:
-            raise PredecessorUnusable(f"It waits for schedule {own.after_id}, which does not exist.")
+            raise PredecessorUnusable(say.NO_SUCH_SCHEDULE.format(schedule=own.after_id))
         due, tz = row.scheduled_at, own.zone_name
         after = span_start(Span(own.after_span), due, tz, timetable_of(own.schedule) if own.schedule else None)
         latest = due + timedelta(seconds=own.after_within_seconds)
@@ -152,12 +153,11 @@ class Judge:
     def _unreadable(self, own: Scheduler, row: Waiting) -> Verdict:
         """The predecessor may be mended until the latest time."""
         due, latest = row.scheduled_at, row.scheduled_at + timedelta(seconds=own.after_within_seconds)
-        known = Predecessor((), problem="its row cannot be read")
+        known = Predecessor((), problem=say.ROW_UNREADABLE.format())
         decided = decide(due, due, latest, Late(own.after_late), known, self._now)
         assert not isinstance(decided, Start)  # noqa: S101 - nothing has succeeded
-        return Verdict(
-            decided, _said(decided, f"schedule {own.after_id}: its row cannot be read", latest, own), own.after_id
-        )
+        why = say.UNREADABLE_SCHEDULE.format(schedule=own.after_id)
+        return Verdict(decided, _said(decided, why, latest, own), own.after_id)
 
     def _known(self, other: Scheduler, after: datetime, due: datetime) -> Predecessor:
         runs, unreadable = self._runs_of(other.pk, after)
@@ -201,7 +201,7 @@ def _read_runs(pk: int, after: datetime) -> tuple[datetime | None, list[Run], st
     for number in ROWS:
         values, error = read(rows[:number], list(_COLUMNS))
         if error is not None:
-            return None, [], f"its executions cannot be read ({visible_text(error, 120)})"
+            return None, [], say.RUNS_UNREADABLE.format(error=visible_text(error, 120))
         if len(values) < number:
             break
         oldest = values[-1][2]
@@ -211,7 +211,7 @@ def _read_runs(pk: int, after: datetime) -> tuple[datetime | None, list[Run], st
         found = [_run(*columns) for columns in values]
         found += _before_left_out(rows, found)
     except (ValueError, TypeError, AttributeError) as error:
-        return None, [], f"its executions cannot be read ({visible_text(error, 120)})"
+        return None, [], say.RUNS_UNREADABLE.format(error=visible_text(error, 120))
     complete = None if len(values) < number else after
     return complete, found, ""
 
@@ -247,20 +247,17 @@ def _run(
 def _why(row: Waiting, other: Scheduler, decided: Wait | TooLate, info: tzinfo) -> str:
     """For what an occurrence waits, and what has become of that. All who see the occurrence read it."""
     if not is_named_to(other, row.group_id):
-        return "a schedule of another group"
-    return f"“{visible_text(other, NAME_CHARS)}” (schedule {other.pk}): its run {_of(decided, info)}{decided.what}"
+        return say.OF_OTHER_GROUP.format()
+    facts = {"name": visible_text(other, NAME_CHARS), "schedule": other.pk, "what": decided.what}
+    if decided.awaited is None:
+        return say.RUN.format(**facts)
+    at = decided.awaited.astimezone(info)
+    return say.RUN_OF.format(**facts, at=f"{at:%Y-%m-%d %H:%M} {at.tzname()}")
 
 
 def _said(decided: Wait | TooLate, why: str, latest: datetime, own: Scheduler) -> str:
     if isinstance(decided, Wait):
-        return f"Waits for {why}."
+        return say.WAITS.format(why=why)
     if decided.late is Late.RUN:
-        return f"Started at its latest time. It waited for {why}."
+        return say.STARTED_AT_LATEST.format(why=why)
     return skip_reasons.predecessor_late(latest, why, zone(own.zone_name))
-
-
-def _of(decided: Wait | TooLate, info: tzinfo) -> str:
-    if decided.awaited is None:
-        return ""
-    at = decided.awaited.astimezone(info)
-    return f"of {at:%Y-%m-%d %H:%M} {at.tzname()} "

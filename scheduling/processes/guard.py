@@ -16,6 +16,7 @@ from django.db import connection
 from django.utils import timezone as clock
 
 from scheduling.conf import get_conf
+from scheduling.core import run_sentences as say
 from scheduling.core.deployment import Held, Hold, Note, Standing, beat_due, decode_note, judge
 from scheduling.core.lifecycle import LONGEST_HEARTBEAT_SECONDS, heartbeat_seconds
 from scheduling.logs import get_logger
@@ -40,9 +41,9 @@ FRESH_SECONDS = 3 * LONGEST_HEARTBEAT_SECONDS
 
 An idle consumer looks with every second heartbeat."""
 
-NOT_ASKED = "The broker could not be asked yet whether this database was restored."
+NOT_ASKED = say.NOT_ASKED.format()
 
-FILE_REPLACED = "The file of the SQLite database was replaced a moment ago."
+FILE_REPLACED = say.FILE_REPLACED.format()
 
 
 @dataclass(frozen=True, slots=True)

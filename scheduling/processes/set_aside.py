@@ -12,6 +12,7 @@ from django.db.models import QuerySet
 
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import OPEN_STATES, State
+from scheduling.core.run_sentences import UNUSABLE_ROW
 from scheduling.core.text import clean
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
@@ -23,7 +24,7 @@ from scheduling.processes.unusable_values import at_column
 log = get_logger(__name__)
 
 ERROR_CLASS = "UnusableRow"
-SET_ASIDE = "A column of this row cannot be used. Correct it, then republish."
+SET_ASIDE = UNUSABLE_ROW.format()
 
 Row = TypeVar("Row")
 

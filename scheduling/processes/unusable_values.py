@@ -15,6 +15,7 @@ from django.db import models, transaction
 from django.utils.translation import gettext as _
 
 from scheduling.core.messages import FIRST_YEAR, LAST_YEAR
+from scheduling.core.run_sentences import COLUMN
 from scheduling.processes.database import is_away
 
 _TYPES: tuple[tuple[type[models.Field], tuple[type, ...]], ...] = (
@@ -111,4 +112,4 @@ def at_column(model: type[models.Model], pk: int, error: Exception) -> str:
         django.db.DatabaseError: the database cannot be reached.
     """
     said = f"{type(error).__name__}: {error}"
-    return next((f"Column {column}: {said}" for column, _problem in unusable_columns(model, pk)), said)
+    return next((COLUMN.format(column=column, error=said) for column, _problem in unusable_columns(model, pk)), said)

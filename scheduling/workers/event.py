@@ -14,6 +14,7 @@ from pydantic_core import PydanticCustomError
 from scheduling.core import events
 from scheduling.core.outcome import NonRetryableError, RetryableError
 from scheduling.core.snooze import Snooze
+from scheduling.core.wait_sentences import NEW_LISTENERS
 from scheduling.handlers import Run, worker
 from scheduling.handlers.listeners import TYPE, Listener, listeners_of
 from scheduling.models import Event, KnownHandler, Process, SchedulerExecution
@@ -67,7 +68,7 @@ def event(params: EventParams, run: Run) -> dict[str, int]:
     _raise_failures(failures, len(found))
     if missing := _only_in_newer_code(params.topic, {each.name for each in found}, run.execution_id):
         names = ", ".join(sorted(missing))
-        raise Snooze(NEW_CODE_SECONDS, reason=f"A consumer with newer code has further listeners: {names}.")
+        raise Snooze(NEW_CODE_SECONDS, reason=NEW_LISTENERS.format(names=names))
     if not found:
         run.log.warning("No listener for the topic %r", params.topic)
         event_without_listener.send_robust(sender=Event, execution_id=run.execution_id, topic=params.topic)

@@ -26,7 +26,10 @@ PACKAGES = ("scheduling", "reports", "cronsite")
 LANGUAGES = tuple(sorted(CATALOGUES))
 
 LAZY = {f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext", "pgettext", "npgettext")}
-KEYWORDS = {**DEFAULT_KEYWORDS, **LAZY, "gettext_noop": None}
+STORED = {"StoredSentence": None, "StoredPhrase": None}
+"""They mark the sentences that rows store (`core.stored_sentence`)."""
+
+KEYWORDS = {**DEFAULT_KEYWORDS, **LAZY, "gettext_noop": None, **STORED}
 
 
 def extracted() -> Catalog:

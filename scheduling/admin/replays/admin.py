@@ -28,6 +28,8 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.links import admin_url, execution_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
+from scheduling.core.inbox_sentences import STOPPED_BY
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.inbox import replay
 from scheduling.models import Replay, SchedulerExecution
@@ -70,7 +72,7 @@ class ReplayAdmin(ReadOnly):
     @admin.display(description=gettext_lazy("Progress"))
     def progress(self, row: Replay) -> str:
         return format_html(
-            '{}<span class="sch-below sch-message">{}</span>', in_words(row), visible_text(row.reason, 200)
+            '{}<span class="sch-below sch-message">{}</span>', in_words(row), for_reader(row.reason, 200)
         )
 
     @admin.display(description=gettext_lazy("Selection"))
@@ -94,7 +96,7 @@ class ReplayAdmin(ReadOnly):
 
     def stop_view(self, request: HttpRequest, row: Replay) -> HttpResponse:
         """POST stops the replay at once, without a confirmation page, because stopping is urgent."""
-        if replay.stop(row.pk, f"Stopped by {request.user.get_username()}."):
+        if replay.stop(row.pk, STOPPED_BY.format(by=request.user.get_username())):
             row.refresh_from_db()
             record(request, [row], f"stop: {row.sent} of {row.total} sent")
             text = _("It is stopped. %(words)s What was not sent stays in the inbox.") % {"words": in_words(row)}

@@ -15,11 +15,12 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from scheduling.core.inbox_sentences import TOO_OLD
 from scheduling.core.lifecycle import State
 from scheduling.models import Replay, SchedulerExecution
 from scheduling.models.replay import OPEN
 
-EXPIRED = "Removed from the inbox by retention: it is older than failures are kept."
+EXPIRED = TOO_OLD.format()
 """The reason of a marked row. Operators' reasons begin with other words."""
 
 
