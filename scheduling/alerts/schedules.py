@@ -16,6 +16,7 @@ from scheduling.conf import get_conf
 from scheduling.core.assigned import Assigned
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
@@ -100,7 +101,7 @@ def _schedule(values: dict[str, Any], names: dict[int, str]) -> Schedule:
         zone=str(values["timezone"] or get_conf().timezone),
         due_at=usable_instant(values["next_run_at"]),
         planned_at=usable_instant(values["planned_at"]),
-        problem=visible_text(values["plan_error"] or "", 300),
+        problem=for_reader(values["plan_error"] or "", 300),
         rules=rules if has_own_timing(rules := SimpleNamespace(id=values["pk"], **values)) else None,
     )
 

@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from scheduling.core.deployment import Held
+from scheduling.core.known_sentences import in_language
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import is_number, visible_text
 from scheduling.execution import cancel as cancelling
@@ -135,7 +136,7 @@ def rerun(
             if not known:
                 note_rerun(actor, row, made, wanted)
     except Held as held:
-        raise Refused(Code.HELD, str(held)) from None
+        raise Refused(Code.HELD, in_language(str(held))) from None
     return started(made)
 
 

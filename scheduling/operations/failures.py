@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.broker import BrokerError
 from scheduling.core.deployment import Held
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State
 from scheduling.core.spread import Spread
 from scheduling.core.text import visible_text
@@ -165,7 +166,7 @@ def _act(
             if len(done) < len(ids):
                 refused += left.filter(state=State.FAILED.value).count()
     except Held as held:
-        raise Refused(Code.HELD, str(held), extra={"done": moved}) from None
+        raise Refused(Code.HELD, in_language(str(held)), extra={"done": moved}) from None
     except BrokerError as error:
         raise broker_away(error, moved) from None
     except (DatabaseError, InterfaceError) as error:

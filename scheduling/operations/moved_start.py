@@ -9,8 +9,8 @@ from django.utils.translation import gettext as _
 
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.expected import Fate, fate_of
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
-from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.operations.times import format_instant
 
@@ -27,7 +27,7 @@ def moved_words(row: SchedulerExecution, info: tzinfo) -> str:
         expected = fate_of(schedule.assigned(), row.scheduled_at) if schedule is not None else None
     if expected is not None and expected.starts_at == row.assigned_at:
         if expected.fate is Fate.HELD:
-            why = visible_text(expected.why, 300).rstrip(".")
+            why = for_reader(expected.why, 300).rstrip(".")
             return _("A calendar held it until %(at)s: %(why)s.") % (at | {"why": why})
         return _("Its schedule is spread, so it was to start at %(at)s.") % at
     return _("By the rules that its schedule had then, it was to start at %(at)s.") % at

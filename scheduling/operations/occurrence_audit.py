@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.conf import get_conf
 from scheduling.core.due_history import Times, expected, last_counted
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrence_audit import Counting, Fault, Need, faults, instant_of, micros
 from scheduling.core.retention import RetentionInvalid
@@ -157,7 +158,7 @@ def _audit(asked: _Asked) -> Audited:
     if row["plan_error"] and row["status"]:
         end = min(end, max(instant_of(rows[-1]) if rows else start, history[-1].at))
         said = _("It is set aside, so nothing was due after its last execution: %(error)s")
-        found.note = said % {"error": visible_text(row["plan_error"], 300)}
+        found.note = said % {"error": for_reader(row["plan_error"], 300)}
     found.since, found.until, found.rows = start, end, len(rows)
     due = _Due(expected(history, begin, end))
     lower, upper = micros(start), micros(end)

@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.core.deployment import Held
 from scheduling.core.json_bounds import is_storable
+from scheduling.core.known_sentences import in_language
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import is_number, visible_text
 from scheduling.execution.own_broker import own_broker
@@ -86,5 +87,5 @@ def run_target(
             if is_new:
                 record(actor, [target], f"run once: execution {made.pk}", params_edits(code, {}, wanted))
     except Held as held:
-        raise Refused(Code.HELD, str(held)) from None
+        raise Refused(Code.HELD, in_language(str(held))) from None
     return made

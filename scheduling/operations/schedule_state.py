@@ -12,6 +12,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.core.deployment import Held
 from scheduling.core.json_bounds import problem
+from scheduling.core.known_sentences import for_reader, in_language
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
@@ -111,7 +112,7 @@ def run(
             if not known:
                 record(actor, [row], "run now, for this run only" if edits else "run now", edits)
     except Held as held:
-        raise Refused(Code.HELD, str(held)) from None
+        raise Refused(Code.HELD, in_language(str(held))) from None
     return started(made)
 
 
@@ -122,7 +123,7 @@ def started(made: SchedulerExecution) -> SchedulerExecution:
         Refused: CONFLICT.
     """
     if made.state == State.SKIPPED.value:
-        raise Refused(Code.CONFLICT, visible_text(made.reason, 500), extra={"execution": made.pk})
+        raise Refused(Code.CONFLICT, for_reader(made.reason, 500), extra={"execution": made.pk})
     return made
 
 

@@ -6,6 +6,7 @@ from datetime import datetime, tzinfo
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import for_reader, in_language
 from scheduling.core.lifecycle import CLAIM_GRACE, WAITING, State
 from scheduling.core.targets import handler_name
 from scheduling.core.text import visible_text
@@ -26,11 +27,13 @@ def waiting_words(row: SchedulerExecution, now: datetime, info: tzinfo) -> str:
 
 
 def _for_what(row: SchedulerExecution, now: datetime, info: tzinfo) -> str:
-    reason = visible_text(row.reason, REASON_CHARS)
+    reason = for_reader(row.reason, REASON_CHARS)
     if row.state in WAITING:
         pause = pause_for(row.type, handler_name(row.type, row.target_name), row.queue, now)
         if pause is not None:
-            return _("It has not started. %(pause)s It starts when the pause has ended.") % {"pause": pause.sentence()}
+            return _("It has not started. %(pause)s It starts when the pause has ended.") % {
+                "pause": in_language(pause.sentence())
+            }
     if row.state == State.RETRYING.value:
         facts = {"attempt": row.attempt, "error": visible_text(row.error_class, 80) or _("unknown error")}
         when = relative_time(row.wake_at, now) if row.wake_at is not None else _("soon")

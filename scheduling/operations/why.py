@@ -7,6 +7,7 @@ from datetime import datetime, timedelta, tzinfo
 from django.utils.translation import gettext as _
 
 from scheduling.core.expected import Fate
+from scheduling.core.known_sentences import for_reader, in_language
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.occurrences import cron_key
 from scheduling.core.text import visible_text
@@ -96,7 +97,7 @@ def sentence(schedule: Scheduler, known: Found, info: tzinfo) -> tuple[Answer, s
 
 
 def _of_row(row: SchedulerExecution, said: Answer, now: datetime, info: tzinfo) -> str:
-    reason = visible_text(row.reason, REASON_MAX_CHARS) or _("No reason was recorded.")
+    reason = for_reader(row.reason, REASON_MAX_CHARS) or _("No reason was recorded.")
     if said is Answer.LEFT_OUT or row.state == State.SKIPPED.value:
         return _("It did not run. %(reason)s") % {"reason": reason}
     match row.state:
@@ -138,7 +139,7 @@ def _computed(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> 
 
 def _by_times(schedule: Scheduler, found: Found, said: Answer, info: tzinfo) -> str:
     """The answer if it follows from the present times alone."""
-    facts, error = found.facts, found.problem or schedule.plan_error
+    facts, error = found.facts, found.problem or in_language(schedule.plan_error)
     if error:
         return _("It is not planned: %(error)s") % {"error": error}
     if said is Answer.WILL_RUN:
@@ -177,7 +178,7 @@ def _awaited(schedule: Scheduler) -> str:
 
 def _by_rules(found: Found, said: Answer, info: tzinfo) -> str:
     """The answer if a calendar or the spread decides."""
-    why = {"why": visible_text(found.why, 300).rstrip(".")}
+    why = {"why": for_reader(found.why, 300).rstrip(".")}
     match said:
         case Answer.WILL_BE_EXCLUDED:
             return _("It is due then, but a calendar excludes it: %(why)s.") % why
@@ -190,7 +191,7 @@ def _by_rules(found: Found, said: Answer, info: tzinfo) -> str:
 
 def _start(found: Found, info: tzinfo) -> str:
     """When the occurrence starts."""
-    start, why = found.facts.starts_at, visible_text(found.why, 300).rstrip(".")
+    start, why = found.facts.starts_at, for_reader(found.why, 300).rstrip(".")
     at = f"{start.astimezone(info):%Y-%m-%d %H:%M:%S} {start.astimezone(info).tzname()}" if start is not None else ""
     if found.facts.fate is not Fate.HELD:
         return _("It starts at %(at)s.") % {"at": at}
@@ -227,5 +228,5 @@ def _pause(found: Found, schedule: Scheduler, info: tzinfo) -> str:
         who = since | {"who": visible_text(schedule.paused_by, 80)}
         text = _("It is paused since %(time)s by %(who)s.") % who
     if schedule.paused_because:
-        text = f"{text.rstrip('.')}: {visible_text(schedule.paused_because, 300).rstrip('.')}."
+        text = f"{text.rstrip('.')}: {for_reader(schedule.paused_because, 300).rstrip('.')}."
     return text

@@ -34,6 +34,7 @@ from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import format_minute, time_tag
 from scheduling.core.alert_rules import KINDS, RuleKind
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import AlertRule
 from scheduling.models.visibility import visibility_of
@@ -175,7 +176,7 @@ class AlertRuleAdmin(RuleColumns, ChangesOwnGroups, Audited):
                 "about": ABOUT.get(kind) if kind is not None else "",
                 "tells": reach.words,
                 "tells_none": reach.why_empty if reach.is_empty else "",
-                "rule_error": visible_text(row.error, 500),
+                "rule_error": for_reader(row.error, 500),
                 "muted": self.muted(row) if is_muted(row, viewer.now) else "",
                 "preview": admin_url("scheduling_alertrule_would_tell", row.pk),
                 "open_alerts": viewer.list_of("alert", rule=row.pk),

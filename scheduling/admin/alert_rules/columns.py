@@ -16,6 +16,7 @@ from scheduling.admin.alerts.told import is_muted
 from scheduling.admin.common.pages import Pages
 from scheduling.admin.ui.badges import badge, severity_badge
 from scheduling.admin.ui.times import EMPTY, time_tag
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import AlertRule
 
@@ -40,7 +41,9 @@ class RuleColumns(Pages):
         if row.error:
             chip = badge(_t("cannot be evaluated"), "cross", "bad")
             return format_html(
-                '{}<span class="sch-below sch-message">{}</span>', chip, visible_text(row.error, CELL_CHARS)
+                '{}<span class="sch-below sch-message">{}</span>',
+                chip,
+                for_reader(row.error, CELL_CHARS),
             )
         return badge(_t("on"), "check", "good")
 

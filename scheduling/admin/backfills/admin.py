@@ -25,6 +25,7 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.links import admin_url, execution_url, link, list_url, scheduler_url
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.backfill import read
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.text import visible_text
 from scheduling.execution.backfill_record import on_record
@@ -86,9 +87,7 @@ class BackfillAdmin(ReadOnly):
 
     @admin.display(description=gettext_lazy("Progress"))
     def progress(self, row: Backfill) -> str:
-        return format_html(
-            '{}<span class="sch-below sch-message">{}</span>', in_words(row), visible_text(row.note, 200)
-        )
+        return format_html('{}<span class="sch-below sch-message">{}</span>', in_words(row), for_reader(row.note, 200))
 
     @admin.display(description=gettext_lazy("Requested by"))
     def who(self, row: Backfill) -> str:
@@ -135,7 +134,7 @@ class BackfillAdmin(ReadOnly):
             "original": row,
             "chip": chip(row),
             "words": in_words(row),
-            "note": visible_text(row.note, 500),
+            "note": for_reader(row.note, 500),
             "may_pause": may and state == states.RUNNING.value,
             "may_resume": may and state == states.PAUSED.value,
             "may_cancel": may and row.is_open,

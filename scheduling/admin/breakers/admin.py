@@ -13,13 +13,13 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.pages import Page
 from scheduling.admin.common.read_only import ReadOnly
-from scheduling.admin.common.safe_text import column
+from scheduling.admin.common.safe_text import sentence_column
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui.badges import breaker_badge
 from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.times import EMPTY, time_with_relative
 from scheduling.core.breaker import BreakerState, Circuit
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.words import decimal
 from scheduling.execution.breakers import change_circuit
 from scheduling.handlers.permission import refusal
@@ -34,7 +34,13 @@ class BreakerAdmin(ReadOnly):
     """The pages are read-only, because the consumers write the rows. Their errors come from the runs of all groups."""
 
     change_form_template = "admin/scheduling/breaker/change_form.html"
-    list_display = ("subject_shown", "state_shown", "since_shown", column(Breaker, "reason"), column(Breaker, "error"))
+    list_display = (
+        "subject_shown",
+        "state_shown",
+        "since_shown",
+        sentence_column(Breaker, "reason"),
+        sentence_column(Breaker, "error"),
+    )
     readonly_fields = (
         "subject_shown", "state_shown", "since_shown", "reason_shown", "error_shown", "rules", "probed", "openings",
     )  # fmt: skip
@@ -89,11 +95,11 @@ class BreakerAdmin(ReadOnly):
 
     @admin.display(description=_("reason"))
     def reason_shown(self, row: Breaker) -> str:
-        return visible_text(row.reason, 300) or EMPTY
+        return for_reader(row.reason, 300) or EMPTY
 
     @admin.display(description=_("last error"))
     def error_shown(self, row: Breaker) -> str:
-        return visible_text(row.error, 400) or EMPTY
+        return for_reader(row.error, 400) or EMPTY
 
     @admin.display(description=_("last probe"))
     def probed(self, row: Breaker) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 
 from scheduling.admin.common.viewer import Viewer
 from scheduling.core.breaker import BreakerState
+from scheduling.core.known_sentences import in_language
 from scheduling.execution.breakers import read_circuit
 from scheduling.handlers.targets import handler_named
 
@@ -18,5 +19,5 @@ def breaker_context(type_: str, handler: str, viewer: Viewer) -> dict[str, Any]:
     circuit = read_circuit(type_, handler)
     if circuit.state is BreakerState.CLOSED:
         return {}
-    sentence = circuit.sentence(f"the {type_} {handler!r}", code.breaker)
+    sentence = in_language(circuit.sentence(f"the {type_} {handler!r}", code.breaker))
     return {"breaker": sentence, "breakers": "" if viewer.visible.is_limited else viewer.list_of("breaker")}

@@ -17,6 +17,7 @@ from scheduling.admin.ui.badges import icon
 from scheduling.admin.ui.times import broken_after_date, format_minute
 from scheduling.core.calendar_entries import MINUTES_A_DAY, wrong_lines
 from scheduling.core.calendars import CalendarError, Excluded, ExclusionCalendar, parse_calendar
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.core.words import grouped
 from scheduling.core.zones import ZoneError, zone
@@ -51,7 +52,7 @@ def calendar_panel(entries: str, zone_name: str, now: datetime) -> SafeString:
     else:
         words = _("It excludes the present time, until %(until)s: %(reason)s.")
     facts = {} if blocked is None else {
-        "reason": visible_text(blocked.reason, 120), "until": _instant(blocked.until, info) if blocked.until else "",
+        "reason": for_reader(blocked.reason, 120), "until": _instant(blocked.until, info) if blocked.until else "",
     }  # fmt: skip
     count = len(parsed.reasons)
     sentence = ngettext("%(count)s entry.", "%(count)s entries.", count) % {"count": grouped(count)}

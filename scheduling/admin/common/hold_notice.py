@@ -18,7 +18,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.links import admin_url, link
 from scheduling.core.deployment import Held, Hold
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.processes.guard import guard
 
 
@@ -48,7 +48,7 @@ class Notices:
 
 
 def _text(hold: Hold) -> SafeString:
-    said = _("Nothing is claimed, started or published. %(reason)s") % {"reason": visible_text(hold.said, 500)}
+    said = _("Nothing is claimed, started or published. %(reason)s") % {"reason": for_reader(hold.said, 500)}
     try:
         page = link(admin_url("scheduling_deployment_changelist"), _("Look and confirm"))
     except NoReverseMatch:  # a site without this page
@@ -67,5 +67,5 @@ def add_notice(request: HttpRequest, response: Any) -> None:
 
 def refused(request: HttpRequest, held: Held) -> HttpResponseRedirect:
     """The answer to an act that would start something: back to the page, which says that nothing was started."""
-    messages.error(request, _("Nothing was started: %(reason)s") % {"reason": visible_text(held, 500)})
+    messages.error(request, _("Nothing was started: %(reason)s") % {"reason": for_reader(str(held), 500)})
     return HttpResponseRedirect(request.get_full_path())

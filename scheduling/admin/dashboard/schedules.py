@@ -22,6 +22,7 @@ from scheduling.admin.ui.schedules import in_words, zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, format_duration, relative_time_tag
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.durations import p95
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import lacked
@@ -63,7 +64,7 @@ def schedules(viewer: Viewer) -> dict[str, Any]:
 def _reasons(blocked: Sequence[int], viewer: Viewer) -> dict[int, str]:
     """Why the newest runs may not start yet, by the ids of their schedules. Without such runs, no query is made."""
     rows = viewer.visible.executions().filter(pk__in=blocked).values_list("scheduler", "reason") if blocked else ()
-    return {pk: visible_text(reason, 160) for pk, reason in rows if pk is not None}
+    return {pk: for_reader(reason, 160) for pk, reason in rows if pk is not None}
 
 
 def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]:
@@ -79,7 +80,7 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "cron": visible_text(row.schedule, 60),
         "zone": visible_text(row.zone_name, 64),
         "on": row.status,
-        "because": visible_text(row.paused_because, 160),
+        "because": for_reader(row.paused_because, 160),
         "pause": admin_url("scheduling_scheduler_pause", row.pk) if viewer.may_pause and may_act else "",
         "resume": admin_url("scheduling_scheduler_resume", row.pk) if viewer.may_pause and may_act else "",
         "health": health_badge(health_of(row)),
@@ -92,7 +93,7 @@ def _line(row: Scheduler, runs: Sequence[Ran], viewer: Viewer) -> dict[str, Any]
         "last_address": viewer.execution(last.pk) if last else "",
         "last_at": relative_time_tag(last_at, viewer.now, info),
         "next": _next(row, viewer.now),
-        "plan_error": visible_text(row.plan_error, 160),
+        "plan_error": for_reader(row.plan_error, 160),
         "run": admin_url("scheduling_scheduler_run", row.pk) if viewer.may_run and may_act else "",
         "key": new_key(),
     }

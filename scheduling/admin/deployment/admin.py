@@ -19,6 +19,7 @@ from scheduling.admin.common.pages import Page
 from scheduling.admin.common.read_only import ReadOnly
 from scheduling.admin.ui.links import admin_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_with_relative
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
 from scheduling.models import Deployment, Scheduler
@@ -135,7 +136,7 @@ def _asked(found: Outlook, form: WaitingForm, *, may: bool) -> Confirmation:
         warnings.append(_("You lack the permission to confirm. Ask an operator."))
     return Confirmation(
         title=_("Confirm the database"),
-        lead=_("Nothing is claimed, started or published. %(reason)s") % {"reason": visible_text(found.hold.said, 500)},
+        lead=_("Nothing is claimed, started or published. %(reason)s") % {"reason": for_reader(found.hold.said, 500)},
         submit=_("Confirm: work with this database"), back=admin_url("index"), facts=facts, warnings=warnings,
         form=form, danger=True, blocked=not may,
     )  # fmt: skip

@@ -12,6 +12,7 @@ from scheduling.admin.executions.attempt_facts import release_text, used_texts
 from scheduling.admin.ui.badges import outcome_badge, state_badge
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, duration_between, relative_time, time_tag, time_with_relative
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State
 from scheduling.core.outcome import signal_name
 from scheduling.core.text import visible_text
@@ -53,9 +54,13 @@ def _running(row: SchedulerExecution, now: datetime) -> dict[str, Any]:
 
 
 def _ended(attempt: Attempt, next_start: datetime | None) -> dict[str, Any]:
-    error = f"{visible_text(attempt.error_class)}: {first_line(attempt.error_message)}" if attempt.error_class else ""
+    error = (
+        f"{visible_text(attempt.error_class)}: {first_line(in_language(attempt.error_message))}"
+        if attempt.error_class
+        else ""
+    )
     if attempt.outcome in (Attempt.Outcome.SNOOZED, Attempt.Outcome.SKIPPED):
-        error = first_line(attempt.error_message)  # the reason
+        error = first_line(in_language(attempt.error_message))  # the reason
     return {
         "number": attempt.number,
         "chip": outcome_badge(attempt.outcome),

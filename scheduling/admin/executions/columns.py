@@ -13,6 +13,7 @@ from scheduling.admin.ui.links import execution_url, scheduler_url
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
@@ -38,7 +39,7 @@ class ExecutionColumns(admin.ModelAdmin):
     def state_column(self, row: SchedulerExecution) -> str:
         if row.state != State.BLOCKED.value:
             return state_badge(row.state)
-        return format_html('{}<span class="sch-below">{}</span>', state_badge(row.state), visible_text(row.reason, 160))
+        return format_html('{}<span class="sch-below">{}</span>', state_badge(row.state), for_reader(row.reason, 160))
 
     @admin.display(description=gettext_lazy("Target and schedule"))
     def target_column(self, row: SchedulerExecution) -> str:

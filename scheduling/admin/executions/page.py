@@ -38,6 +38,7 @@ from scheduling.admin.ui.links import admin_url, execution_link, link
 from scheduling.admin.ui.targets import linked_target, loaded_target, target_tag
 from scheduling.admin.ui.times import EMPTY, duration_between, time_with_relative
 from scheduling.core.headers import usable
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import OPEN_STATES, State, Trigger
 from scheduling.core.text import visible_text
 from scheduling.execution.results import result_of
@@ -124,7 +125,7 @@ def error_of(row: SchedulerExecution, attempt: int | None) -> dict[str, Any] | N
     return {
         "number": found.number,
         "name": visible_text(found.error_class),
-        "message": visible_text(found.error_message, ERROR_LIMIT),
+        "message": for_reader(found.error_message, ERROR_LIMIT),
         "traceback": traceback,
         "last": traceback if short else "\n".join(_last_lines(lines)),
         "lines": 0 if short else len(lines),

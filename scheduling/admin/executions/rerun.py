@@ -21,6 +21,7 @@ from scheduling.admin.params.json_field import json_block
 from scheduling.admin.ui.links import admin_url, execution_url
 from scheduling.admin.ui.targets import unknown_code
 from scheduling.broker import BrokerError
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.text import visible_text
@@ -43,7 +44,7 @@ def rerun_warnings(row: SchedulerExecution) -> list[str]:
     scheduler, warnings = row.scheduler, list[str]()
     if scheduler is None:
         return warnings
-    if problem := overlap_now(scheduler.pk):
+    if problem := in_language(overlap_now(scheduler.pk)):
         warnings.append(_("It would not start now. %(problem)s") % {"problem": problem})
     if (scheduler.target_type, scheduler.target_id) != (row.type, row.target_id):
         text = _("The schedule now has another target: %(target)s will run.")
@@ -69,9 +70,9 @@ def run_again(
     if not known:  # a second click on the same page makes no new execution
         note_rerun(request, row, made, params)
     if made.state == State.SKIPPED.value:
-        model_admin.message_user(request, _("Not run: %s") % made.reason, messages.ERROR)
+        model_admin.message_user(request, _("Not run: %s") % in_language(made.reason), messages.ERROR)
     elif made.state == State.BLOCKED.value:
-        model_admin.message_user(request, _("This is the new run. %s") % made.reason, messages.WARNING)
+        model_admin.message_user(request, _("This is the new run. %s") % in_language(made.reason), messages.WARNING)
     else:
         model_admin.message_user(request, _("Started again: this is the new run."), messages.SUCCESS)
     return execution_url(made.pk)

@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 from scheduling.admin.executions.surroundings import Surroundings
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import duration_between, format_instant, relative_time
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import CANCELLED_AT_ONCE, CLAIM_GRACE, WAITING, State
 from scheduling.core.queues import MAIN, STANDALONE, queue_of
 from scheduling.core.skip_reasons import LEFT_OUT
@@ -26,7 +27,7 @@ def why(row: SchedulerExecution, now: datetime, about: Surroundings | None = Non
         _behind(row) or _paused_work(row, about) or _put_off(row, now) or _blocked(row, now) or _by_state(row, now)
     )
     if row.cancel_requested_by and row.state == State.RUNNING.value:
-        who = {"who": row.cancel_requested_by}
+        who = {"who": in_language(row.cancel_requested_by)}
         sentences.append(_("%(who)s is cancelling it.") % who)
     sentences += [*_moved(row), *_deadline(row, now)]
     sentences += _unconfirmed(row, now, about)
@@ -76,7 +77,7 @@ def _unconfirmed(row: SchedulerExecution, now: datetime, about: Surroundings) ->
 
 def _error(row: SchedulerExecution) -> str:
     """The error's class and the first line of its message, for use inside a sentence. A final full stop is removed."""
-    said = first_line(row.error_message, 300)
+    said = first_line(in_language(row.error_message), 300)
     return f"{row.error_class}: {said}".rstrip(" .:") if said else row.error_class
 
 
@@ -177,7 +178,7 @@ def _paused_work(row: SchedulerExecution, about: Surroundings) -> list[str]:
     if about.pause is None:
         return []
     before = _not_succeeded(row) if row.state == State.RETRYING.value else []
-    return [*before, about.pause.sentence(), _("It waits, and starts when the pause has ended.")]
+    return [*before, in_language(about.pause.sentence()), _("It waits, and starts when the pause has ended.")]
 
 
 def _stands_for(row: SchedulerExecution) -> list[str]:
@@ -193,8 +194,8 @@ def _stands_for(row: SchedulerExecution) -> list[str]:
 def _paused(row: SchedulerExecution) -> list[str]:
     """Why the schedule of a skipped occurrence is paused."""
     why = row.scheduler.paused_because if row.state == State.SKIPPED.value and row.scheduler is not None else ""
-    return [_("The schedule is paused: %(reason)s") % {"reason": why}] if why else []
+    return [_("The schedule is paused: %(reason)s") % {"reason": in_language(why)}] if why else []
 
 
 def _reason(row: SchedulerExecution) -> list[str]:
-    return [row.reason] if row.reason else []
+    return [in_language(row.reason)] if row.reason else []

@@ -25,6 +25,7 @@ from scheduling.admin.inbox.answer import Answer, DiscardForm, RepublishForm
 from scheduling.admin.inbox.confirmation import InboxConfirmation, bare
 from scheduling.admin.inbox.selection_words import selection_words
 from scheduling.broker import Broker, BrokerError
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refused_executions
@@ -213,7 +214,7 @@ class InboxActions(InboxConfirmation):
             return
         record(request, [made], f"start: {made.total} executions, canary {made.canary}, {words}")
         if made.state == Replay.State.STOPPED.value:
-            self.message_user(request, visible_text(made.reason), messages.WARNING)
+            self.message_user(request, for_reader(made.reason), messages.WARNING)
             return
         text = ngettext(
             "Execution %(canary)d goes first. %(count)d other follows when it has succeeded.",

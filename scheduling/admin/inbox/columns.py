@@ -21,6 +21,7 @@ from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, relative_time_tag, time_tag
+from scheduling.core.known_sentences import in_language
 from scheduling.core.text import visible_text
 from scheduling.models import FailedExecution
 
@@ -58,7 +59,7 @@ class InboxColumns(Pages):
             '<a class="sch-error" href="{}">{}</a><span class="sch-below sch-message">{}</span>',
             execution_url(row.pk),
             visible_text(row.error_class, 80) or EMPTY,
-            first_line(row.error_message),
+            first_line(in_language(row.error_message)),
         )
 
 

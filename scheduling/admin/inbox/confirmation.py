@@ -18,6 +18,7 @@ from scheduling.admin.inbox.answer import Answer, InboxForm
 from scheduling.admin.inbox.groups import target_words
 from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.text import first_line
+from scheduling.core.known_sentences import in_language
 from scheduling.models import FailedExecution
 from scheduling.models.counts import count_of_state
 from scheduling.models.visibility import Visibility, visibility_of
@@ -113,6 +114,9 @@ def _samples(queryset: QuerySet[FailedExecution], visible: Visibility) -> list[s
     now = clock.now()
     return [
         _("%(run)s: %(error)s")
-        % {"run": execution_title(row, now), "error": first_line(f"{row.error_class}: {row.error_message}", 120)}
+        % {
+            "run": execution_title(row, now),
+            "error": first_line(f"{row.error_class}: {in_language(row.error_message)}", 120),
+        }
         for row in rows[:SAMPLES]
     ]

@@ -11,6 +11,7 @@ from scheduling.admin.ui.links import link, scheduler_url
 from scheduling.admin.ui.targets import execution_target
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY
+from scheduling.core.known_sentences import in_language
 from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 
@@ -21,7 +22,7 @@ def failure_facts(row: SchedulerExecution, request: HttpRequest) -> list[tuple[s
         (_("Execution"), row.pk),
         (_("Target"), execution_target(row)),
         (_("Schedule"), schedule_of(row, request)),
-        (_("Error"), first_line(f"{row.error_class}: {row.error_message}", 200)),
+        (_("Error"), first_line(f"{row.error_class}: {in_language(row.error_message)}", 200)),
     ]
 
 

@@ -23,6 +23,7 @@ from scheduling.admin.ui.links import admin_url, execution_url
 from scheduling.admin.ui.targets import target_tag
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY, time_with_relative
+from scheduling.core.known_sentences import in_language
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import lacks_all
 from scheduling.inbox.causes import Cause
@@ -73,7 +74,7 @@ def _group(
         capped=capped,
         # The sample may have been deleted after the first query.
         name=visible_text(sample.error_class, 80) if sample is not None and sample.error_class else EMPTY,
-        message=first_line(sample.error_message) if sample is not None else "",
+        message=first_line(in_language(sample.error_message)) if sample is not None else "",
         first=time_with_relative(cause.first_end, now),
         release=visible_text(found.release(cause)),
         last=time_with_relative(max(cause.ends, default=None), now),

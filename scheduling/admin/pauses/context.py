@@ -8,6 +8,7 @@ from urllib.parse import urlencode
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.pauses.form import WHAT, choice_of
 from scheduling.admin.ui.links import admin_url, list_url
+from scheduling.core.known_sentences import in_language
 from scheduling.core.pauses import Scope
 from scheduling.execution.work_pauses import pause_for
 from scheduling.handlers.permission import lacks
@@ -24,7 +25,7 @@ def pause_context(type_: str, handler: str, queue: str, viewer: Viewer) -> dict[
     found = pause_for(type_, handler, queue, viewer.now)
     context: dict[str, Any] = {"pauses": viewer.list_of("pause")}
     if found is not None:
-        context["paused_work"] = found.sentence()
+        context["paused_work"] = in_language(found.sentence())
     elif viewer.may_pause_work and not lacks(viewer.user, handler_named(type_, handler)):
         context["pause_work"] = pause_address(choice_of(Scope.HANDLER, type_, handler))
     return context

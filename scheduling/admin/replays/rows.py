@@ -17,6 +17,7 @@ from scheduling.admin.replays.outcome import outcomes
 from scheduling.admin.ui.badges import badge, state_badge
 from scheduling.admin.ui.links import admin_url, execution_url, link
 from scheduling.admin.ui.times import EMPTY, time_with_relative
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Replay, SchedulerExecution
 from scheduling.models.replay import OPEN
@@ -63,7 +64,7 @@ def _line(request: HttpRequest, row: Replay, now: datetime, states: Mapping[int,
         pk=row.pk,
         chip=replay_chip(row),
         words=" ".join(filter(None, [in_words(row), ended])),
-        reason=visible_text(row.reason, 400),
+        reason=for_reader(row.reason, 400),
         canary=_canary(row, states),
         selection=visible_text(row.selection, 200),
         by=visible_text(row.requested_by, 60),

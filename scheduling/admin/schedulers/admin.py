@@ -38,6 +38,7 @@ from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.times import EMPTY, time_tag
 from scheduling.core.cron import ZoneError, zone
 from scheduling.core.health import Health
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers import Handler
@@ -242,7 +243,7 @@ class SchedulerAdmin(WhyAt, Preview, Duplicate, RunNow, BackfillPages, PauseActi
         if context.get("original"):
             context |= self.tabs(request, context["original"])
             stored = Scheduler.objects.filter(pk=context["original"].pk).only("plan_error").first()
-            context["plan_error"] = visible_text(stored.plan_error, 500) if stored is not None else ""
+            context["plan_error"] = for_reader(stored.plan_error, 500) if stored is not None else ""
         else:
             context["copied"] = visible_text(source, 120) if (source := self.source_of(request)) is not None else ""
         return super().render_change_form(request, context, *args, **kwargs)

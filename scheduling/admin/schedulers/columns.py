@@ -28,6 +28,7 @@ from scheduling.admin.ui.paginators import KeyPaginator
 from scheduling.admin.ui.schedules import in_words, plan_error_badge, zone_of
 from scheduling.admin.ui.times import EMPTY, due_words, relative_time_tag, time_tag
 from scheduling.core.cron import CronError, ZoneError, zone
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_of
@@ -113,7 +114,7 @@ class SchedulerColumns(admin.ModelAdmin):
     @admin.display(description=gettext_lazy("Health"), ordering="health_rank")
     def health(self, row: Scheduler) -> str:
         """The health, the reason of a pause, and the last runs as bars."""
-        why = visible_text(row.paused_because, 120)
+        why = for_reader(row.paused_because, 120)
         return format_html(
             '{}{}<span class="sch-below sch-row-bars">{}</span>',
             health_badge(health_of(row)),
@@ -161,7 +162,7 @@ class SchedulerColumns(admin.ModelAdmin):
             return format_html(
                 '{}<span class="sch-below sch-error">{}</span>',
                 plan_error_badge(row),
-                visible_text(row.plan_error, 160),
+                for_reader(row.plan_error, 160),
             )
         if row.next_run_at is None:
             return EMPTY
@@ -196,7 +197,7 @@ class SchedulerColumns(admin.ModelAdmin):
         zone_name = "" if row.date_time is not None else f"({visible_text(row.zone_name, 64)})"
         parts = [
             (words, zone_name),
-            *([(_("Reason for the pause:"), visible_text(row.paused_because))] if row.paused_because else []),
+            *([(_("Reason for the pause:"), for_reader(row.paused_because))] if row.paused_because else []),
             (_("Next run:"), _("none") if row.next_run_at is None else self._inline(row, row.next_run_at)),
             (_("Last result:"), self.last_column(row)),
         ]

@@ -13,7 +13,7 @@ from scheduling.admin.schedulers.panels import refused, table
 from scheduling.admin.ui.schedules import zone_of
 from scheduling.admin.ui.times import broken_after_date, format_minute
 from scheduling.core.excluded_runs import ExcludedRun
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.timing import OnExcluded
 from scheduling.models import Scheduler
 from scheduling.operations.excluded_runs import ExcludedRuns, excluded_runs_of
@@ -73,7 +73,7 @@ def _words(row: Scheduler, found: ExcludedRuns, shows_calendar: bool) -> str:
 def _reason(found: ExcludedRuns, run: ExcludedRun, shows_calendar: bool) -> str:
     if not shows_calendar and not found.is_frozen(run):
         return _("excluded")
-    return visible_text(run.blocked.reason, REASON_SHOWN)
+    return for_reader(run.blocked.reason, REASON_SHOWN)
 
 
 def _effect(row: Scheduler, found: ExcludedRuns, run: ExcludedRun, info: tzinfo) -> str:

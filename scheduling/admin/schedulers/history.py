@@ -14,7 +14,7 @@ from django.db.models import Q, QuerySet
 from django.utils.text import capfirst
 
 from scheduling.admin.common.base import shown_change, shown_entry
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.models import Scheduler, ScheduleRevision
 from scheduling.models.schedule_revision import RevisionKind
 from scheduling.operations.revision_words import changes_in_words, names_in, what, who
@@ -94,7 +94,7 @@ def _revision_lines(keys: Sequence[int], present: int | None) -> dict[int, Line]
                 "text": capfirst(what(row)),
                 "edits": [shown_change(change, Scheduler) for change in changes_in_words(row, names)],
                 "number": row.number,
-                "reason": visible_text(row.reason, 500),
+                "reason": for_reader(row.reason, 500),
                 "undo": row.kind == RevisionKind.CHANGED,
                 "restore": row.number != present,
             },

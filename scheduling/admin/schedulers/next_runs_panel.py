@@ -27,7 +27,7 @@ from scheduling.core.days import EVERY_DAY
 from scheduling.core.dialect import Cron
 from scheduling.core.expected import Expected, Fate
 from scheduling.core.intervals import DayInterval, RealInterval
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.execution.rule_pauses import runs_left
 from scheduling.models import Scheduler
 from scheduling.models.own_timing import has_own_timing
@@ -118,7 +118,7 @@ def _row_by_rules(one: Expected, times: Timetable | None, info: ZoneInfo, now: d
         viewer = from_now = ""
     else:
         if one.fate is Fate.HELD:
-            lines.append((_("held: %(why)s") % {"why": visible_text(one.why, 200)},))
+            lines.append((_("held: %(why)s") % {"why": for_reader(one.why, 200)},))
         if one.starts_at != shown:
             local = one.starts_at.astimezone(info)
             day = "" if local.date() == shown.astimezone(info).date() else f"{local:%Y-%m-%d} "
@@ -135,7 +135,7 @@ def _row_by_rules(one: Expected, times: Timetable | None, info: ZoneInfo, now: d
 
 
 def _said_of_excluded(one: Expected, info: ZoneInfo) -> str:
-    facts = {"why": visible_text(one.why, 200), "count": _number(one.count)}
+    facts = {"why": for_reader(one.why, 200), "count": _number(one.count)}
     if one.fate is Fate.HELD:
         if one.last is None:
             return _("held for ever: %(why)s") % facts

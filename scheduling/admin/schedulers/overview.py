@@ -34,6 +34,7 @@ from scheduling.admin.ui.badges import health_badge
 from scheduling.admin.ui.links import admin_url, scheduler_url
 from scheduling.admin.ui.targets import linked_target
 from scheduling.admin.ui.times import EMPTY, format_duration, time_with_relative
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refusal
 from scheduling.handlers.queues import QueueInvalid, work_queue_of
@@ -100,7 +101,7 @@ class Overview(SchedulerColumns, Audited):
             original=row,
             tab="overview",
             health=health_badge(health_of(ranked)) if ranked is not None else "",
-            plan_error=visible_text(row.plan_error, 500),
+            plan_error=for_reader(row.plan_error, 500),
             overdue=overdue(row, now),
             standing=self.standing(row),
             next_runs=next_runs_panel(row, now),

@@ -20,6 +20,7 @@ from scheduling.admin.common.confirm import SAMPLES, Confirmation, action_fields
 from scheduling.admin.common.continuation import remaining
 from scheduling.admin.common.pages import Page, Pages
 from scheduling.admin.ui.links import list_url, scheduler_url
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.handlers.permission import refused_schedules
@@ -88,7 +89,7 @@ class PauseActions(Pages):
             submit=_("Resume") if on else _("Pause"),
             back=back,
             facts=[
-                *([(_("Reason for the pause"), visible_text(row.paused_because))] if row.paused_because else []),
+                *([(_("Reason for the pause"), for_reader(row.paused_because))] if row.paused_because else []),
                 *([(_("During the pause"), " ".join(told))] if told else []),
             ],
             form=form,

@@ -21,6 +21,7 @@ from scheduling.admin.params.inputs import NAME
 from scheduling.admin.schedulers.chosen_params import params_problem
 from scheduling.admin.ui.links import execution_link, execution_url, scheduler_url
 from scheduling.broker import BrokerError
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import manual_key
 from scheduling.core.targets import TARGETS
@@ -163,13 +164,13 @@ class RunNow(Pages):
         done = [row for row in made if row.state not in (State.SKIPPED.value, State.BLOCKED.value)]
         waits = [row for row in made if row.state == State.BLOCKED.value]
         for row in waits[:LINKS]:
-            said = format_html("{}: {}", execution_link(row.pk), row.reason)
+            said = format_html("{}: {}", execution_link(row.pk), in_language(row.reason))
             self.message_user(request, said, messages.WARNING)
         if len(waits) > LINKS:
             more = _("%(count)d more wait until the runs before them are over.") % {"count": len(waits) - LINKS}
             self.message_user(request, more, messages.WARNING)
         left_out = [row for row in made if row.state == State.SKIPPED.value]
-        refused = refused + [f"{visible_text(row.scheduler, 120)}: {row.reason}" for row in left_out]
+        refused = refused + [f"{visible_text(row.scheduler, 120)}: {in_language(row.reason)}" for row in left_out]
         for text in refused[:LINKS]:
             self.message_user(request, _("Not run: %s") % text, messages.ERROR)
         if len(refused) > LINKS:
@@ -189,7 +190,7 @@ def _warnings(scheduler: Scheduler, found: str) -> list[str]:
     warnings = []
     if found:
         warnings.append(_("It cannot run with its own parameters, because they do not fit the code. %s") % found)
-    if problem := overlap_now(scheduler.pk):
+    if problem := in_language(overlap_now(scheduler.pk)):
         warnings.append(_("It would not start now. %(problem)s") % {"problem": problem})
     elif not scheduler.status:
         warnings.append(_("It is paused, and stays paused after this run."))

@@ -11,7 +11,7 @@ from scheduling.alerts.reading import readable
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.breaker import BreakerState
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.monitoring.findings.watched import open_breakers
 
 MOST = 500
@@ -23,7 +23,7 @@ def breaker(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situa
     for _pk, type_, name, state, openings, reason in rows:
         half = state == BreakerState.HALF_OPEN.value
         seen = _("It lets waiting runs through one after another.") if half else _("It is open. Runs wait.")
-        facts = {"seen": seen, "reason": visible_text(reason, 200), "times": openings}
+        facts = {"seen": seen, "reason": for_reader(reason, 200), "times": openings}
         for rule in rules:
             yield (
                 rule,

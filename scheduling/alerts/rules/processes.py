@@ -13,6 +13,7 @@ from django.utils.translation import gettext_lazy
 from scheduling.alerts.look import Look
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation
+from scheduling.core.known_sentences import in_language
 from scheduling.core.queues import MAIN, STANDALONE
 from scheduling.models import Process
 from scheduling.monitoring.findings import processes, queues
@@ -77,7 +78,7 @@ def hold(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situatio
     if not reasons:
         return
     advice = _("Look at what waits, then confirm: %(command)s, or the page Deployment.") % {"command": CONFIRM}
-    seen = _("Nothing is claimed, started or published. %(reason)s") % {"reason": reasons[0]}
+    seen = _("Nothing is claimed, started or published. %(reason)s") % {"reason": in_language(reasons[0])}
     for rule in rules:
         yield rule, Situation("hold", _("deployment"), seen, advice)
 

@@ -14,9 +14,9 @@ from scheduling.alerts.runs import Run
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.chunks import chunks
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
 from scheduling.core.skip_reasons import is_on_purpose
-from scheduling.core.text import visible_text
 from scheduling.models import SchedulerExecution
 from scheduling.models.last_runs import failures_in_a_row
 
@@ -75,7 +75,7 @@ def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situa
         if schedule is None or not schedule.active:
             continue
         for rule in scopes.of(schedule.pk, run.group_id):
-            seen = visible_text(reasons.get(run.pk) or _("No reason was recorded."), 500)
+            seen = for_reader(reasons.get(run.pk, "") or _("No reason was recorded."), 500)
             advice = _("Run it now if its work is still needed.")
             key = f"schedule {schedule.pk}"
             yield rule, Situation(key, schedule.name, seen, advice, schedule.pk, run.pk, run.group_id)

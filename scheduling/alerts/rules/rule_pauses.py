@@ -10,7 +10,7 @@ from scheduling.alerts.look import Look
 from scheduling.alerts.reading import readable
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.models import Scheduler
 from scheduling.monitoring.findings.watched import paused_by_failures as paused_rows
 
@@ -33,7 +33,7 @@ def paused_by_failures(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wa
                 Situation(
                     f"schedule {pk}",
                     schedule.name,
-                    _("Its rule has paused it: %(reason)s") % {"reason": visible_text(reasons[pk], 300)},
+                    _("Its rule has paused it: %(reason)s") % {"reason": for_reader(reasons[pk], 300)},
                     _("Fix the cause, and resume the schedule. Republish the failures that are still needed."),
                     pk,
                     None,

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import RefusedRow, SchedulerExecution
 from scheduling.monitoring.findings import watched
@@ -49,4 +50,4 @@ def _refused(row: RefusedRow) -> Named:
 
 
 def _with_error(row: SchedulerExecution) -> Named:
-    return Named(_("execution %(number)s") % {"number": row.pk}, visible_text(row.error_message, 200), row.pk)
+    return Named(_("execution %(number)s") % {"number": row.pk}, for_reader(row.error_message, 200), row.pk)

@@ -7,7 +7,7 @@ from datetime import UTC
 
 from django.utils.translation import gettext as _
 
-from scheduling.core.text import visible_text
+from scheduling.core.known_sentences import for_reader
 from scheduling.models import Breaker
 from scheduling.monitoring.findings.finding import Finding, Named, named, warn
 from scheduling.monitoring.findings.present import Present
@@ -36,6 +36,6 @@ def _named(breaker: Breaker) -> Named:
         "state": breaker.get_state_display(),
         "since": since,
         "times": breaker.openings,
-        "reason": visible_text(breaker.reason, 200),
+        "reason": for_reader(breaker.reason, 200),
     }
     return Named(breaker.subject, about.strip())

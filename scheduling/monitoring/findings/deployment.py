@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import for_reader, in_language
 from scheduling.core.text import visible_text
 from scheduling.models import Process
 from scheduling.monitoring.findings.finding import Finding, Named, fail, named, ok
@@ -22,7 +23,7 @@ def examine(present: Present) -> Iterator[Finding]:
         "correct its database or CRON_DEPLOYMENT instead."
     )
     if hold := guard.look():
-        seen = _("Nothing is claimed, started or published. %(reason)s") % {"reason": visible_text(hold.said, 500)}
+        seen = _("Nothing is claimed, started or published. %(reason)s") % {"reason": for_reader(hold.said, 500)}
         yield fail("deployment", seen, advice % {"command": CONFIRM})
     else:
         yield ok("deployment", "The database belongs to this deployment.")
@@ -32,4 +33,4 @@ def examine(present: Present) -> Iterator[Finding]:
 
 
 def _held(process: Process) -> Named:
-    return Named(f"{process.get_kind_display()} {visible_text(process.container_id, 60)}", process.held)
+    return Named(f"{process.get_kind_display()} {visible_text(process.container_id, 60)}", in_language(process.held))

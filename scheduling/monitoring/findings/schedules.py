@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.conf import get_conf
 from scheduling.core.health import Health
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
@@ -74,7 +75,7 @@ def _plans(present: Present) -> Iterator[Finding]:
         _("No future run: set a date in the future, or pause them."),
     )
     fine = "Every active schedule can be planned."
-    yield from _watched(broken, watched.set_aside, present, lambda row: row.plan_error, fine)
+    yield from _watched(broken, watched.set_aside, present, lambda row: in_language(row.plan_error), fine)
     yield from _watched(finished, watched.without_next_run, present, lambda row: row.schedule)
 
 
@@ -131,7 +132,7 @@ def _skipped(present: Present) -> Iterator[Finding]:
         _("Schedules whose last occurrence did not run: %(count)s."),
         _("Run them now if their work is still needed."),
     )
-    yield from _named(finding, found, lambda row: reasons[row.pk])
+    yield from _named(finding, found, lambda row: in_language(reasons[row.pk]))
 
 
 def _paused_by_failures(present: Present) -> Iterator[Finding]:
@@ -140,14 +141,14 @@ def _paused_by_failures(present: Present) -> Iterator[Finding]:
         _("Schedules that their own rule has paused after failures in a row: %(count)s."),
         _("Fix the cause, and resume them. Republish the failures that are still needed."),
     )
-    yield from _watched(finding, watched.paused_by_failures, present, lambda row: row.pause_reason)
+    yield from _watched(finding, watched.paused_by_failures, present, lambda row: in_language(row.pause_reason))
 
 
 def _paused(present: Present) -> Iterator[Finding]:
     def about(row: Scheduler) -> str:
         time = format_span((present.now - (row.paused_at or present.now)).total_seconds())
         who = _("%(time)s, by %(name)s") % {"time": time, "name": row.paused_by} if row.paused_by else time
-        return f"{who}: {row.pause_reason}" if row.pause_reason else who
+        return f"{who}: {in_language(row.pause_reason)}" if row.pause_reason else who
 
     finding = warn(
         "paused",
