@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, timedelta
+from typing import Any
 
 import pytest
 
 from scheduling.alerts.known_groups import note_groups
 from scheduling.core.alert_rules import RuleKind
+from scheduling.core.skip_reasons import NO_PRODUCER, missed
 from scheduling.execution.rule_pauses import pause_failing
 from scheduling.models import Alert, Attempt, Scheduler, SchedulerExecution
 from tests.alerts.scripted import START, Script, run_of
@@ -240,6 +242,14 @@ def test_skipped(schedule: Scheduler) -> None:
     script.stays_silent()  # the next occurrence has not started
     run_of(schedule, "running", script.now)
     script.ends()
+
+
+def test_the_reason_is_in_the_language_of_the_site(schedule: Scheduler, settings: Any) -> None:
+    settings.LANGUAGE_CODE = "de"
+    script = Script(RuleKind.SKIPPED)
+    reason = missed(START - timedelta(hours=3), START, 3, NO_PRODUCER, UTC)
+    run_of(schedule, "skipped", script.ago(hours=1), reason=reason)
+    assert script.begins().seen.endswith("UTC: kein Producer lief.")
 
 
 def test_a_paused_schedule_is_not_told_as_skipped(schedule: Scheduler) -> None:
