@@ -71,7 +71,7 @@ def test_commands_become_schedules_and_the_other_lines_are_listed(crontab: Path)
     assert row.worker is not None
     assert (row.worker.name, row.params["command"], row.status) == ("run_command", "clearsessions", True)
     assert row.description == "From a crontab: 30 2 * * * python manage.py clearsessions"
-    assert "Made: 4. There already: 0. Cannot be said: 11." in ended.out
+    assert "Made: 4. There already: 0. Cannot be converted: 11." in ended.out
     for line, reason in {
         8: "@reboot has no time", 9: "standard input", 10: "'flush' may not be run from here. Allowed: ",
         11: "no date ever matches", 12: "does not take these arguments", 13: "It runs “tar”",
@@ -91,7 +91,7 @@ def test_the_second_import_changes_nothing_wherever_the_lines_stand(crontab: Pat
     crontab.write_text("# moved\n" + "\n".join(reversed(CRONTAB.splitlines()[:5])) + "\n")
     ended = given(crontab)
     assert ended.code == 0
-    assert "Made: 0. There already: 3. Cannot be said: 0." in ended.out
+    assert "Made: 0. There already: 3. Cannot be converted: 0." in ended.out
     assert list(Scheduler.objects.order_by("pk").values()) == before
 
 
@@ -103,7 +103,7 @@ def test_a_dry_run_tells_the_next_runs_and_changes_nothing(crontab: Path) -> Non
     assert lines["line 8"]["schedules"] == []
     text = given(crontab, "--dry-run").out
     assert "30 2 * * * Europe/Madrid → run_command" in text
-    assert "To make: 4. There already: 0. Cannot be said: 11. Nothing was changed." in text
+    assert "To make: 4. There already: 0. Cannot be converted: 11. Nothing was changed." in text
 
 
 def test_schedules_are_made_paused(crontab: Path) -> None:

@@ -25,7 +25,7 @@ _UNITS = {"days": 86_400, "hours": 3_600, "minutes": 60, "seconds": 1}
 
 
 class Listed(ValueError):
-    """The task cannot be said here. The message is a sentence."""
+    """The task cannot be converted here. The message is a sentence."""
 
 
 @dataclass
@@ -51,7 +51,7 @@ def crontab_times(row: Values, task: Values, now: datetime, exact: bool) -> Time
         exact: refuse what differs from beat in an instant. Else the instants are noted.
 
     Raises:
-        Listed: they cannot be said.
+        Listed: they cannot be converted.
     """
     columns = ("minute", "hour", "day_of_month", "month_of_year", "day_of_week")
     texts = [row[name] for name in columns]
@@ -106,7 +106,7 @@ def interval_times(row: Values, task: Values, seconds: bool, exact: bool) -> Tim
         exact: refuse an interval that would begin at another second.
 
     Raises:
-        Listed: they cannot be said.
+        Listed: they cannot be converted.
     """
     every, period = _whole(row["every"]), row["period"]
     if every is None or every < 1:

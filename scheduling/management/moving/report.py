@@ -1,4 +1,4 @@
-"""What an import tells: a table of what is made, each item that cannot be said with its reason, and the counts."""
+"""What an import tells: a table of what is made, each item that cannot be converted with its reason, and the counts."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def tell(console: Console, items: Sequence[Item], hints: Sequence[str], *, done:
         _listed(console, items)
         _notes(console, items, hints)
         facts = {"made": counts[Fate.MAKE], "there": counts[Fate.THERE], "listed": listed}
-        said = _("Made: %(made)s. There already: %(there)s. Cannot be said: %(listed)s.")
-        would = _("To make: %(made)s. There already: %(there)s. Cannot be said: %(listed)s. Nothing was changed.")
+        said = _("Made: %(made)s. There already: %(there)s. Cannot be converted: %(listed)s.")
+        would = _("To make: %(made)s. There already: %(there)s. Cannot be converted: %(listed)s. Nothing was changed.")
         console.say((said if done else would) % facts)
     return Exit.NOT_DONE if listed else Exit.DONE
 
@@ -79,7 +79,7 @@ def _next(part: Part) -> str:
 def _listed(console: Console, items: Sequence[Item]) -> None:
     if not any(item.is_listed for item in items):
         return
-    console.say(_("Cannot be said:"), "head")
+    console.say(_("Cannot be converted:"), "head")
     for item in items:
         if item.is_listed:
             console.say(f"  {item.label}: {one_line(item.text)}")
