@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 
 from scheduling.core.nominal import TICK, NominalTimes
@@ -59,7 +59,7 @@ class Assigned:
         """
         if edited_at is None or first > edited_at:
             return self
-        return replace(self, times=self.times.later_than(edited_at))
+        return Assigned(self.times.later_than(edited_at), self.timing, self.schedule)
 
     def at(self, nominal: datetime) -> datetime:
         """When an occurrence starts that nothing holds."""

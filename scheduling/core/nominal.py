@@ -5,7 +5,7 @@ Keys are made from nominal instants, so that no rule that is changed later makes
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 
@@ -89,7 +89,8 @@ class NominalTimes:
     def later_than(self, instant: datetime) -> NominalTimes:
         """The same times without the instants up to this one."""
         begin = instant + TICK
-        return replace(self, since=begin if self.since is None else max(begin, self.since))
+        since = begin if self.since is None else max(begin, self.since)
+        return NominalTimes(self.cron, self.tz, self.date_time, since, self.until)
 
     @property
     def end(self) -> datetime | None:

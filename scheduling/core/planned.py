@@ -11,10 +11,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from scheduling.core import skip_reasons
-from scheduling.core.assigned import Assigned, Wake
+from scheduling.core.assigned import NEVER, Assigned, Wake
 from scheduling.core.counted import (
     Counted,
-    add_all,
     add_to,
     counted_until,
     excluded_rows,
@@ -30,6 +29,7 @@ from scheduling.core.timing import MissedRuns
 from scheduling.core.zones import require_aware
 
 MOST_LOOKED_AT = 500
+"""So many stretches at each end are looked at one by one."""
 
 
 @dataclass
@@ -59,6 +59,8 @@ def plan(own: Assigned, first: datetime, now: datetime) -> Plan:
         ZoneError: the zone is unknown.
     """
     first, now = require_aware(first), require_aware(now)
+    if (alone := _alone(own, first, now)) is not None:
+        return alone
     found = _look(own, first, now)
     runs, missed = _choose(own, found, now)
     wake = own.wake(found.undecided)
@@ -67,6 +69,22 @@ def plan(own: Assigned, first: datetime, now: datetime) -> Plan:
         run=runs[-1] if runs else None, missed=None, earlier=tuple(runs[:-1]), skips=skips,
         next_run_at=wake.at, next_nominal_at=_other(wake),
     )  # fmt: skip
+
+
+def _alone(own: Assigned, first: datetime, now: datetime) -> Plan | None:
+    """The plan where no calendar is asked, and no occurrence is due but the first: so it is while a producer runs.
+
+    Returns None in each other case. The general way leads to the same plan, and takes three times as long.
+    """
+    start = own.at(first)
+    if own.timing.excluded is not None or not start <= now <= start + own.timing.longest_wait:
+        return None
+    following = own.times.after(first)
+    if following is not None and following <= now:
+        return None
+    wake = NEVER if following is None else Wake(following, own.at(following))
+    due = Due(first, own.times.key(first), start)
+    return Plan(run=due, missed=None, next_run_at=wake.at, next_nominal_at=_other(wake))
 
 
 def first_plan(own: Assigned, now: datetime) -> tuple[datetime | None, datetime | None]:
@@ -94,65 +112,6 @@ def skip_all(own: Assigned, first: datetime, until: datetime, why: str) -> Plan:
     counted = Counted(first, last, 1 + own.times.count(first, last))
     wake = own.wake(own.times.after(last))
     return Plan(None, missed_row(own, counted, why), wake.at, next_nominal_at=_other(wake))
-
-
-@dataclass(frozen=True)
-class Settled:
-    """What an edit leaves of the occurrences that are not on record.
-
-    Args:
-        skips: those that do not run.
-        kept: the latest one that was to run, and whose nominal instant has passed; None if there is none.
-    """
-
-    skips: tuple[Missed, ...]
-    kept: datetime | None
-
-
-def settle(own: Assigned, first: datetime, now: datetime, *, times_change: bool) -> Settled:
-    """Decide what becomes of the occurrences up to now that are not on record, before an edit or a pause.
-
-    The latest one that is free is kept. The next plan, or the record of the pause, begins with it. If the times stay,
-    those that are excluded after it are left to them. If the times change, or if none is kept, the edit ends a hold:
-    what was held does not run.
-    """
-    free, excluded, later = _until_now(own, first, now)
-    if times_change or not free:
-        add_all(excluded, later)
-    if own.holds:
-        skips = [held_row(own, counted, why, skip_reasons.HELD_EDITED) for why, counted in excluded.items()]
-    else:
-        skips = excluded_rows(own, excluded)
-    kept = free[-1].last if free else None
-    if kept is not None and (others := sum(counted.count for counted in free) - 1):
-        before = own.times.last(free[0].first, kept - TICK) or free[0].first
-        # With `ALL`, a producer would have let each of them run, so the edit is the reason.
-        is_edit = own.at(before) > now or own.timing.missed_runs is MissedRuns.ALL
-        why = skip_reasons.EDITED if is_edit else skip_reasons.NO_PRODUCER
-        skips.append(missed_row(own, Counted(free[0].first, before, others), why))
-    return Settled(tuple(skips), kept)
-
-
-def _until_now(
-    own: Assigned, first: datetime, now: datetime
-) -> tuple[list[Counted], dict[str, Counted], list[tuple[str, Counted]]]:
-    """The occurrences up to now: the free ones, the excluded ones before the last free one, and those after it."""
-    free: list[Counted] = []
-    excluded: dict[str, Counted] = {}
-    later: list[tuple[str, Counted]] = []
-    for number, stretch in enumerate(own.walk(first)):
-        if stretch.first > now:
-            break
-        if stretch.why is not None and number < MOST_LOOKED_AT:
-            later.append((stretch.why, counted_until(own, stretch.first, min(now, stretch.last or now))))
-            continue
-        add_all(excluded, later)
-        later.clear()
-        if number >= MOST_LOOKED_AT:
-            free.append(counted_until(own, stretch.first, now))
-            break
-        free.append(Counted(stretch.first, stretch.first, 1))
-    return free, excluded, later
 
 
 def _look(own: Assigned, first: datetime, now: datetime) -> _Found:

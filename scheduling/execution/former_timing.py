@@ -14,7 +14,7 @@ from scheduling.core import skip_reasons
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import cron_key, date_key
-from scheduling.core.planned import settle
+from scheduling.core.settled import settle
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import planned_exclusions

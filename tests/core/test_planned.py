@@ -19,7 +19,8 @@ from scheduling.core.cron import parse
 from scheduling.core.expected import Expected, Fate, expected
 from scheduling.core.nominal import NominalTimes
 from scheduling.core.occurrences import Plan
-from scheduling.core.planned import MOST_LOOKED_AT, first_plan, plan, settle, skip_all
+from scheduling.core.planned import MOST_LOOKED_AT, first_plan, plan, skip_all
+from scheduling.core.settled import settle
 from scheduling.core.skip_reasons import is_on_purpose, kind_of
 from scheduling.core.spread_offset import SpreadOffset
 from scheduling.core.timing import MissedRuns, OnExcluded, Timing

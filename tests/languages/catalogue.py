@@ -9,8 +9,10 @@ gettext need not be installed.
 from __future__ import annotations
 
 import io
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 from babel.messages.catalog import Catalog
 from babel.messages.extract import DEFAULT_KEYWORDS, extract
@@ -29,7 +31,9 @@ LAZY = {f"{name}_lazy": DEFAULT_KEYWORDS[name] for name in ("gettext", "ngettext
 STORED = {"StoredSentence": None, "StoredPhrase": None}
 """They mark the sentences that rows store (`core.stored_sentence`)."""
 
-KEYWORDS = {**DEFAULT_KEYWORDS, **LAZY, "gettext_noop": None, **STORED}
+_ALIAS = re.compile(r"\b(\w+) as (\w+)")
+
+KEYWORDS: dict[str, Any] = {**DEFAULT_KEYWORDS, **LAZY, "gettext_noop": None, **STORED}
 
 
 def extracted() -> Catalog:
@@ -40,11 +44,16 @@ def extracted() -> Catalog:
         if path.suffix == ".html" or path.suffix == ".txt":
             # Babel reads the result as Python, in which an indentation has a meaning.
             text = "\n".join(line.lstrip() for line in templatize(text, origin=str(path)).splitlines())
-        source = io.BytesIO(text.encode())
-        for line, message, _comments, context in extract("python", source, keywords=KEYWORDS):
+        source, keywords = io.BytesIO(text.encode()), KEYWORDS | _aliases(text)
+        for line, message, _comments, context in extract("python", source, keywords=keywords):
             if message and message != ("", ""):
                 catalogue.add(message, locations=[(str(path.relative_to(ROOT)), line)], context=context)
     return catalogue
+
+
+def _aliases(text: str) -> dict[str, Any]:
+    """The keywords that a module has under another name: `from django.utils.translation import gettext as _t`."""
+    return {alias: KEYWORDS[name] for name, alias in _ALIAS.findall(text) if name in KEYWORDS}
 
 
 def catalogue_file(language: str) -> Path:

@@ -15,6 +15,7 @@ import pytest
 from bs4 import BeautifulSoup, Comment
 from django.apps import apps
 from django.utils import translation
+from django.utils.translation import trans_real
 
 from scheduling.handlers import registry
 from tests.admin.addresses import every_address
@@ -40,13 +41,22 @@ NAMES = (
 
 @pytest.fixture
 def brackets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Put each translated text into brackets."""
+    """Put each translated text into brackets. In the end, check that each of them is in the German catalogue, too."""
+    asked: set[Any] = set()
     for name in ("gettext", "ngettext", "pgettext", "npgettext"):
         getattr(translation, name)  # Django chooses its function at the first use
         known = getattr(translation._trans, name)  # type: ignore[attr-defined]
-        monkeypatch.setattr(translation._trans, name, lambda *args, known=known: f"⟦{known(*args)}⟧")  # type: ignore[attr-defined]
+
+        def in_brackets(*args: Any, name: str = name, known: Any = known) -> str:
+            text = f"{args[0]}\x04{args[1]}" if "pgettext" in name else args[0]
+            asked.add((text, 1) if name.startswith("n") else text)
+            return f"⟦{known(*args)}⟧"
+
+        monkeypatch.setattr(translation._trans, name, in_brackets)  # type: ignore[attr-defined]
     with translation.override("en"):  # the language of a request stays when it is over
         yield
+    german = trans_real.translation("de")._catalog  # type: ignore[attr-defined]
+    assert sorted(str(text) for text in asked - {""} if text not in german) == []
 
 
 def outside(page: str) -> Iterator[str]:

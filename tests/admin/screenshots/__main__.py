@@ -2,7 +2,8 @@
 
 The script fills an SQLite database of its own with an invented installation, and serves the site on a free port. The
 option `--only WORD` takes the pages whose names contain the word. It can be given several times. The option `--docs`
-writes the pictures of docs/pictures.md.
+writes the pictures of docs/pictures.md. The option `--language de` takes the pages in German, and writes the text of
+each page beside its pictures.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import os
 import sys
 import tempfile
 from pathlib import Path
+from typing import Any
 
 from benchmarks.site import enter
 
@@ -26,6 +28,7 @@ def main() -> int:
     parser.add_argument("folder", type=Path, help="where the pictures are written")
     parser.add_argument("--only", action="append", default=[], metavar="WORD", help="only pages with this word")
     parser.add_argument("--docs", action="store_true", help="the pictures of docs/pictures.md, and no others")
+    parser.add_argument("--language", default="en-us", help="the language of the pages")
     options = parser.parse_args()
     options.folder.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="screenshots-") as name:
@@ -35,17 +38,19 @@ def main() -> int:
             DJANGO_ALLOW_ASYNC_UNSAFE="1",
             ENV_FILE=os.devnull,
             LOG_LEVEL="CRITICAL",
+            LANGUAGE_CODE=options.language,
         )
-        print(f"{take(options.folder, options.only, options.docs)} pictures in {options.folder}")  # noqa: T201 - a script
+        print(f"{take(options.folder, options.only, options.docs, options.language)} pictures in {options.folder}")  # noqa: T201 - a script
     return 0
 
 
-def take(folder: Path, words: list[str], for_docs: bool) -> int:
+def take(folder: Path, words: list[str], for_docs: bool, language: str) -> int:
     """Take a picture of each scene in each size and colour scheme. Return the number of pictures.
 
     Args:
         words: if there are any, only scenes whose names contain one of them.
         for_docs: one picture of each scene that the docs show, instead of all.
+        language: the language of the browser. In each other one than English, the texts of the pages are written, too.
     """
     from django.contrib.auth.models import User
     from django.utils import timezone as clock
@@ -73,7 +78,9 @@ def take(folder: Path, words: list[str], for_docs: bool) -> int:
     server, count = LiveServer("localhost"), 0
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium_path(), args=ARGUMENTS)
-        context = browser.new_context(base_url=server.url, locale="en-US", timezone_id="Europe/Berlin", bypass_csp=True)
+        context = browser.new_context(
+            base_url=server.url, locale=language, timezone_id="Europe/Berlin", bypass_csp=True
+        )
         page = context.new_page()
         page.goto("/admin/")
         scenes.insert(0, Scene("login", page.url))
@@ -84,6 +91,7 @@ def take(folder: Path, words: list[str], for_docs: bool) -> int:
             page.wait_for_function("() => !document.querySelector('.dash-slot:empty')")
             scene.steps(page)
             page.add_style_tag(content=NO_TRANSITIONS)
+            _write_text(page, folder / f"{scene.name}.txt", language)
             if for_docs and number:
                 cut(page, scene.name, folder)
                 count += 1
@@ -94,13 +102,23 @@ def take(folder: Path, words: list[str], for_docs: bool) -> int:
                     page.screenshot(path=folder / f"{scene.name}-{width}-{scheme}.png", full_page=True)
                     count += 1
             if not number:
-                page.get_by_label("Username").fill("anna")
-                page.get_by_label("Password").fill(PASSWORD)
-                page.get_by_role("button", name="Log in").click()
-                page.wait_for_url("**/dashboard/")
+                _log_in(page, PASSWORD)
         browser.close()
     server.stop()
     return count
+
+
+def _write_text(page: Any, file: Path, language: str) -> None:
+    """Write the text of a page that is not in English, so that English words can be searched for."""
+    if not language.startswith("en"):
+        file.write_text(page.inner_text("body"))
+
+
+def _log_in(page: Any, password: str) -> None:
+    page.locator("[name=username]").fill("anna")
+    page.locator("[name=password]").fill(password)
+    page.locator("[type=submit]").click()
+    page.wait_for_url("**/dashboard/")
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone as clock
 from django.utils.text import slugify
+from django.utils.translation import gettext
 from playwright.sync_api import Page
 
 from scheduling.models import Alert, AlertRule, Channel, DeathRecord, Deployment, Scheduler
@@ -199,13 +200,13 @@ def _press(button: str) -> Callable[[Page], None]:
 
 def _submit(page: Page, button: str) -> None:
     with page.expect_navigation():
-        page.get_by_role("button", name=button).first.click()
+        page.get_by_role("button", name=gettext(button)).first.click()
 
 
 def _filters(name: str) -> Callable[[Page], None]:
     def show(page: Page) -> None:
         page.evaluate("document.querySelector('.sch-bar-button').open = true")
-        page.locator(".sch-filters summary", has_text=name).first.click()
+        page.locator(".sch-filters summary", has_text=gettext(name)).first.click()
 
     return show
 
@@ -216,20 +217,20 @@ def _tick(page: Page) -> None:
 
 
 def _help(page: Page) -> None:
-    page.get_by_role("button", name="Keyboard shortcuts").click()
+    page.get_by_role("button", name=gettext("Keyboard shortcuts")).click()
 
 
 def _pause(page: Page) -> None:
     _tick(page)
-    page.get_by_label("Action:").select_option(label="Pause selected")
+    page.locator("select[name=action]").select_option(label=gettext("Pause selected"))
     _submit(page, "Go")
 
 
 def _save_wrong(page: Page) -> None:
-    page.get_by_label("Description:").fill("Import orders NL")
-    page.get_by_label("Worker:").select_option(label="Import orders")
-    page.get_by_label("Schedule:", exact=True).fill("61 8 * * 1-5")
-    page.get_by_label("Time zone:").fill("Berlin")
+    page.locator("#id_description").fill("Import orders NL")
+    page.locator("#id_worker").select_option(label="Import orders")
+    page.locator("#id_schedule").fill("61 8 * * 1-5")
+    page.locator("#id_timezone").fill("Berlin")
     page.get_by_label("since_days").fill("700")
     _submit(page, "Save and continue editing")
 
