@@ -9,6 +9,8 @@ import scheduling.models.artefact
 import scheduling.models.used_group
 from django.conf import settings
 from django.db import migrations, models
+from django.utils import translation
+from django.utils.translation import gettext_noop
 
 
 WORKER = {
@@ -29,40 +31,46 @@ def create_nightly_cleanup(apps, schema_editor):
     )
     apps.get_model("scheduling", "Scheduler").objects.using(alias).get_or_create(
         worker=worker,
-        description="Nightly cleanup of old executions",
+        description=_said(gettext_noop("Nightly cleanup of old executions")),
         defaults={"schedule": "0 3 * * *", "params": {"command": "cleanup_executions"}},
     )
+
+
+def _said(text):
+    """The text in the language of the site: `migrate` itself speaks English. The rows belong to the operators."""
+    with translation.override(settings.LANGUAGE_CODE):
+        return translation.gettext(text)
 
 
 def create_rules(apps, schema_editor):
     """One rule of each kind that needs no schedule. They tell no channel until one is told by default."""
     rule = apps.get_model("scheduling", "AlertRule")
-    rows = [rule(name=name, kind=kind, severity=severity) for kind, (name, severity) in RULES.items()]
+    rows = [rule(name=_said(name), kind=kind, severity=severity) for kind, (name, severity) in RULES.items()]
     rule._default_manager.using(schema_editor.connection.alias).bulk_create(rows)
 
 
 RULES = {
-    "inbox": ("Failed inbox above 10", "warning"),
-    "retried": ("A run retried more than twice", "warning"),
-    "retry_share": ("More than 20 % of the runs retried", "warning"),
-    "not_started": ("Not started 5 minutes after the due time", "critical"),
-    "failed_in_a_row": ("Failed 3 times in a row", "warning"),
-    "slow": ("Slower than twice the usual time", "warning"),
-    "skipped": ("Skipped", "warning"),
-    "paused_by_failures": ("Paused after failures in a row", "warning"),
-    "group_back": ("A resolved error is back", "warning"),
-    "breaker": ("Circuit breaker opened", "warning"),
-    "no_producer": ("No producer", "critical"),
-    "no_consumer": ("No consumer", "critical"),
-    "broker_away": ("Broker away", "critical"),
-    "database_away": ("Database away", "critical"),
-    "disk": ("Disk nearly full", "critical"),
-    "clock": ("Wrong clock", "warning"),
-    "hold": ("Processes hold", "critical"),
+    "inbox": (gettext_noop("Failed inbox above 10"), "warning"),
+    "retried": (gettext_noop("A run retried more than twice"), "warning"),
+    "retry_share": (gettext_noop("More than 20 % of the runs retried"), "warning"),
+    "not_started": (gettext_noop("Not started 5 minutes after the due time"), "critical"),
+    "failed_in_a_row": (gettext_noop("Failed 3 times in a row"), "warning"),
+    "slow": (gettext_noop("Slower than twice the usual time"), "warning"),
+    "skipped": (gettext_noop("Skipped"), "warning"),
+    "paused_by_failures": (gettext_noop("Paused after failures in a row"), "warning"),
+    "group_back": (gettext_noop("A resolved error is back"), "warning"),
+    "breaker": (gettext_noop("Circuit breaker opened"), "warning"),
+    "no_producer": (gettext_noop("No producer"), "critical"),
+    "no_consumer": (gettext_noop("No consumer"), "critical"),
+    "broker_away": (gettext_noop("Broker away"), "critical"),
+    "database_away": (gettext_noop("Database away"), "critical"),
+    "disk": (gettext_noop("Disk nearly full"), "critical"),
+    "clock": (gettext_noop("Wrong clock"), "warning"),
+    "hold": (gettext_noop("Processes hold"), "critical"),
 }
 
 
-REPORT = {"title": "Weekly review"}
+WEEKLY = gettext_noop("Weekly review")
 
 
 def create_weekly_review(apps, schema_editor):
@@ -72,15 +80,15 @@ def create_weekly_review(apps, schema_editor):
     """
     alias = schema_editor.connection.alias
     report, _ = apps.get_model("cron_reports", "Report").objects.using(alias).get_or_create(
-        controller="weekly_review", defaults=REPORT
+        controller="weekly_review", defaults={"title": WEEKLY}
     )
     apps.get_model("scheduling", "Scheduler").objects.using(alias).get_or_create(
         report=report,
-        description="Weekly review",
+        description=_said(WEEKLY),
         defaults={
             "schedule": "0 8 * * 1",
             "status": False,
-            "pause_reason": "Add a recipient, then resume.",
+            "pause_reason": _said(gettext_noop("Add a recipient, then resume.")),
             "params": {"options_interface": {"delivery": {"recipients": []}}},
         },
     )

@@ -162,14 +162,14 @@ def _alerts() -> Iterator[Scene]:
 
 
 def _save_wrong_calendar(page: Page) -> None:
-    page.get_by_label("Name:").fill("Holidays FR")
-    page.get_by_label("Entries:").fill("every 07-14 Bastille Day\n25.12.2026 Noël\nsat 09:00")
+    page.locator("#id_name").fill("Holidays FR")
+    page.locator("#id_entries").fill("every 07-14 Bastille Day\n25.12.2026 Noël\nsat 09:00")
     _submit(page, "Save and continue editing")
 
 
 def _save_wrong_rule(page: Page) -> None:
-    page.get_by_label("Name:").fill("Orders start late")
-    page.get_by_label("After the due time:").fill("3s")
+    page.locator("#id_name").fill("Orders start late")
+    page.get_by_label(gettext("After the due time")).fill("3s")
     _submit(page, "Save and continue editing")
 
 
@@ -182,7 +182,7 @@ def _no_channel(page: Page) -> None:
 
 
 def _make_token(page: Page) -> None:
-    page.get_by_label("Name").fill("nightly import")
+    page.locator("#id_name").fill("nightly import")
     _submit(page, "Save")
 
 
