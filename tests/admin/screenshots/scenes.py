@@ -89,8 +89,8 @@ def further_scenes() -> Iterator[Scene]:
     yield Scene("inbox-nothing-found", f"{inbox}?group=each&q=nowhere")
     yield Scene("inbox-row-menu", f"{inbox}?group=each", _open("#result_list tbody .sch-menu > summary"))
     yield Scene("inbox-ticked", f"{inbox}?group=each", _tick)
-    yield Scene("inbox-republish-a-group", f"{inbox}?group=error", _press("Republish the group"))
-    yield Scene("inbox-discard-a-group", f"{inbox}?group=error", _press("Discard the group"))
+    yield Scene("inbox-republish-a-group", f"{inbox}?group=error", _act("republish_selected"))
+    yield Scene("inbox-discard-a-group", f"{inbox}?group=error", _act("discard_selected"))
     edited = Scheduler.objects.get(description="Import orders DE")
     edit = reverse("admin:scheduling_scheduler_edit", args=[edited.pk])
     yield Scene("schedule-what-changes", edit, _another_time)
@@ -192,6 +192,14 @@ def _list(model: str) -> str:
 
 def _open(selector: str) -> Callable[[Page], None]:
     return lambda page: page.locator(selector).first.click()
+
+
+def _act(action: str) -> Callable[[Page], None]:
+    def press(page: Page) -> None:
+        with page.expect_navigation():
+            page.locator(f"button[value={action}]").first.click()
+
+    return press
 
 
 def _press(button: str) -> Callable[[Page], None]:
