@@ -17,7 +17,7 @@ from scheduling.core.timing import Exclusions, MissedRuns
 from scheduling.execution.due_row import DueRow
 from scheduling.execution.planning import plan_anew, set_aside
 from scheduling.models.exclusions import exclusions_of
-from scheduling.models.own_timing import assigned_of, has_own_timing
+from scheduling.models.own_timing import TIMING_COLUMNS, assigned_of, has_own_timing
 from scheduling.models.plan import PlanState
 from scheduling.models.timetable import timetable_of
 
@@ -56,7 +56,7 @@ def plan_due(rows: Sequence[DueRow], now: datetime) -> DuePlans:
             plan_anew([row.id], now)
             continue
         try:
-            found = _own_plan(row, now, calendars.get(row.id)) if row.id in own else _plan(row, now, plans)
+            found = _own_plan(row, now, calendars.get(row.id), plans) if row.id in own else _plan(row, now, plans)
             runs += len(found.earlier) + 1
             planned.rows.append((row, found))
         except (CronError, ZoneError) as error:
@@ -87,10 +87,22 @@ def _plan(row: DueRow, now: datetime, plans: dict[tuple[Any, ...], Plan]) -> Pla
     return plans[key]
 
 
-def _own_plan(row: DueRow, now: datetime, excluded: Exclusions | None) -> Plan:
-    """The plan of a schedule with rules of its own."""
+def _own_plan(row: DueRow, now: datetime, excluded: Exclusions | None, plans: dict[tuple[Any, ...], Plan]) -> Plan:
+    """The plan of a schedule with rules of its own. Schedules with the same times, rules and calendar share it."""
     if not row.status:
         return Plan(run=None, missed=None, next_run_at=None)
+    if row.spread_seconds is not None:  # each schedule has an offset of its own
+        return _looked_at(row, now, excluded)
+    edited_at = row.planned_at if row.planned_at is not None and row.first <= row.planned_at else None
+    rules = tuple(getattr(row, name) for name in TIMING_COLUMNS)
+    times = (row.schedule, row.date_time, row.timezone, row.next_run_at, row.next_nominal_at, edited_at)
+    key = (*times, *rules, row.overlap, row.stay_alive, id(excluded))
+    if key not in plans:
+        plans[key] = _looked_at(row, now, excluded)
+    return plans[key]
+
+
+def _looked_at(row: DueRow, now: datetime, excluded: Exclusions | None) -> Plan:
     own = assigned_of(row, excluded)
     if row.date_time is not None and row.date_time != row.first:
         # As in `_plan`: a date has replaced the expression.

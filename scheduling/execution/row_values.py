@@ -5,7 +5,7 @@ Django's `bulk_create` asks the field of each column for each row, which took fo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import lru_cache
 from types import NoneType
@@ -14,7 +14,7 @@ from typing import Any
 from django.db import connection, models, transaction
 
 from scheduling.execution.table_insert import FIELDS, Columns, insert_table, key_of
-from scheduling.execution.transitions import adapted
+from scheduling.execution.transitions import adapted, adapting
 from scheduling.models import SchedulerExecution
 
 ROWS_PER_INSERT = 500
@@ -38,8 +38,11 @@ def _short_type(field: Any) -> type:
 _SHORT = {field.attname: _short_type(field) for field in FIELDS}
 
 
-def prepared(field: Any, value: Any) -> Any:
+def prepared(field: Any, value: Any, adapt: Callable[[datetime | None], Any] = adapted) -> Any:
     """The value of a column as the database's driver takes it.
+
+    Args:
+        adapt: the result of `adapting`, for many values.
 
     Raises:
         Exception: the column does not take the value. Plain SQL may have put it into a schedule.
@@ -48,7 +51,7 @@ def prepared(field: Any, value: Any) -> Any:
         return None
     if type(value) is not _SHORT[field.attname]:
         return field.get_db_prep_save(value, connection)
-    return adapted(value) if type(value) is datetime else value
+    return adapt(value) if type(value) is datetime else value
 
 
 def insert_instances(made: Sequence[SchedulerExecution]) -> None:
@@ -78,11 +81,11 @@ def _insert_values(made: Sequence[SchedulerExecution]) -> list[int | None]:
     most = connection.features.max_query_params
     count = ROWS_PER_INSERT if most is None else max(1, min(ROWS_PER_INSERT, most // len(FIELDS)))
     returns = connection.features.can_return_rows_from_bulk_insert
-    keys: list[int | None] = []
+    keys, adapt = list[int | None](), adapting()
     with connection.cursor() as cursor:
         for start in range(0, len(made), count):
             some = made[start : start + count]
-            values = [prepared(field, getattr(row, field.attname)) for row in some for field in FIELDS]
+            values = [prepared(field, getattr(row, field.attname), adapt) for row in some for field in FIELDS]
             cursor.execute(_statement(connection.vendor, len(some), returns), values)
             # The keys come in the order of the rows. Django's `bulk_create` relies on it, too.
             keys += [key for (key,) in cursor.fetchall()] if returns else [None] * len(some)
