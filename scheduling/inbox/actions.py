@@ -81,7 +81,7 @@ def republish(
     if done:
         if first is None:  # with `first`, a sweep publishes each execution when it may start
             publish_requeued(done, broker)
-        log.info("Republished %s failed executions", len(done), extra={"by": by})
+        log.info("Republished failed executions: %s", len(done), extra={"by": by})
         # The parked message is removed last. Until the broker confirms the new message, the parked message is the
         # broker's only message for the execution.
         take_out_parked(broker, done)

@@ -64,7 +64,7 @@ def _row(row: ScheduleShape) -> list[object]:
     last, zone = row.last_run, zone_named(row.timezone)
     return [
         row.id,
-        row.name or row.description,
+        row.name or row.description or "-",
         row.schedule or moment(row.date_time, zone),
         row.target.name,
         toned(row.health),
