@@ -25,7 +25,7 @@ from scheduling.execution.publish import initial_columns, publish
 from scheduling.logs import get_logger
 from scheduling.models import Backfill, Scheduler, SchedulerExecution
 from scheduling.models.backfill import OPEN
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.policies import overlap
 from scheduling.processes.database import is_away, locking
 
@@ -66,7 +66,7 @@ def _due(now: datetime) -> QuerySet[Backfill]:
     return Backfill.objects.filter(state=Backfill.State.RUNNING.value, next_at__lte=now)
 
 
-ANY_DUE = Prepared(lambda now: _due(now).values_list("pk")[:1])
+ANY_DUE = any_of(lambda now: _due(now).order_by("state", "next_at"))
 
 
 def sweep(broker: Broker, now: datetime) -> int:

@@ -16,7 +16,7 @@ from scheduling.core.tallies import Amount, Left, Series, counted_skip
 from scheduling.execution.tallying import add_to_hours, locked_mark
 from scheduling.logs import get_logger
 from scheduling.models import TallyMark, UncountedSkip
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.models.tally_mark import ONLY
 from scheduling.processes.unusable_values import read_each
 
@@ -24,7 +24,7 @@ log = get_logger(__name__)
 
 SKIPS_PER_PASS = 500
 
-ANY = Prepared(lambda _now: UncountedSkip.objects.values_list("pk")[:1])
+ANY = any_of(lambda _now: UncountedSkip.objects.order_by("pk"))
 """Whether any skipped occurrence waits. Each sweep asks for it."""
 
 _COLUMNS = ["pk", "at", "number", "reason", "type", "target", "queue", "schedule", "group"]

@@ -18,7 +18,7 @@ from scheduling.core.start_deadline import FOR_A_PRODUCER, start_by, where_it_wa
 from scheduling.execution.insert import note_skipped, skipped
 from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution, StartDeadline
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.policies import overlap
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import handle_each
@@ -83,7 +83,7 @@ def expire(keys: Collection[int], now: datetime, *, wait: bool = True) -> list[i
     return ended
 
 
-ANY_DUE = Prepared(lambda now: StartDeadline.objects.filter(start_by__lte=now).values_list("pk")[:1])
+ANY_DUE = any_of(lambda now: StartDeadline.objects.filter(start_by__lte=now).order_by("start_by"))
 
 
 def sweep_deadlines(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:

@@ -20,7 +20,7 @@ from scheduling.inbox import actions as inbox_actions
 from scheduling.inbox.replay import stop
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Replay, SchedulerExecution
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.models.replay import OPEN
 from scheduling.processes.database import is_away
 from scheduling.signals import executions_replayed
@@ -36,7 +36,7 @@ executions. After this time, a sweep stops the replay: the request must have die
 ERROR_LIMIT = 500
 
 
-ANY_OPEN = Prepared(lambda _now: Replay.objects.filter(state__in=OPEN).values_list("pk")[:1])
+ANY_OPEN = any_of(lambda _now: Replay.objects.filter(state__in=OPEN).order_by("pk"))
 """Whether any replay is under way. Each sweep asks for it."""
 
 

@@ -48,10 +48,13 @@ class Prepared:
         built, params = self._with_params(now)
         return _fetched(built, params)
 
-    def exists(self, now: datetime = _ANY_INSTANT) -> tuple[str, list[Any]]:
-        """Whether the query has a row, as a condition in SQL, and its parameters."""
+    def finds_one(self, now: datetime = _ANY_INSTANT) -> tuple[str, list[Any]]:
+        """Whether the query has a row, as a condition in SQL, and its parameters. The query is one of `any_of`.
+
+        In a condition `EXISTS`, SQLite would not heed the order of the rows.
+        """
         built, params = self._with_params(now)
-        return f"EXISTS ({built.sql})", params
+        return f"({built.sql}) IS NOT NULL", params
 
     def _with_params(self, now: datetime) -> tuple[_Built, list[Any]]:
         built = self._built.get(connection.vendor)
@@ -61,13 +64,23 @@ class Prepared:
         return built, [at if number in built.instants else value for number, value in enumerate(built.params)]
 
 
+def any_of(build: Callable[[datetime], QuerySet[Any, Any]]) -> Prepared:
+    """The query for the key of one of these rows, for `has_any_rows`.
+
+    Args:
+        build: see `Prepared`, without `values_list`. The rows are in the order of the columns of an index. Otherwise,
+            SQLite may read the whole table: if almost all rows have the same value, it takes no index to find another.
+    """
+    return Prepared(lambda now: build(now).values_list("pk")[:1])
+
+
 def has_any_rows(questions: Sequence[tuple[Prepared, datetime]]) -> bool:
     """Whether one of the queries has a row for its instant. They are asked together, in one round trip.
 
     Raises:
         django.db.DatabaseError: the database has refused one of them.
     """
-    conditions = [query.exists(now) for query, now in questions]
+    conditions = [query.finds_one(now) for query, now in questions]
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {' OR '.join(sql for sql, _params in conditions)}",

@@ -20,7 +20,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Calendar, Scheduler
 from scheduling.models.calendar import ERROR_LENGTH, CalendarState
 from scheduling.models.exclusions import calendar, read_once
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 
@@ -36,7 +36,7 @@ _failed: dict[int, float] = {}
 
 
 _CHANGED = Calendar.objects.filter(state__gt=CalendarState.CURRENT.value)
-ANY_CHANGED = Prepared(lambda _now: _CHANGED.values_list("pk")[:1])
+ANY_CHANGED = any_of(lambda _now: _CHANGED.order_by("state", "pk"))
 
 
 def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = SCHEDULES_PER_BATCH) -> int:

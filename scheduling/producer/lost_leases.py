@@ -17,7 +17,7 @@ from scheduling.execution.settle import settle_attempt
 from scheduling.handlers.run_config import RunConfigs
 from scheduling.models import SchedulerExecution
 from scheduling.models.execution import ExecutionQuerySet, message_of
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.pings.rows import Ended, note_ends
 from scheduling.pings.sender import sender
 from scheduling.policies import overlap
@@ -31,7 +31,7 @@ def _lost(ended_before: datetime) -> ExecutionQuerySet:
     return SchedulerExecution.objects.filter(state=State.RUNNING.value, wake_at__lt=ended_before)
 
 
-ANY_LOST = Prepared(lambda ended_before: _lost(ended_before).values_list("pk")[:1])
+ANY_LOST = any_of(lambda ended_before: _lost(ended_before).order_by("state", "queue", "wake_at"))
 
 
 def recover_leases(

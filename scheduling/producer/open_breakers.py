@@ -19,7 +19,7 @@ from scheduling.handlers import handlers
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
 from scheduling.models import Breaker, SchedulerExecution
-from scheduling.models.prepared import Prepared
+from scheduling.models.prepared import any_of
 from scheduling.models.used_queues import used_queues
 from scheduling.processes import left_out
 from scheduling.processes.set_aside import handle_each
@@ -44,7 +44,7 @@ def _open_or_late(since: datetime) -> QuerySet[Breaker]:
     return Breaker.objects.filter(~Q(state=BreakerState.CLOSED.value) | recent).order_by("pk")
 
 
-ANY_OPEN = Prepared(lambda since: _open_or_late(since).values_list("pk")[:1])
+ANY_OPEN = any_of(_open_or_late)
 
 
 def let_through(now: datetime) -> int:

@@ -11,11 +11,11 @@ from scheduling.execution import backfill_sweep, skip_tallying, start_deadlines
 from scheduling.inbox import replay_sweep
 from scheduling.models import Scheduler
 from scheduling.models.plan import PlanState
-from scheduling.models.prepared import Prepared, has_any_rows
+from scheduling.models.prepared import any_of, has_any_rows
 from scheduling.processes.database import is_away
 from scheduling.producer import changed_calendars, lost_leases, open_breakers
 
-ANY_STALE = Prepared(lambda _now: Scheduler.objects.filter(plan_state=PlanState.STALE).values_list("pk")[:1])
+ANY_STALE = any_of(lambda _now: Scheduler.objects.filter(plan_state=PlanState.STALE).order_by("plan_state", "pk"))
 
 
 def is_quiet(now: datetime, lost_after: float | None) -> bool:

@@ -83,3 +83,17 @@ def test_if_the_question_is_refused_each_sweep_asks(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(quiet, "has_any_rows", refuse)
     _stale()
     assert sweep(DatabaseBroker(), NOON).planned == 1
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the other databases know how often a value occurs")
+def test_no_table_is_read_where_all_rows_have_the_same_value() -> None:
+    SchedulerFactory.create_batch(200, rare=True)
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+        with CaptureQueriesContext(connection) as queries:
+            assert is_quiet(NOON, 0.0)
+        cursor.execute(f"EXPLAIN QUERY PLAN {queries[0]['sql']}")
+        steps = [step for *_place, step in cursor.fetchall()]
+        cursor.execute("DROP TABLE sqlite_stat1")
+    assert [step for step in steps if step.startswith("SCAN scheduling_scheduler")] == []
+    assert any("scheduling_sched_plan" in step for step in steps)
