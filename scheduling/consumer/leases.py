@@ -34,7 +34,7 @@ class Changed:
 
 def look(runs: Sequence[Running]) -> list[Changed]:
     """Compare the runs with their rows; returns the runs that are lost or should be cancelled."""
-    columns = ("pk", "state", "attempt", "consumer", "cancel_requested_by")
+    columns = ("pk", "state", "attempt", "consumer", "execution_key", "cancel_requested_by")
     rows: dict[int, list[Any]] = {}
     for part in chunks([run.execution_id for run in runs]):
         stored = SchedulerExecution.objects.filter(pk__in=part)
@@ -43,8 +43,12 @@ def look(runs: Sequence[Running]) -> list[Changed]:
     for run in runs:
         if run.fenced:
             continue
-        state, attempt, consumer, cancel_by = rows.get(run.execution_id, (None, None, None, ""))
-        ours = (state, attempt, consumer) == (State.RUNNING.value, run.delivery.message.attempt, container_id())
+        state, attempt, consumer, key, cancel_by = rows.get(run.execution_id, (None, None, None, None, ""))
+        message = run.delivery.message
+        # After a fail-over that has lost rows, a new row may have the id of a run that is under way.
+        ours = (state, attempt, consumer) == (State.RUNNING.value, message.attempt, container_id()) and (
+            key == (message.execution_key or key)
+        )
         if not ours:
             found.append(Changed(run, lost=True))
         elif cancel_by and run.verdict is None:
