@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from scheduling.core.broker_alarm import Alarm
 from scheduling.core.deaths import Death
 from scheduling.core.messages import FailedMessage, TaskMessage
 from scheduling.core.origin import Wanted
@@ -255,6 +256,10 @@ class Broker(Protocol):
     @property
     def receiving(self) -> bool:
         """Whether messages can arrive now. False while the connection or the subscription is broken."""
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """Why the broker takes no messages at present, although it can be reached; None if it takes them."""
 
     def fileno(self) -> int | None:
         """The descriptor that becomes readable when messages arrive; None if the caller must poll."""

@@ -20,6 +20,7 @@ from django.db.models import QuerySet
 from scheduling.broker.base import Counts, Delivery, ParkedSession
 from scheduling.broker.handler_rows import Handlers, runs_of
 from scheduling.broker.near_rows import near_rows
+from scheduling.core.broker_alarm import Alarm
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import FailedMessage, TaskMessage
 from scheduling.core.origin import Wanted
@@ -242,6 +243,11 @@ class DatabaseBroker:
     def receiving(self) -> bool:
         """Return True: `take` reads the table."""
         return True
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """Return None: a database that takes no rows is away."""
+        return None
 
     def fileno(self) -> int | None:
         """Return None: the table cannot announce new rows, so callers must poll."""

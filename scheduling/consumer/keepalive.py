@@ -115,7 +115,7 @@ class KeepAlive:
         leases.renew([*slots.owned, *slots.over], now, self._lease_seconds)
         self._code.look(monotonic)
         doing |= {"running": slots.busy, "queue": self._queues} | self._chosen
-        heartbeat.beat(now, self._clock.skew, self._code, self._hold, **doing)
+        heartbeat.beat(now, self._clock.skew, self._code, self._hold, self._broker.alarm, **doing)
         self.holds = self._must_look = self._hold is not None
 
     def _look(self, runs: int) -> None:

@@ -28,6 +28,9 @@ CHOSEN = "handlers"
 HELD = "held"
 """The key of `Process.info` with the sentence that says why the process holds (`core.deployment`)."""
 
+ALARM = "alarm"
+"""The key of `Process.info` with why the broker takes no messages, and for how many seconds (`core.broker_alarm`)."""
+
 MOST_SECONDS = 1e12
 """A greater number, an infinite one, or one that is no number was not written by this software."""
 
@@ -139,6 +142,14 @@ class Process(models.Model):
         ahead = self.info.get(CLOCK_AHEAD, 0.0) if isinstance(self.info, dict) else 0.0
         usable = isinstance(ahead, int | float) and abs(ahead) < MOST_SECONDS  # plain SQL can write any JSON
         return float(ahead) if usable else 0.0
+
+    @property
+    def alarm(self) -> tuple[str, float]:
+        """Why the broker took no messages at the last heartbeat, and for how many seconds; ("", 0.0): no alarm."""
+        match self.info.get(ALARM) if isinstance(self.info, dict) else None:
+            case [str(why), int() | float() as seconds] if why and 0 <= seconds < MOST_SECONDS:
+                return visible_text(why, 300), float(seconds)
+        return "", 0.0
 
     @property
     def held(self) -> str:

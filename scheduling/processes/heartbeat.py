@@ -8,11 +8,12 @@ import socket
 from datetime import datetime
 from typing import Any
 
+from scheduling.core.broker_alarm import Alarm
 from scheduling.core.clock_skew import Skew
 from scheduling.core.deployment import Hold
 from scheduling.core.lifecycle import heartbeat_seconds
 from scheduling.models import Process
-from scheduling.models.process import CLOCK_AHEAD, HELD
+from scheduling.models.process import ALARM, CLOCK_AHEAD, HELD
 from scheduling.processes.identity import container_id
 from scheduling.processes.loaded_code import LoadedCode
 
@@ -36,16 +37,21 @@ def arrive(kind: Process.Kind, now: datetime, concurrency: int = 0) -> None:
     )
 
 
-def beat(now: datetime, skew: Skew, code: LoadedCode, hold: Hold | None = None, **info: Any) -> None:
+def beat(
+    now: datetime, skew: Skew, code: LoadedCode, hold: Hold | None = None, alarm: Alarm | None = None, **info: Any
+) -> None:
     """Renew this process's heartbeat.
 
     Args:
         skew: how far this host's clock is from the database's.
         code: what this process has loaded. Its last look at the files is recorded.
         hold: why this process claims, starts and publishes nothing; None if it works.
+        alarm: why the broker takes none of its messages; None if it takes them.
     """
     if hold is not None:
         info[HELD] = hold.said
+    if alarm is not None:
+        info[ALARM] = [alarm.why, round(alarm.seconds)]
     info[CLOCK_AHEAD] = round(math.copysign(skew.certain, skew.seconds), 3)
     Process.objects.filter(container_id=container_id()).update(heartbeat_at=now, info=info, **_code(code))
 

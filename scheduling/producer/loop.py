@@ -164,7 +164,7 @@ class Producer:
         self._code.look(monotonic)
         doing = {"claimed": self._claimed, "last_dispatch": last, NO_BROKER: not self._lost.broker_answers}
         doing |= zone_plan.told()
-        heartbeat.beat(self.now(), self._clock.skew, self._code, self._hold, **doing)
+        heartbeat.beat(self.now(), self._clock.skew, self._code, self._hold, self.broker.alarm, **doing)
         self._access.answered()
         self._searches = not self.broker.embedded and searches_here(self.now())
 

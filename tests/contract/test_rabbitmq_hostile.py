@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -158,4 +159,21 @@ def test_a_foreign_message_that_cannot_be_parked_comes_back(rabbit: Rabbit, serv
     server.publish(body(execution_id=2**62, execution_key="cron-1", attempt=1), server.name("main"))
     wait_for(lambda: desk.look(), "the message arrives")
     server.wait_count(f"{server.name('main')}_retry", 1)
+    broker.close()
+
+
+def test_an_alarm_of_the_server_is_known_until_it_is_over(rabbit: Rabbit, server: Server) -> None:
+    rabbit()
+    broker = RabbitBroker(server.url(), ladder=RUNGS)
+    broker.declare()
+    assert broker.alarm is None
+    assert broker._client is not None
+    publisher = broker._client.publisher
+    frame = SimpleNamespace(method=SimpleNamespace(reason="low on disk"))
+    publisher._alarm(None, frame)  # as pika calls it: an alarm of the server would stop all other tests
+    assert broker.alarm is not None
+    assert broker.alarm.why == "RabbitMQ takes no messages: low on disk (an alarm of its memory or disk)."
+    assert broker.alarm.seconds >= 0
+    publisher._all_clear(None, None)
+    assert broker.alarm is None
     broker.close()

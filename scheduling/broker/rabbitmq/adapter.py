@@ -20,6 +20,7 @@ from scheduling.broker.rabbitmq.messages import Outgoing, first_failure, foreign
 from scheduling.broker.rabbitmq.probe import probe
 from scheduling.broker.rabbitmq.queue import Queue
 from scheduling.broker.rabbitmq.topology import WORK, Topology
+from scheduling.core.broker_alarm import Alarm
 from scheduling.core.messages import FailedMessage, TaskMessage, iso_utc
 from scheduling.core.origin import Wanted
 from scheduling.core.queues import is_work_queue
@@ -218,6 +219,11 @@ class RabbitBroker:
     def newest_beat(self) -> bytes | None:
         """Read the message of the beat queue and leave it there."""
         return self._running().beats.read()
+
+    @property
+    def alarm(self) -> Alarm | None:
+        """The alarm with which RabbitMQ has answered the last messages. It is told only to those who publish."""
+        return self._client.publisher.alarm if self._client is not None else None
 
     def fileno(self) -> int | None:
         """The descriptor that becomes readable when the broker delivers a message; None if no queue is consumed."""

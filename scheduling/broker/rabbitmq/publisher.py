@@ -22,6 +22,7 @@ from scheduling.broker.rabbitmq.declaration import Declared
 from scheduling.broker.rabbitmq.io_thread import IoThread, refuse, resolve
 from scheduling.broker.rabbitmq.messages import Outgoing
 from scheduling.broker.rabbitmq.outage import Outage
+from scheduling.core.broker_alarm import Alarm
 from scheduling.logs import get_logger
 
 log = get_logger(__name__)
@@ -61,7 +62,7 @@ class Publisher:
         self, loop: IoThread, declare: Callable[[Callable[[Declared], None]], None], outage: Outage, patience: float
     ) -> None:
         self.loop, self._declare, self._outage, self._patience = loop, declare, outage, patience
-        self.blocked = ""
+        self.blocked, self._blocked_at = "", 0.0
         """The reason why the broker accepts no messages now (an alarm); empty if the broker accepts messages."""
         self._channel: Any = None
         self._batches: list[Batch] = []
@@ -244,7 +245,13 @@ class Publisher:
         if self._batches:
             self._timer = self.loop.later(CONFIRM_POLL_SECONDS, self._look)
 
+    @property
+    def alarm(self) -> Alarm | None:
+        """The present alarm of the broker."""
+        return Alarm(self.blocked, time.monotonic() - self._blocked_at) if self.blocked else None
+
     def _alarm(self, _connection: Any, frame: Any) -> None:
+        self._blocked_at = time.monotonic()
         self.blocked = f"RabbitMQ takes no messages: {frame.method.reason} (an alarm of its memory or disk)."
         log.warning("%s Consumers go on; what is due is published when it is over.", self.blocked)
         for batch in list(self._batches):

@@ -37,6 +37,7 @@ def examine(present: Present) -> Iterator[Finding]:
         lambda process: _silent(process, now),
         total=present.count(watched.fell_silent),
     )
+    yield from alarms(alive)
     yield from broker_nodes.examine()
     yield from old_code.examine(alive, now)
     yield from handlers.examine(alive, now)
@@ -74,6 +75,22 @@ def _at_work(present: Present) -> list[Process]:
 
 def _serving(queue: str, alive: Iterable[Process]) -> list[Process]:
     return [process for process in alive if process.kind == Process.Kind.CONSUMER and process.serves(queue)]
+
+
+def alarms(alive: Iterable[Process]) -> Iterator[Finding]:
+    """Report the processes whose messages the broker does not take."""
+    finding = fail(
+        "broker alarm",
+        _("The broker takes no messages of processes: %(count)s. What is due waits, and nothing is lost."),
+        _("Free memory or disk on the host of the broker. The runs start by themselves afterwards."),
+    )
+    yield from named(finding, [process for process in alive if process.alarm[0]], _alarm)
+
+
+def _alarm(process: Process) -> Named:
+    why, seconds = process.alarm
+    name = f"{process.get_kind_display()} {visible_text(process.container_id, 60)}"
+    return Named(name, _("for %(time)s: %(why)s") % {"time": format_span(seconds), "why": why.rstrip(".")})
 
 
 def clocks(alive: Iterable[Process]) -> Iterator[Finding]:
