@@ -325,7 +325,7 @@ def test_deleting_keeps_the_history_and_says_so(editor: Client) -> None:
     execution.refresh_from_db()
     assert execution.scheduler_id is None
     page = editor.get(reverse("admin:scheduling_schedulerexecution_change", args=[execution.pk]))
-    assert "its schedule is deleted" in page.content.decode()
+    assert "Its schedule is deleted" in page.content.decode()
 
 
 def shown(client: Client, row: Scheduler) -> dict[str, Any]:

@@ -43,7 +43,7 @@ class Accounts:
             if row.state not in ENDS:
                 yield f"{row} has not ended"
             if row.state in ("skipped", "cancelled") and not self._is_reason(row):
-                yield f"{row} has no reason that holds"
+                yield f"{row} has no reason that holds; it names {self._named(row)}"
         for row in self._own:
             yield from self._of_row(row)
         yield from self._uncounted()
@@ -139,10 +139,14 @@ class Accounts:
         one_runs = policy.missed == "latest" or (policy.missed == "all" and policy.is_alone)
         return one_runs and waited >= policy.every
 
+    def _named(self, row: Row) -> Row | None:
+        """The execution that a reason names."""
+        named = _EXECUTION.search(row.reason)
+        return self._all.get(int(named[1])) if named else None
+
     def _is_overlap(self, row: Row, at: int) -> bool:
         """Whether the execution that a reason names was open then, or is the newer one."""
-        named = _EXECUTION.search(row.reason)
-        other = self._all.get(int(named[1])) if named else None
+        other = self._named(row)
         if other is None or other.pk == row.pk:
             return False
         if "newer execution" in row.reason:

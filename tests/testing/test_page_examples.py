@@ -9,7 +9,7 @@ import logging.config
 from collections.abc import Iterator
 from copy import deepcopy
 from pathlib import Path
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import django
@@ -28,6 +28,7 @@ from scheduling.handlers import find, worker
 from scheduling.models import SchedulerExecution
 from scheduling.testing import run_inline
 from tests.docs import pages
+from tests.factories import SchedulerExecutionFactory
 from tests.support import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_handlers")]
@@ -52,6 +53,7 @@ HERE = {
     "logging.md",
     "metrics.md",
     "operations.md",
+    "security.md",
     "tutorial.md",
 }
 
@@ -106,7 +108,7 @@ def test_the_worker_and_the_test_of_the_tutorial(tmp_path: Path) -> None:
     found, names = examples(pages.DOCS / "tutorial.md", BASE_DIR=tmp_path)
     for example in found:
         example.evaluate()
-    assert {"scheduling", "reports", "orders"} < set(names["INSTALLED_APPS"])
+    assert {"scheduling", "reports", "orders"} == set(names["INSTALLED_APPS"])
     with override_settings(BASE_DIR=tmp_path):
         assert run_inline("import_orders").error_class == "FileNotFoundError"
     names["ImportTests"]("test_each_file_is_an_order").debug()
@@ -140,9 +142,12 @@ def test_addresses(page: str, address: str) -> None:
         assert (names["CRON_API"], names["INSTALLED_APPS"]) == (True, ["ninja"])
 
 
-def test_files_in_a_storage_of_their_own(tmp_path: Path) -> None:
-    (example,), names = examples(pages.DOCS / "deployment.md")
-    example.evaluate()
+def test_the_settings_of_a_deployment(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CRON_BROKER_URL", raising=False)
+    found, names = examples(pages.DOCS / "deployment.md")
+    for example in found:
+        example.evaluate()
+    assert (names["CRON_BROKER_URL"], names["CRON_GRACE_SECONDS"]) == ("database://", 7_200)
     with override_settings(STORAGES=names["STORAGES"]):
         assert storages["artefacts"].location == "/srv/shop/artefacts"
 
@@ -165,15 +170,33 @@ def test_a_guest(tmp_path: Path) -> None:
 
 @pytest.mark.usefixtures("own_logging")
 def test_the_logging_of_a_project(capsys: pytest.CaptureFixture[str]) -> None:
-    (first, second), names = examples(pages.DOCS / "logging.md")
+    sentry = SimpleNamespace(init=lambda **options: None)
+    (first, second, third), names = examples(pages.DOCS / "logging.md", sentry_sdk=sentry)
     first.evaluate()
     logging.config.dictConfig(deepcopy(names["LOGGING"]))
     logging.getLogger("scheduling.consumer").warning("a retry")
     assert '"message": "a retry"' in capsys.readouterr().err
     second.evaluate()
+    event = {
+        "logger": "scheduling.processes.failure_report",
+        "extra": {"context": {"type": "worker", "id": 7}},
+        "exception": {"values": [{"type": "ValueError"}]},
+    }
+    assert names["before_send"](event, {})["fingerprint"] == ["worker", "7", "ValueError"]
+    third.evaluate()
     logging.config.dictConfig(deepcopy(names["LOGGING"]))
     kinds = [type(handler).__name__ for handler in logging.getLogger("scheduling").handlers]
     assert kinds == ["StreamHandler", "AdminEmailHandler"]
+
+
+def test_the_data_of_one_customer_are_deleted() -> None:
+    gone = SchedulerExecutionFactory(succeeded=True, params={"customer": 4711})
+    open_run = SchedulerExecutionFactory(params={"customer": 4711})
+    other = SchedulerExecutionFactory(succeeded=True, params={"customer": 4712})
+    (example,), _names = examples(pages.DOCS / "security.md")
+    example.evaluate()
+    left = set(SchedulerExecution.objects.values_list("pk", flat=True))
+    assert (gone.pk in left, open_run.pk in left, other.pk in left) == (False, True, True)
 
 
 def test_the_policy_of_content_and_the_limits_of_connections() -> None:
