@@ -84,7 +84,7 @@ def run_of(columns: Sequence[str], values: Sequence[Any]) -> Run | None:
     for column, value in zip(columns, values, strict=True):
         place, allowed = _PLACES[column]
         if allowed is None:
-            fixed[place] = value and usable_instant(value)
+            fixed[place] = None if value is None else usable_instant(value)
         elif type(value) in allowed:
             fixed[place] = value
         else:
