@@ -16,83 +16,18 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections import Counter
-from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from benchmarks.site import ROOT, enter
+from benchmarks import raw_data
+from benchmarks.chaos_fleet import Fleet
+from benchmarks.site import enter
 from benchmarks.wipe import tell, wipe
-
-
-@dataclass
-class Fleet:
-    """Starts, kills and stops the producers and consumers of one trial (one run of this benchmark)."""
-
-    directory: Path
-    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
-    arguments: dict[str, list[str]] = field(default_factory=dict)
-    killed_at: dict[int, datetime] = field(default_factory=dict)
-    kills: Counter[str] = field(default_factory=Counter)
-    wiped_at: datetime | None = None
-
-    def start(self, name: str, *arguments: str) -> None:
-        """Start a command under a name, and keep its arguments for restarts."""
-        self.arguments[name] = list(arguments)
-        with (self.directory / f"{name}.log").open("ab") as log:
-            self.processes[name] = subprocess.Popen(
-                [sys.executable, "manage.py", *arguments],
-                cwd=ROOT,
-                stdin=subprocess.DEVNULL,
-                stdout=log,
-                stderr=log,
-                start_new_session=True,
-            )
-
-    def kill(self, name: str) -> None:
-        """Kill a command with SIGKILL and restart it at once."""
-        process = self.processes[name]
-        self.killed_at[process.pid] = datetime.now(UTC)
-        process.kill()
-        process.wait()
-        self.kills[name.split("-")[0]] += 1
-        self.start(name, *self.arguments[name])
-
-    def kill_child(self, name: str, pick: random.Random) -> None:
-        """Kill one of a consumer's children with SIGKILL. The child may be running a handler or waiting for a task."""
-        pids = [pid for server in children(self.processes[name].pid) for pid in children(server)]
-        if pids:
-            pid = pick.choice(pids)
-            self.killed_at[pid] = datetime.now(UTC)
-            try:
-                os.kill(pid, signal.SIGKILL)
-            except ProcessLookupError:
-                return
-            self.kills["child"] += 1
-
-    def stop(self) -> None:
-        """Send SIGTERM to all commands, and SIGKILL to every command that is still running 20 seconds later."""
-        for process in self.processes.values():
-            process.terminate()
-        for process in self.processes.values():
-            try:
-                process.wait(20)
-            except subprocess.TimeoutExpired:
-                process.kill()
-                process.wait()
-
-
-def children(pid: int) -> list[int]:
-    """Process ids of the direct children of a process."""
-    try:
-        return [int(word) for word in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
-    except OSError:
-        return []
 
 
 def main() -> int:
@@ -109,6 +44,7 @@ def main() -> int:
     parser.add_argument("--restart-broker", default="", help="a shell command, run twice")
     parser.add_argument("--wipe", action="store_true", help="delete all queues of RabbitMQ when a third is done")
     parser.add_argument("--seed", type=int, default=None)
+    parser.add_argument("--raw", type=Path, default=None, help="a folder for the raw data, as CSV")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else random.SystemRandom().randrange(10**6)
     print(f"seed {seed}", flush=True)
@@ -150,8 +86,12 @@ def run(options: argparse.Namespace, pick: random.Random, directory: Path) -> in
         fleet.stop()
     if fleet.wiped_at:
         tell(fleet.wiped_at)
-    print("faults: " + ", ".join(f"{count} {kind}" for kind, count in sorted(fleet.kills.items())), flush=True)
-    return audit(options, marks, begin, min(end, audit_end) if options.minutes else end, fleet.killed_at, finished)
+    faulted = Counter(kill.kind for kill in fleet.kills) + Counter({"broker restart": fleet.broker_restarts})
+    print("faults: " + ", ".join(f"{count} {kind}" for kind, count in sorted(faulted.items())), flush=True)
+    if options.raw:
+        raw_data.write(options.raw, fleet.kills, marks)
+    killed_at = {kill.pid: kill.at for kill in fleet.kills}
+    return audit(options, marks, begin, min(end, audit_end) if options.minutes else end, killed_at, finished)
 
 
 def prepare(options: argparse.Namespace, worker: object, params: dict[str, object]) -> datetime:
@@ -196,7 +136,7 @@ def faults(options: argparse.Namespace, fleet: Fleet, pick: random.Random, end: 
         if restarts and elapsed >= restarts[0]:
             restarts.pop(0)
             subprocess.run(options.restart_broker, shell=True, check=False)
-            fleet.kills["broker restart"] += 1
+            fleet.broker_restarts += 1
         if wipes and elapsed >= wipes[0]:
             wipes.pop(0)
             fleet.wiped_at = datetime.now(UTC)

@@ -25,7 +25,7 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos import Fleet
+from benchmarks.chaos_fleet import Fleet
 from benchmarks.history import clear
 from benchmarks.site import enter
 

@@ -21,7 +21,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from benchmarks.chaos import Fleet
+from benchmarks.chaos_fleet import Fleet
 from benchmarks.site import ROOT, enter
 
 RUNS_PER_SECOND = 20

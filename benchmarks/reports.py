@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from benchmarks.chaos import Fleet, children
+from benchmarks.chaos_fleet import Fleet, children
 from benchmarks.output import peak_megabytes
 from benchmarks.site import enter
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from django.apps import AppConfig, apps
 from django.db.backends.signals import connection_created
 from django.db.models.signals import post_migrate, post_save, pre_delete, pre_save
-from django.utils.module_loading import autodiscover_modules
+from django.utils.module_loading import autodiscover_modules, module_has_submodule
 from django.utils.translation import get_language, gettext, ngettext, pgettext
 from django.utils.translation import gettext_lazy as _
 
@@ -36,7 +36,6 @@ class SchedulingConfig(AppConfig):
         from scheduling.processes.sort_buffer import enlarge_sort_buffer
         from scheduling.processes.sqlite_modes import set_sqlite_modes
         from scheduling.signals import executions_replayed
-        from scheduling.tasks.discovery import discover_tasks
 
         if apps.is_installed("django.contrib.admin"):
             from scheduling.inbox.replay_log import log_replayed
@@ -50,7 +49,11 @@ class SchedulingConfig(AppConfig):
         connection_created.connect(set_sqlite_modes, dispatch_uid="scheduling.sqlite_modes")
         autodiscover_modules("workers")
         autodiscover_modules("reports")
-        discover_tasks()
+        if any(module_has_submodule(config.module, "tasks") for config in apps.get_app_configs() if config is not self):
+            # Without such a module, Django's Tasks framework need not be loaded. It takes a megabyte in each process.
+            from scheduling.tasks.discovery import discover_tasks
+
+            discover_tasks()
         post_migrate.connect(sync_after_migrate, sender=self, dispatch_uid="scheduling.targets")
         post_migrate.connect(make_after_migrate, sender=self, dispatch_uid="scheduling.deployment")
         pre_save.connect(before_save, sender=Scheduler, dispatch_uid="scheduling.revisions")

@@ -9,18 +9,22 @@ import socket
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.test import TransactionTestCase
 from django.utils import timezone as clock
+from django.utils import translation
 from hypothesis import settings
 from pytest_django.plugin import DjangoDbBlocker
 
 from scheduling import logs
 from scheduling.broker.database import DatabaseBroker
+from scheduling.core.history_sentences import entry_in_language
 from scheduling.handlers import registry
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import cache
+from scheduling.operations import audit
 from scheduling.processes import left_out
 from scheduling.processes.guard import guard
 from tests.hostile.fuzz import choose_seed
@@ -80,6 +84,22 @@ def nothing_left_out() -> Iterator[None]:
     yield
     left_out.executions.clear()
     left_out.schedules.clear()
+
+
+@pytest.fixture(autouse=True)
+def entries_have_known_texts(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Fail if a test writes an entry of the history whose text cannot be shown in another language."""
+    unknown, write = [], audit.message
+
+    def message(text: str, *arguments: Any) -> Any:
+        with translation.override("de"):
+            if text not in ("", "HTTP") and entry_in_language(text) == text:
+                unknown.append(text)
+        return write(text, *arguments)
+
+    monkeypatch.setattr(audit, "message", message)
+    yield
+    assert unknown == [], "add the text to scheduling.core.history_sentences"
 
 
 @pytest.fixture(autouse=True)

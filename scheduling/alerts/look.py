@@ -15,8 +15,9 @@ from scheduling.alerts.runs import (
     ALL,
     FAILURES,
     NAMED,
-    RECENT,
     RETRIED,
+    RUNNING,
+    WAITING,
     Ended,
     Run,
     just_ended,
@@ -153,12 +154,12 @@ class Look:
     @cached_property
     def waiting(self) -> list[Run]:
         """The oldest executions that wait, without those that wait for a retry."""
-        return oldest_in(RECENT, State.QUEUED, State.CLAIMED, State.BLOCKED)
+        return oldest_in(WAITING, State.QUEUED, State.CLAIMED, State.BLOCKED)
 
     @cached_property
     def running(self) -> list[Run]:
         """The oldest executions that run."""
-        return oldest_in(RECENT, State.RUNNING)
+        return oldest_in(RUNNING, State.RUNNING)
 
     @cached_property
     def retrying(self) -> list[Run]:

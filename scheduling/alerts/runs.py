@@ -62,6 +62,8 @@ BASE = ("pk", "scheduler_id", "group_id", "state")
 NAMED = (*BASE, "target_name")
 RETRIED = (*NAMED, "attempt", "retry_base")
 RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at", "assigned_at")
+WAITING = (*BASE, "attempt", "trigger", "scheduled_at", "assigned_at")
+RUNNING = (*RETRIED, "started_at")
 FAILURES = (*NAMED, "fingerprint")
 ALL = Run._fields
 

@@ -18,7 +18,7 @@ from scheduling.core.json_bounds import NotStorable, check
 from scheduling.core.keys import is_name
 from scheduling.core.text import visible_text
 from scheduling.core.words import gettext as _
-from scheduling.core.words import grouped, ngettext
+from scheduling.core.words import grouped, ngettext, quoted
 
 Format = Literal["json", "yaml"]
 Entry = dict[str, Any]
@@ -246,5 +246,5 @@ def _problem(entry: Any, names: set[str]) -> str:
     try:
         check(entry)
     except NotStorable as error:
-        return error.about(f"“{name}”")
+        return error.about(quoted(name))
     return ""

@@ -60,6 +60,11 @@ def ngettext(one: str, many: str, count: int) -> str:
     return _installed.ngettext(one, many, count)
 
 
+def quoted(text: str) -> str:
+    """The text in the quotation marks of the present language."""
+    return gettext("“%(text)s”") % {"text": text}
+
+
 def language() -> str:
     """The code of the present language without its region, such as "de"."""
     return "en" if _english.get() else _installed.language().partition("-")[0].lower()

@@ -1030,12 +1030,12 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='scheduler',
             name='reminder',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='scheduling.reminder'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='scheduling.reminder', verbose_name='reminder'),
         ),
         migrations.AddField(
             model_name='scheduler',
             name='report',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='cron_reports.report'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='cron_reports.report', verbose_name='report'),
         ),
         migrations.AddField(
             model_name='scheduler',
@@ -1146,7 +1146,7 @@ class Migration(migrations.Migration):
         migrations.AddField(
             model_name='scheduler',
             name='worker',
-            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='scheduling.worker'),
+            field=models.ForeignKey(blank=True, null=True, on_delete=django.db.models.deletion.PROTECT, related_name='schedulers', to='scheduling.worker', verbose_name='worker'),
         ),
         migrations.CreateModel(
             name='MovedRun',

@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.after import DEFAULT_WITHIN, LONGEST_CHAIN, WITHIN_SECONDS, Late, Span, chain, is_circle
 from scheduling.core.text import visible_text
+from scheduling.core.words import quoted
 
 AFTER_COLUMNS = ("after_span", "after_within_seconds", "after_late")
 """The columns that say how a schedule waits. Without `after`, they have no meaning."""
@@ -184,4 +185,4 @@ def predecessor_words(row: Any, group: int | None) -> str:
     if not is_named_to(row, group):
         return _t("a schedule of another group")
     facts = {"name": visible_text(row, NAME_CHARS), "id": row.pk}
-    return _t("“%(name)s” (schedule %(id)s)") % facts if row.pk else f"“{facts['name']}”"
+    return _t("“%(name)s” (schedule %(id)s)") % facts if row.pk else quoted(facts["name"])

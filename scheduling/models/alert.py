@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from scheduling.core.alert_rules import Severity
 from scheduling.core.alerts import ADVICE_CHARS, SEEN_CHARS, SUBJECT_CHARS
@@ -69,7 +70,7 @@ class Alert(models.Model):
         verbose_name_plural = _("alerts")
         ordering = ["-id"]
         default_permissions = ("view",)
-        permissions = [("acknowledge_alert", "Can acknowledge and mute alerts")]
+        permissions = [("acknowledge_alert", gettext_noop("Can acknowledge and mute alerts"))]
 
     def __str__(self) -> str:
         return visible_text(f"{self.rule_name}: {self.subject}")

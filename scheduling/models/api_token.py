@@ -10,6 +10,7 @@ from django.db import models
 from django.db.models import Q
 from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from scheduling.core.text import visible_text
 
@@ -61,7 +62,7 @@ class ApiToken(models.Model):
         verbose_name_plural = _("API tokens")
         ordering = ["-id"]
         default_permissions = ("add", "view")
-        permissions = [("revoke_any_token", "Can see the API tokens of all users and revoke them")]
+        permissions = [("revoke_any_token", gettext_noop("Can see the API tokens of all users and revoke them"))]
         constraints = [models.UniqueConstraint(fields=["user", "name"], name="scheduling_api_token_name")]
 
     def __str__(self) -> str:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.backfill import REASON_LENGTH, USUAL_PER_MINUTE
@@ -76,7 +77,7 @@ class Backfill(models.Model):
         indexes = [models.Index(fields=["state", "next_at", "id"], name="scheduling_backfill_next")]
 
     def __str__(self) -> str:
-        return f"backfill {self.pk}"
+        return _t("backfill %(number)s") % {"number": self.pk}
 
     @property
     def is_open(self) -> bool:

@@ -6,6 +6,7 @@ from typing import ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 ONLY = 1
 """The primary key of the row."""
@@ -40,7 +41,7 @@ class Deployment(models.Model):
         verbose_name = _("deployment")
         verbose_name_plural = _("deployment")
         default_permissions = ("view",)
-        permissions = [("confirm_deployment", "Can confirm a database that was copied or restored")]
+        permissions = [("confirm_deployment", gettext_noop("Can confirm a database that was copied or restored"))]
 
     def __str__(self) -> str:
         return self.name or self.fingerprints[:8] or "deployment"

@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 
 from django.db import models
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from scheduling.core.headers import usable
 from scheduling.core.keys import KEY_LENGTH
@@ -148,8 +149,8 @@ class SchedulerExecution(models.Model):
             models.Index(fields=["group", "state", "-id"], name="scheduling_exec_group"),
         ]
         permissions = [
-            ("rerun_execution", "Can run an execution again"),
-            ("cancel_execution", "Can cancel an execution"),
+            ("rerun_execution", gettext_noop("Can run an execution again")),
+            ("cancel_execution", gettext_noop("Can cancel an execution")),
         ]
 
     def __str__(self) -> str:
@@ -212,6 +213,6 @@ class FailedExecution(SchedulerExecution):
         verbose_name = _("failed execution")
         verbose_name_plural = _("failed inbox")
         permissions = [
-            ("republish_failedexecution", "Can republish a failed execution"),
-            ("discard_failedexecution", "Can discard a failed execution"),
+            ("republish_failedexecution", gettext_noop("Can republish a failed execution")),
+            ("discard_failedexecution", gettext_noop("Can discard a failed execution")),
         ]

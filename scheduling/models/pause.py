@@ -8,6 +8,7 @@ from typing import ClassVar
 from django.db import models
 from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from scheduling.core.pauses import REASON_LENGTH, Scope, WorkPause
 from scheduling.core.text import visible_text
@@ -42,7 +43,7 @@ class Pause(models.Model):
         verbose_name_plural = _("pauses")
         ordering = ["-id"]
         default_permissions = ("view",)
-        permissions = [("pause_work", "Can pause and resume handlers, queues and the whole site")]
+        permissions = [("pause_work", gettext_noop("Can pause and resume handlers, queues and the whole site"))]
         constraints = [models.UniqueConstraint(fields=["scope", "type", "name"], name="scheduling_pause_once")]
 
     def __str__(self) -> str:

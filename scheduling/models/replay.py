@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.conf import settings
 from django.db import models
+from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.models.used_group import refuse_used_group
@@ -62,7 +63,7 @@ class Replay(models.Model):
         default_permissions = ()  # the inbox's permissions `view` and `republish` also cover replays
 
     def __str__(self) -> str:
-        return f"replay {self.pk}"
+        return _t("replay %(number)s") % {"number": self.pk}
 
     @property
     def is_open(self) -> bool:

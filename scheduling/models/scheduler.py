@@ -14,6 +14,7 @@ from django.db import models, transaction
 from django.db.models import Q, prefetch_related_objects
 from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
+from django.utils.translation import gettext_noop
 
 from scheduling.core.pings import URL_LENGTH
 from scheduling.core.targets import TARGET_KINDS, TARGETS
@@ -129,10 +130,10 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
             models.Index(fields=["calendar", "planned_calendar_version"], name="scheduling_sched_calendar"),
         ]
         permissions = [
-            ("run_scheduler", "Can run a schedule now"),
-            ("backfill_scheduler", "Can backfill a schedule"),
-            ("pause_scheduler", "Can pause and resume a schedule"),
-            ("view_all_groups", "Can see the schedules and runs of all groups"),
+            ("run_scheduler", gettext_noop("Can run a schedule now")),
+            ("backfill_scheduler", gettext_noop("Can backfill a schedule")),
+            ("pause_scheduler", gettext_noop("Can pause and resume a schedule")),
+            ("view_all_groups", gettext_noop("Can see the schedules and runs of all groups")),
         ]
 
     changed_at: datetime | None = None
@@ -264,7 +265,9 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
 
 
 for _type, _kind in TARGET_KINDS.items():
-    _key = models.ForeignKey(_kind.model, models.PROTECT, null=True, blank=True, related_name="schedulers")
+    _key = models.ForeignKey(
+        _kind.model, models.PROTECT, null=True, blank=True, related_name="schedulers", verbose_name=_(_type)
+    )
     Scheduler.add_to_class(_type, _key)
 
 

@@ -69,4 +69,4 @@ class MovedRun(models.Model):
         default_permissions = ()  # the schedule's permission `view` also covers its moved runs
 
     def __str__(self) -> str:
-        return f"{self.old_at} -> {self.new_at}"
+        return f"{self.old_at:%Y-%m-%d %H:%M} → {self.new_at:%Y-%m-%d %H:%M} UTC"

@@ -7,6 +7,7 @@ from django.core.validators import validate_email
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core.text import visible_text
+from scheduling.core.words import quoted
 from scheduling.models.notification import RECIPIENT_LENGTH
 
 
@@ -33,6 +34,6 @@ def checked_lines(text: str, most: int) -> str:
         raise ValidationError(_("At most %(count)d addresses."), code="many", params={"count": most})
     wrong = [line for line in lines if not is_address(line)]
     if wrong:
-        names = ", ".join(f"“{visible_text(line, 80)}”" for line in wrong[:3])
+        names = ", ".join(quoted(visible_text(line, 80)) for line in wrong[:3])
         raise ValidationError(_("Not an e-mail address: %(names)s."), code="email", params={"names": names})
     return "\n".join(lines)

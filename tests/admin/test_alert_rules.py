@@ -211,3 +211,14 @@ class TestGroups:
             row = make(group=others)
             assert visibility_of(User.objects.get(pk=user.pk)).is_limited
             row.delete()
+
+
+def test_the_page_of_a_deletion_names_no_rows_between_a_rule_and_its_channels(editor: Client) -> None:
+    rule = AlertRuleFactory()
+    rule.channels.add(ChannelFactory(name="Team"))
+    page = editor.get(f"{LIST}{rule.pk}/delete/")
+    assert page.context["model_count"]
+    assert [str(kind) for kind, _count in page.context["model_count"]] == [str(AlertRule._meta.verbose_name_plural)]
+    assert "object (" not in page.content.decode()
+    assert editor.post(f"{LIST}{rule.pk}/delete/", {"post": "yes"}).status_code == 302
+    assert not AlertRule.objects.filter(pk=rule.pk).exists()

@@ -6,8 +6,10 @@ from datetime import UTC, timedelta
 from typing import Any
 
 import pytest
+from django.forms.models import model_to_dict
 
 from scheduling.alerts.known_groups import note_groups
+from scheduling.alerts.runs import MOST_RUNS
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.skip_reasons import NO_PRODUCER, missed
 from scheduling.execution.rule_pauses import pause_failing
@@ -38,6 +40,24 @@ def test_inbox(schedule: Scheduler) -> None:
     assert "3" in script.begins().seen
     set_state(runs[0], "discarded")
     script.ends()
+
+
+def test_a_very_full_inbox(schedule: Scheduler) -> None:
+    """It is counted again when one of its newest failures comes or goes, and otherwise within a minute."""
+    like = model_to_dict(run_of(schedule, "failed", START), exclude=["id", "scheduler", "group", "execution_key"])
+    SchedulerExecution.objects.bulk_create(
+        SchedulerExecution(scheduler=schedule, execution_key=f"copy-{number}", **like)
+        for number in range(MOST_RUNS + 8)
+    )
+    script = Script(RuleKind.INBOX, number=MOST_RUNS + 4)
+    assert f"{MOST_RUNS + 9}" in script.begins().seen
+    oldest = SchedulerExecution.objects.order_by("pk").values("pk")[:6]
+    SchedulerExecution.objects.filter(pk__in=list(oldest.values_list("pk", flat=True))).update(state="discarded")
+    script.ends()
+    for _ in range(2):
+        run_of(schedule, "failed", START)
+    script.look(times=1)
+    assert f"{MOST_RUNS + 5}" in Alert.objects.get(ended_at=None).seen
 
 
 def test_inbox_of_a_schedule_and_of_a_group(schedule: Scheduler) -> None:

@@ -33,7 +33,6 @@ ATTRIBUTES = ("title", "aria-label", "alt", "placeholder")
 
 NAMES = (
     "jan-dec", "on fri at",  # examples of expressions
-    "channels object", "Reminder-channel relationships", "Reminder-channel relationship: Reminder",  # made by Django
     "example.com", "cron-test", "tests.noop cron-test", "tests.typed cron-test", "reminder send", "Healthchecks",
 )  # fmt: skip
 """Words outside of sentences that no language changes."""

@@ -29,7 +29,7 @@ def problem(actor: Actor, values: dict[str, Any]) -> tuple[str, str]:
 
 def test_a_client_names_a_calendar() -> None:
     WorkerFactory(name="tests.noop")
-    actor, named = Actor(UserFactory(superuser=True), "api"), CalendarFactory(name="Holidays")
+    actor, named = Actor(UserFactory(superuser=True), "command"), CalendarFactory(name="Holidays")
     row = make(actor, {**VALUES, "calendar": "Holidays", "on_excluded": "hold"})
     assert (row.calendar, schedule_shape(actor, row.pk).calendar) == (named, "Holidays")
     before = version(row)
@@ -45,7 +45,7 @@ def test_a_user_of_another_group_finds_no_such_calendar() -> None:
     WorkerFactory(name="tests.noop")
     CalendarFactory(name="Theirs", group=GroupFactory())
     may = ["scheduling.add_scheduler", "scheduling.view_scheduler", "scheduling.view_calendar"]
-    actor = Actor(UserFactory(permissions=may), "api")
+    actor = Actor(UserFactory(permissions=may), "command")
     assert problem(actor, {"calendar": "Theirs"}) == ("calendar", "There is no calendar with this name.")
     with pytest.raises(Refused) as caught:
         find(actor, "Theirs")

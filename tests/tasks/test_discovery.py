@@ -147,9 +147,16 @@ assert not apps.ready
 print(framework().task_backends["default"].__class__.__name__)
 """
 
+NO_TASKS = """
+import sys
+import django
+django.setup()
+print("scheduling.tasks.framework" in sys.modules)
+"""
 
-@pytest.mark.parametrize(("program", "output"), [(WITHOUT, "False []"), (EARLY, "CronBackend")])
-def test_an_import_without_the_framework_and_one_before_the_models(program: str, output: str) -> None:
+
+@pytest.mark.parametrize(("program", "output"), [(WITHOUT, "False []"), (EARLY, "CronBackend"), (NO_TASKS, "False")])
+def test_the_framework_is_away_or_loaded_early_or_not_needed(program: str, output: str) -> None:
     environment = {"DJANGO_SETTINGS_MODULE": "cronsite.settings", "SECRET_KEY": "tests", "ENV_FILE": "/nonexistent"}
     done = subprocess.run(
         [sys.executable, "-c", program], cwd=ROOT, env={"PYTHONPATH": ":".join(sys.path), **environment},

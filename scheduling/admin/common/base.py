@@ -12,8 +12,10 @@ from django.template.response import TemplateResponse
 from django.utils.text import capfirst
 from django.utils.translation import gettext as _
 
+from scheduling.admin.common.deleted_rows import without_links
 from scheduling.admin.common.pages import Pages
 from scheduling.admin.ui.media import MEDIA
+from scheduling.core.history_sentences import entry_in_language
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.operations.audit import read
@@ -49,6 +51,11 @@ class SafePages(Pages):
         view the list could find out a secret, one character at a time.
         """
         return not SECRETS & set(lookup.split("__")) and super().lookup_allowed(lookup, value, request)
+
+    def get_deleted_objects(self, objs: Any, request: HttpRequest) -> tuple[Any, Any, Any, Any]:
+        """What a deletion removes, and what forbids it."""
+        deleted, counts, lacking, protected = super().get_deleted_objects(objs, request)
+        return *without_links(deleted, counts), lacking, protected
 
     def render_change_form(self, request: HttpRequest, context: Any, *args: Any, **kwargs: Any) -> HttpResponse:
         """Replaces control characters in the row's texts just before rendering. The form keeps the original values."""
@@ -93,7 +100,7 @@ def shown_entry(entry: LogEntry, model: type[models.Model]) -> dict[str, Any]:
     name = entry.user.get_username()
     return {
         "who": visible_text(f"{name} ({full_name})" if full_name else name, 200),
-        "text": capfirst(visible_text(text, PAGE_MAX_CHARS)),
+        "text": capfirst(visible_text(entry_in_language(text), PAGE_MAX_CHARS)),
         "edits": [shown_change(edit, model) for edit in edits],
     }
 
@@ -103,7 +110,18 @@ def shown_change(edit: Change, model: type[models.Model]) -> tuple[str, str | No
     labels = {field.name: capfirst(str(field.verbose_name)) for field in model._meta.fields}
     if model is Scheduler:
         labels["status"], edit = _("Paused"), _as_pause(edit)
+    if isinstance(_field(model, edit.name), models.BooleanField):
+        edit = Change(edit.name, _yes_or_no(edit.old), _yes_or_no(edit.new))
     return _label(edit.name, labels), _shown(edit.old), _shown(edit.new)
+
+
+def _field(model: type[models.Model], name: str) -> models.Field[Any, Any] | None:
+    return next((field for field in model._meta.fields if field.name == name), None)
+
+
+def _yes_or_no(value: str | None) -> str | None:
+    """Entries store “yes” and “no”."""
+    return {"yes": _("yes"), "no": _("no")}.get(value, value) if value else value
 
 
 def _as_pause(edit: Change) -> Change:

@@ -23,6 +23,7 @@ from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
 from scheduling.models import Deployment, Scheduler
+from scheduling.models.labels import STATES
 from scheduling.models.plan import FIRST_INSTANT
 from scheduling.operations.audit import record
 from scheduling.operations.catch_up import caught_up
@@ -111,7 +112,8 @@ def _settled() -> Confirmation:
 
 def _asked(found: Outlook, form: WaitingForm, *, may: bool) -> Confirmation:
     counts = [
-        (list_url("schedulerexecution", state=state), state, count) for state, count in sorted(found.states.items())
+        (list_url("schedulerexecution", state=state), STATES.get(state, state), count)
+        for state, count in sorted(found.states.items())
     ]
     states = format_html_join(", ", '<a href="{}">{} {}</a>', counts)
     due = format_html('<a href="{}">{}</a>', list_url("scheduler", health="late"), found.due)

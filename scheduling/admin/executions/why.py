@@ -170,6 +170,8 @@ def _blocked(row: SchedulerExecution, now: datetime) -> list[str]:
     if row.state != State.BLOCKED.value or row.wake_at is None:
         return []
     text = _("A producer looks at it again %(wake)s.")
+    if row.wake_at <= now:
+        return [*_reason(row), _("A producer looks at it again as soon as it can.")]
     return [*_reason(row), text % {"wake": relative_time(row.wake_at, now)}]
 
 

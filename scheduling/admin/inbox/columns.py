@@ -24,6 +24,7 @@ from scheduling.admin.ui.times import EMPTY, relative_time_tag, time_tag
 from scheduling.core.known_sentences import in_language
 from scheduling.core.text import visible_text
 from scheduling.models import FailedExecution
+from scheduling.models.labels import TYPES
 
 
 class InboxColumns(Pages):
@@ -45,7 +46,9 @@ class InboxColumns(Pages):
 
     @admin.display(description=gettext_lazy("Target"), ordering="target_name")
     def target(self, row: FailedExecution) -> str:
-        return format_html('{}<span class="sch-quiet sch-below">{}</span>', execution_target(row), row.type)
+        return format_html(
+            '{}<span class="sch-quiet sch-below">{}</span>', execution_target(row), TYPES.get(row.type, row.type)
+        )
 
     @admin.display(description=gettext_lazy("Schedule"))
     def schedule(self, row: FailedExecution) -> str:

@@ -6,6 +6,7 @@ from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from scheduling.admin.inbox.answer import Answer
+from scheduling.core.history_sentences import ALL_FAILURES, CHOSEN, FAILURES_WITH
 from scheduling.core.text import visible_text
 from scheduling.models import FailedExecution
 
@@ -14,14 +15,14 @@ VIEW_PARAMETERS = ("p", "o", "all", "group", "e")
 
 
 def selection_words(request: HttpRequest, queryset: QuerySet[FailedExecution], asked: Answer) -> str:
-    """Return the selection in words. Fields have their database names, as in all audit entries."""
+    """Return the selection in English words. Fields have their database names, as in all audit entries."""
     if not asked.across:
-        return "chosen one by one"
+        return CHOSEN.format()
     chosen = {name: str(value) for name, value in request.GET.items() if name not in VIEW_PARAMETERS and value}
     if not chosen:
-        return "all failures of the inbox"
+        return ALL_FAILURES.format()
     said = ", ".join(_one_in_words(queryset, name, value) for name, value in chosen.items())
-    return visible_text(f"all failures with {said}", 400)
+    return visible_text(FAILURES_WITH.format(filters=said), 400)
 
 
 def _one_in_words(queryset: QuerySet[FailedExecution], name: str, value: str) -> str:

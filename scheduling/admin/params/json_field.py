@@ -14,6 +14,7 @@ from django.utils.translation import gettext_lazy as _
 
 from scheduling.core import json_bounds
 from scheduling.core.text import visible_text
+from scheduling.core.words import quoted
 
 SHOWN_DEPTH = 200
 """A value that is nested deeper is not shown."""
@@ -126,7 +127,7 @@ class PrettyJSONField(forms.JSONField):
         near = text.splitlines()[line - 1][max(column - 11, 0) : column + 10].strip()
         # The parser's message becomes part of a sentence, so its capital letter and its full stop are removed.
         what = error.msg[:1].lower() + error.msg[1:].rstrip(".")
-        place = f"“{visible_text(near)}”" if near else str(_("the end"))
+        place = quoted(visible_text(near)) if near else str(_("the end"))
         return self._error("invalid", what=what, line=line, column=column, near=place)
 
     def _pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -134,7 +135,7 @@ class PrettyJSONField(forms.JSONField):
         for name, value in pairs:
             if name in found:
                 # Without this refusal, the json module would silently keep the last value.
-                raise self._error("twice", name=f"“{visible_text(name, 60)}”")
+                raise self._error("twice", name=quoted(visible_text(name, 60)))
             found[name] = value
         return found
 

@@ -27,6 +27,7 @@ class MovedRunAdmin(ReadOnly):
 
     list_display = ("moved", "schedule_column", "before", "after", "data")
     list_display_links = None
+    fields = readonly_fields = list_display
     sortable_by = ()
     no_rows = gettext_lazy("If new zone data (tzdata) moves the next run of a schedule, it is listed here.")
 

@@ -28,6 +28,7 @@ from scheduling.admin.ui.badges import state_badge
 from scheduling.admin.ui.execution_names import execution_title
 from scheduling.admin.ui.links import admin_url, execution_url, list_url
 from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
+from scheduling.core.history_sentences import selection_in_language
 from scheduling.core.inbox_sentences import STOPPED_BY
 from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
@@ -77,7 +78,7 @@ class ReplayAdmin(ReadOnly):
 
     @admin.display(description=gettext_lazy("Selection"))
     def selection_column(self, row: Replay) -> str:
-        return visible_text(row.selection, 120)
+        return visible_text(selection_in_language(row.selection), 120)
 
     @admin.display(description=gettext_lazy("Requested by"))
     def who(self, row: Replay) -> str:

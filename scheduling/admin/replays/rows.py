@@ -17,6 +17,7 @@ from scheduling.admin.replays.outcome import outcomes
 from scheduling.admin.ui.badges import badge, state_badge
 from scheduling.admin.ui.links import admin_url, execution_url, link
 from scheduling.admin.ui.times import EMPTY, time_with_relative
+from scheduling.core.history_sentences import selection_in_language
 from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Replay, SchedulerExecution
@@ -66,7 +67,7 @@ def _line(request: HttpRequest, row: Replay, now: datetime, states: Mapping[int,
         words=" ".join(filter(None, [in_words(row), ended])),
         reason=for_reader(row.reason, 400),
         canary=_canary(row, states),
-        selection=visible_text(row.selection, 200),
+        selection=visible_text(selection_in_language(row.selection), 200),
         by=visible_text(row.requested_by, 60),
         started=time_with_relative(row.created_at, now),
         address=admin_url("scheduling_replay_change", row.pk),

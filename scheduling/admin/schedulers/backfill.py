@@ -27,6 +27,7 @@ from scheduling.admin.ui.links import admin_url, execution_link, list_url, sched
 from scheduling.core.backfill import MOST_SCHEDULES, PER_MINUTE, REASON_LENGTH, USUAL_PER_MINUTE, Options, Standing
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
+from scheduling.core.words import quoted
 from scheduling.execution.backfill_record import Recorded
 from scheduling.handlers.permission import refused_schedules
 from scheduling.models import Scheduler
@@ -126,7 +127,7 @@ class BackfillPages(Pages):
                 changed = bool(request.POST.get(SEEN))
                 return self._dry_run(request, plans, form, page, hidden, seen, changed)
         names = ngettext("%(count)d schedule", "%(count)d schedules", len(rows)) % {"count": len(rows)}
-        name = f"“{visible_text(rows[0], 120)}”" if len(rows) == 1 else names
+        name = quoted(visible_text(rows[0], 120)) if len(rows) == 1 else names
         lead = _("%(name)s: choose a range of past times. The next page shows what would run. Nothing runs yet.")
         zone = _("The times are those of the zone %(zone)s.") % {"zone": zone_of(rows[0]).key}
         own = _("The times are read in the zone of each schedule.")

@@ -35,6 +35,7 @@ from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models import health as health_rules
 from scheduling.models.health import ORDER, RANK, health_of, last_results, may_sort, with_health
+from scheduling.models.labels import TYPES
 from scheduling.models.last_runs import last_runs
 from scheduling.models.visibility import visibility_of
 
@@ -134,7 +135,7 @@ class SchedulerColumns(admin.ModelAdmin):
         return format_html(
             '{}<span class="sch-quiet sch-below">{}</span>{}',
             visible_text(row.target, 80),
-            row.target_type,
+            TYPES.get(row.target_type, row.target_type),
             "" if known else registered_badge(row.target_type, getattr(row.target, "handler_name", "")),
         )
 

@@ -20,6 +20,7 @@ from scheduling.admin.params.form import ParamsForm
 from scheduling.admin.params.inputs import NAME
 from scheduling.admin.schedulers.chosen_params import params_problem
 from scheduling.admin.ui.links import execution_link, execution_url, scheduler_url
+from scheduling.admin.ui.times import EMPTY
 from scheduling.broker import BrokerError
 from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State
@@ -30,6 +31,7 @@ from scheduling.execution.run_now import overlap_now, run_now
 from scheduling.handlers.permission import refused_schedules
 from scheduling.handlers.targets import handler_of
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.labels import TYPES
 from scheduling.operations.audit import params_edits, record
 
 LINKS = 5
@@ -85,7 +87,10 @@ class RunNow(Pages):
             back=back,
             error=_("Please correct the error below.") if form.errors else "",
             warnings=_warnings(scheduler, problem),
-            facts=[(_("Target"), visible_text(scheduler.target, 120)), (_("Type"), scheduler.target_type)],
+            facts=[
+                (_("Target"), visible_text(scheduler.target, 120)),
+                (_("Type"), TYPES.get(scheduler.target_type, EMPTY)),
+            ],
             hidden=[("key", key_of(request) if form.bound else new_key())],
             form=BesideForm() if overlap_now(scheduler.pk) and not scheduler.stay_alive else None,
             params=form,

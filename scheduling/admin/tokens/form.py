@@ -11,7 +11,7 @@ from django.contrib.auth.models import Permission
 from django.utils import timezone as clock
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core.text import visible_text
+from scheduling.admin.tokens.permission_words import permission_words
 from scheduling.models import ApiToken
 from scheduling.models.edited import has_use
 from scheduling.operations.tokens import TokenRefused, check_token
@@ -51,7 +51,7 @@ class TokenForm(forms.ModelForm):
         super().__init__(*args, **kwargs)
         if CHOSEN not in self.fields:
             return  # the page of a stored token has no form
-        self.fields[CHOSEN].choices = list(own_permissions(self.user))  # type: ignore[attr-defined]
+        self.fields[CHOSEN].choices = sorted(own_permissions(self.user), key=lambda each: each[1])  # type: ignore[attr-defined]
         self.initial.setdefault("expires_at", (clock.now() + LASTS).replace(second=0, microsecond=0))
         # Django's widget writes the two words beside its inputs, but not as their labels.
         inputs = getattr(self.fields["expires_at"].widget, "widgets", ())
@@ -81,4 +81,4 @@ def own_permissions(user: Any) -> Iterator[tuple[str, str]]:
     for row in rows.order_by("content_type__app_label", "name", "pk"):
         name = f"{row.content_type.app_label}.{row.codename}"
         if has_use(row.codename, row.content_type.model) and user.has_perm(name):
-            yield name, visible_text(row.name, 255)
+            yield name, permission_words(row)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -29,6 +29,12 @@ NEWEST_RUNS = 1_000
 
 EDGES_FOR = timedelta(minutes=10)
 """So long it is remembered where these runs begin."""
+
+COUNTED_FOR = timedelta(minutes=1)
+"""So long the counts of an inbox with very many failures are remembered, while its newest failures stay the same."""
+
+_Counted = tuple[Mapping[int | None, Count], Mapping[tuple[int | None, int | None], int]]
+"""The counts by group, and those by schedule and group."""
 
 
 def full_inbox(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
@@ -62,15 +68,15 @@ def _waiting(rules: Sequence[Wanted], look: Look) -> Mapping[int, Mapping[int | 
     scopes = [(run.scheduler_id, run.group_id) for run in look.failures]
     groups = {None, *(group for _schedule, group in scopes)}
     if len(scopes) < MOST_RUNS:
-        found = {group: Count(sum(other == group for _schedule, other in scopes)) for group in groups}
+        found: Mapping[int | None, Count] = {
+            group: Count(sum(other == group for _schedule, other in scopes)) for group in groups
+        }
         of_schedules: Mapping[tuple[int | None, int | None], int] = Counter(scopes)
     else:
         cap = max(LEAST_CAP, *(int(rule.number) for rule in rules))
         groups |= {rule.group for rule in rules if rule.group is not None}
-        failures = SchedulerExecution.objects.in_state(State.FAILED)
-        parts = {group: [failures.filter(Q(group=group) if group else Q(group__isnull=True))] for group in groups}
-        found = counts(parts, cap)
-        of_schedules = _of_schedules({rule.schedule for rule in rules if rule.schedule is not None}, failures, look)
+        schedules = frozenset(rule.schedule for rule in rules if rule.schedule is not None)
+        found, of_schedules = _counted(cap, frozenset(groups), schedules, look)
     return {
         rule.pk: {group: number for group, number in found.items() if rule.group in (None, group)}
         if rule.schedule is None
@@ -79,7 +85,21 @@ def _waiting(rules: Sequence[Wanted], look: Look) -> Mapping[int, Mapping[int | 
     }
 
 
-def _of_schedules(schedules: set[int], failures: QuerySet[Any], look: Look) -> dict[tuple[int | None, int | None], int]:
+def _counted(cap: int, groups: frozenset[int | None], schedules: frozenset[int], look: Look) -> _Counted:
+    """The counts of a very full inbox. They are found anew as soon as one of its newest failures comes or goes."""
+    same = (cap, groups, schedules, tuple(run.pk for run in look.failures))
+    known = look.memory.known("full inbox", look.now, COUNTED_FOR)
+    if known is not None and known[0] == same:
+        counted: _Counted = known[1]
+        return counted
+    failures = SchedulerExecution.objects.in_state(State.FAILED)
+    parts = {group: [failures.filter(Q(group=group) if group else Q(group__isnull=True))] for group in groups}
+    counted = counts(parts, cap), _of_schedules(schedules, failures, look)
+    look.memory.keep("full inbox", look.now, (same, counted))
+    return counted
+
+
+def _of_schedules(schedules: Set[int], failures: QuerySet[Any], look: Look) -> dict[tuple[int | None, int | None], int]:
     """How many of the newest runs of each schedule wait in the inbox, by schedule and group."""
     found: dict[tuple[int | None, int | None], int] = {}
     for keys in chunks(sorted(schedules), SCHEDULES_PER_QUERY):

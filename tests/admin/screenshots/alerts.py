@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
+from django.utils.translation import gettext as _
+
 from scheduling.models import Alert, AlertRule, Channel, Scheduler, SchedulerExecution
 from tests.admin.rows import Rows
 from tests.factories import AlertFactory, AlertMessageFactory, AlertNoticeFactory, AlertWatchFactory
@@ -36,18 +38,24 @@ def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution,
         )  # fmt: skip
         return made
 
+    # The sentences of the rules, in the language of the site, as the evaluation stores them.
+    probably = _("It will probably not be finished by %(time)s %(zone)s.") % {"time": "06:30", "zone": "CET"}
+    usual = _("Nine of ten usual runs take at most %(usual)s.") % {"usual": "34 min"}
     late = alert(
-        "not_finished", "Import orders DE", "It has to be finished by 06:30. It runs since 06:02. 9 of 10 runs take "
-        "34 min or less.", 12, rule=orders, schedule=schedules["Import orders DE"], execution=failed.pk,
-        advice="Look at the run. If it hangs, cancel it and run it again.",
+        "not_finished", "Import orders DE", f"{probably} {usual}", 12, rule=orders,
+        schedule=schedules["Import orders DE"], execution=failed.pk, advice=_("Tell those who wait for it."),
     )  # fmt: skip
-    inbox = alert("inbox", "failed inbox", "Failures in the inbox: 41. The limit is 10.", 95,
-                  acknowledged_at=now - timedelta(minutes=80), acknowledged_by="anna")  # fmt: skip
+    many = _("Failures in the inbox: %(count)s. The limit is %(limit)d.") % {"count": 41, "limit": 10}
+    inbox = alert("inbox", _("failed inbox"), many, 95, acknowledged_at=now - timedelta(minutes=80),
+                  acknowledged_by="anna")  # fmt: skip
     row = schedules["Send invoices"]
-    often = alert("failed_in_a_row", "Send invoices", "The last 4 runs have failed: KeyError 'currency'.", 200,
-                  schedule=row, advice="Fix the cause, then republish.", muted_until=now + timedelta(hours=5),
-                  muted_by="ben", mute_reason="SHOP-4720: the new tax table comes at noon")  # fmt: skip
-    over = alert("no_consumer", "consumers", "No consumer serves the queue reports, in which 3 runs wait.", 600,
+    in_a_row = _("Its last runs have failed. In a row: %(count)d.") % {"count": 4}
+    often = alert("failed_in_a_row", "Send invoices", in_a_row, 200, schedule=row,
+                  advice=_("Fix the cause, then republish."), muted_until=now + timedelta(hours=5), muted_by="ben",
+                  mute_reason="SHOP-4720: the new tax table comes at noon")  # fmt: skip
+    queue = {"queue": "reports"}
+    over = alert("no_consumer", _("queue “%(queue)s”") % queue,
+                 _("No consumer serves the queue “%(queue)s”, and runs wait in it.") % queue, 600,
                  ended_at=now - timedelta(minutes=540), open_key=None)  # fmt: skip
     for one, channel, message in (
         (late, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=12))),

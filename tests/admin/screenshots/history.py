@@ -10,9 +10,11 @@ from scheduling.core.cron import next_after, parse
 from scheduling.core.fingerprint import fingerprint
 from scheduling.core.lifecycle import State
 from scheduling.core.occurrences import cron_key
+from scheduling.core.skip_reasons import NO_PRODUCER, missed
 from scheduling.execution.skip_tallying import tally_skips
 from scheduling.execution.tallying import tally_waiting
 from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution, UncountedSkip, Worker
+from scheduling.operations.schedule_words import zone_of
 from tests.admin.screenshots.jobs import CANCELLED, CAUSES, DISCARDED, FAILED, GOOD, JOBS, SKIPPED, SLOW, Job
 
 CONSUMER = "shop-worker-1-4242-9f3c"
@@ -23,7 +25,6 @@ STATES = {
 REASONS = {
     FAILED: "All 3 retries have been used.",
     DISCARDED: "Discarded by ben: the shop was closed.",
-    SKIPPED: "Missed 1 occurrence at 03:00 CET: no producer was running.",
     CANCELLED: "Cancelled by anna.",
 }
 
@@ -101,7 +102,8 @@ def _run(job: Job, row: Scheduler, instant: datetime, end: str, chance: random.R
         attempt=(4 if bad else 1) if ran else 0, consumer=CONSUMER if ran else "", pid=4242 if ran else None,
         started_at=started if ran else None, finished_at=started + timedelta(seconds=seconds if ran else 0),
         error_class=error, error_message=message, fingerprint=fingerprint(error, message, frames) if error else "",
-        reason=REASONS.get(end, ""), missed=0 if ran else 1,
+        reason=REASONS.get(end, "") if ran else missed(instant, instant, 1, NO_PRODUCER, zone_of(row)),
+        missed=0 if ran else 1,
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from django.contrib.auth.models import Group, User
 from django.db import models
 
 from reports.models import Report
+from scheduling.core.inbox_sentences import CANARY_FAILED_WITH
 from scheduling.core.occurrences import first_run
 from scheduling.execution.planning import plan_anew
 from scheduling.management.groups import make_groups
@@ -332,7 +333,7 @@ def _replays(anna: User, schedules: dict[str, Scheduler], now: datetime) -> list
             key=uuid.uuid4(), created_at=now - timedelta(days=1), state="stopped",
             selection="all failures with error_class=KeyError",
             total=40, position=1, sent=1, finished_at=now - timedelta(hours=23), canary=failed.pk,
-            canary_attempt=failed.attempt - 1, reason="The canary failed again: KeyError 'currency'.", **common,
+            canary_attempt=failed.attempt - 1, reason=CANARY_FAILED_WITH.format(error="KeyError 'currency'"), **common,
         ),
         Replay.objects.create(
             key=uuid.uuid4(), created_at=now - timedelta(days=3), selection="chosen one by one", state="done", total=12,

@@ -78,7 +78,7 @@ def _not_run(ledger: Scheduler, now: datetime) -> Iterator[tuple[dict[str, Any],
     yield {"skipped": True, "missed": 0}, skip_reasons.newer(993)
     yield (
         {"skipped": True, "missed": 1},
-        skip_reasons.expired(timedelta(minutes=15), timedelta(minutes=18), "in the queue main"),
+        skip_reasons.expired(timedelta(minutes=15), timedelta(minutes=18), "in the queue main for a free consumer"),
     )
     yield (
         {"skipped": True, "missed": 0},
