@@ -193,7 +193,7 @@ class AlertMessageFactory(DjangoModelFactory):
         model = AlertMessage
 
     class Params:
-        given_up = factory.Trait(state="given_up", tries=99, error="The server answered 500.")
+        given_up = factory.Trait(state="given_up", tries=99, error="The webhook answered 500: no text")
         waiting = factory.Trait(
             state="waiting", tries=3, repeats=1, error="The server did not answer.", ended_at=None,
             next_try_at=factory.LazyFunction(lambda: clock.now() + timedelta(minutes=3)),

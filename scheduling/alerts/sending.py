@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 from scheduling.alerts.digest import digest_of
 from scheduling.alerts.letter import facts_of, letter_of
 from scheduling.alerts.tries import Ending, Tries, Try
+from scheduling.core import delivery_sentences as say
 from scheduling.core.alert_retry import LONGEST_SECONDS, MOST_REPEATS, MOST_TRIES, SENDING_SECONDS, next_try
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.text import visible_text
@@ -193,11 +194,11 @@ def _about_holds(messages: QuerySet[AlertMessage]) -> QuerySet[AlertMessage]:
 def _problem(message: AlertMessage, repeats: int) -> str:
     """Why this message is not sent any more; empty if it can be sent."""
     if message.channel is None:
-        return "The channel was deleted."
+        return say.CHANNEL_DELETED.format()
     if message.tries >= MOST_TRIES:
-        return "It was tried too often."
+        return say.TRIED_TOO_OFTEN.format()
     if repeats > MOST_REPEATS:
-        return "Two tries ended without an answer. The message may have arrived, so it is not sent again."
+        return say.TWO_WITHOUT_ANSWER.format()
     return ""
 
 

@@ -8,6 +8,7 @@ from queue import Empty, SimpleQueue
 from threading import Thread
 from typing import Any, Generic, TypeVar
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.alert_retry import SENDING_SECONDS
 from scheduling.logs import get_logger
 from scheduling.models import Channel
@@ -136,10 +137,10 @@ class Tries(Generic[Claim]):
         for one in self._under_way.values():
             if not one.given_up and self._elapsed() - one.began >= self._seconds:
                 one.given_up = True
-                yield one.claim, Ending(f"The try did not end within {self._seconds:g} s.", unsure=True)
+                yield one.claim, Ending(say.TRY_LATE.format(seconds=f"{self._seconds:g}"), unsure=True)
 
     def _run(self, one: Try) -> None:
-        ending = Ending("The try was lost.", unsure=True)
+        ending = Ending(say.TRY_LOST.format(), unsure=True)
         try:
             ending = self._end(one)
         finally:
@@ -155,5 +156,5 @@ class Tries(Generic[Claim]):
             return Ending(str(error) or type(error).__name__, given_up, unsure, wait, error.done or one.done)
         except Exception as defect:
             log.exception("A message of alerts cannot be sent")
-            return Ending(f"{type(defect).__name__}: {defect}", done=one.done)
+            return Ending(say.DEFECT.format(error=f"{type(defect).__name__}: {defect}"), done=one.done)
         return Ending(done=one.done)

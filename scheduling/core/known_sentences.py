@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
-from scheduling.core import after_sentences, inbox_sentences, run_sentences, skip_sentences, wait_sentences
+from scheduling.core import (
+    after_sentences,
+    delivery_sentences,
+    inbox_sentences,
+    run_sentences,
+    skip_sentences,
+    wait_sentences,
+)
 from scheduling.core.stored_sentence import told
 from scheduling.core.text import visible_text
 from scheduling.core.words import CATALOGUES, language
 
-MODULES = (after_sentences, inbox_sentences, run_sentences, skip_sentences, wait_sentences)
+MODULES = (after_sentences, delivery_sentences, inbox_sentences, run_sentences, skip_sentences, wait_sentences)
 """The modules that define the sentences."""
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils import timezone as clock
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.text import visible_text
 from scheduling.models.channel import MOST_ADDRESSES, Channel
 from scheduling.notify import chat, email_list, webhook
@@ -63,11 +64,11 @@ def problem_of(channel: Channel) -> str:
     The form stores no such channel, but plain SQL can.
     """
     if channel.kind not in Kind.values:
-        return "The channel has no known kind. Choose one on the page of the channel."
+        return say.NO_KIND.format()
     if channel.kind == Kind.EMAIL:
         count = len(channel.addresses)
         if not count:
-            return "The channel has no e-mail address."
+            return say.NO_ADDRESSES.format()
         if count > MOST_ADDRESSES:
-            return f"The channel has more than {MOST_ADDRESSES} e-mail addresses."
+            return say.MANY_ADDRESSES.format(most=MOST_ADDRESSES)
     return ""

@@ -9,6 +9,7 @@ from typing import Any
 from django.utils.translation import gettext as _
 
 from scheduling.conf import get_conf
+from scheduling.core import delivery_sentences as say
 from scheduling.core.chat_services import ChatService
 from scheduling.core.text import visible_text
 from scheduling.notify.chat_address import ChatAddressError, VariableMissing, incomplete, not_installed, resolved
@@ -102,7 +103,7 @@ def _post(address: str, letter: Letter) -> bool:
 
 def _failure(call: Any, secrets: Sequence[str], seconds: float, in_time: bool) -> Exception:
     """The error for a message that the plugin did not send."""
-    late = f"The chat server did not answer within {seconds:g} s."
+    late = say.CHAT_LATE.format(seconds=f"{seconds:g}")
     if any(isinstance(end, NoAnswer) and not isinstance(end, NotConnected) for end in call.ends):
         return Unsure(late)
     if not in_time:
@@ -111,11 +112,11 @@ def _failure(call: Any, secrets: Sequence[str], seconds: float, in_time: bool) -
         case InternalAddress() as end:
             return Refused(str(end))
         case Forbidden():
-            return Refused("The address of the chat cannot be called.")
+            return Refused(say.CHAT_UNUSABLE.format())
         case NotConnected():
-            return NotSent("The chat server cannot be reached.")
+            return NotSent(say.CHAT_AWAY.format())
         case Answer() as end:
             words = " ".join(without_secrets(end.body.decode("utf-8", "replace"), secrets).split())
-            said = f"The chat server answered {end.status}: {visible_text(words, ANSWER_LENGTH) or 'no text'}"
+            said = say.CHAT_ANSWERED.format(status=end.status, words=visible_text(words, ANSWER_LENGTH) or say.NO_TEXT)
             return NotSent(said, retry_after=end.retry_after) if end.status in LATER else Refused(said)
-    return Refused("The message cannot be sent to this address.")
+    return Refused(say.NOT_SENDABLE.format())

@@ -16,6 +16,7 @@ from django.core.mail import EmailMultiAlternatives
 from django.core.mail.utils import DNS_NAME
 
 from scheduling.conf import get_conf
+from scheduling.core import delivery_sentences as say
 from scheduling.core.text import visible_text
 from scheduling.notify.addresses import is_address
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unreachable, Unsure
@@ -90,11 +91,11 @@ class Mailer:
             self._unsure += 1
             raise Unsure(_words(error)) from error
         if not count:
-            raise Refused("The mail backend did not send the message.")
+            raise Refused(say.NO_BACKEND.format())
 
     def _message(self, to: str, letter: Letter, message_id: str) -> EmailMultiAlternatives:
         if not is_address(to):
-            raise Refused(f"This is not an e-mail address: {visible_text(to, 80)}")
+            raise Refused(say.NO_ADDRESS.format(address=visible_text(to, 80)))
         # RFC 3834: programs that answer messages, such as an absence notice, leave these alone.
         headers = {"Message-ID": message_id, "Date": formatdate(localtime=False), "Auto-Submitted": "auto-generated"}
         message = EmailMultiAlternatives(letter.subject, letter.text, to=[to], headers=headers)
@@ -111,7 +112,7 @@ class Mailer:
         except Exception as error:
             self._close()
             self._unreachable = True
-            raise Unreachable(f"The mail server cannot be used: {_words(error)}") from error
+            raise Unreachable(say.MAIL_AWAY.format(error=_words(error))) from error
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
@@ -131,7 +132,7 @@ def _connection() -> Any:
 def _refusal(code: int, said: bytes | str) -> Exception:
     """The error for an answer of the server: 4xx is for now, 5xx is for good (RFC 5321, 4.2.1)."""
     words = said.decode("utf-8", "replace") if isinstance(said, bytes) else said
-    text = visible_text(f"The mail server answered {code}: {words}", 500)
+    text = visible_text(say.MAIL_ANSWERED.format(status=code, words=words), 500)
     return NotSent(text) if 400 <= code < 500 else Refused(text)
 
 

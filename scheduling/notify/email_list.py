@@ -6,15 +6,13 @@ import time
 from collections.abc import Collection, Sequence
 from hashlib import sha256
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.text import visible_text
 from scheduling.notify.delivery import Letter, NotSent, Refused, Undelivered, Unsure
 from scheduling.notify.email import Mailer, message_id
 
 MOST_SECONDS = 60.0
 """After this time no further e-mail is begun. The next try sends the rest."""
-
-NAMED = 3
-"""A sentence names at most so many addresses."""
 
 
 def send(
@@ -42,7 +40,7 @@ def send(
                 continue
             try:
                 if not mailer.is_usable or time.monotonic() > until:
-                    raise NotSent("The next try sends it")
+                    raise NotSent(say.NEXT_TRY.format())
                 mailer.send(address, letter, message_id(f"{delivery_id}-{_short(address)}"))
                 had.add(address)
             except Undelivered as error:
@@ -58,10 +56,9 @@ def _end(failed: dict[str, Undelivered], addresses: Sequence[str], done: frozens
     )
     # The addresses that no try can reach are named first: a person must act on them.
     errors = sorted(failed.items(), key=lambda item: not isinstance(item[1], Refused))
-    named = "; ".join(f"{visible_text(address, 80)}: {error}" for address, error in errors[:NAMED])
-    more = f"; and {len(errors) - NAMED} more" if len(errors) > NAMED else ""
-    what = "cannot get the message" if kind is Refused else "did not get the message"
-    error = kind(f"{len(failed)} of {len(addresses)} addresses {what}. {named}{more}")
+    sentence = say.ADDRESSES_NEVER if kind is Refused else say.ADDRESSES_NOT_YET
+    named = say.each_named([(visible_text(address, 80), str(error)) for address, error in errors])
+    error = kind(sentence.format(failed=len(failed), total=len(addresses), named=named))
     error.done = done
     return error
 

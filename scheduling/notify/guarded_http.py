@@ -16,6 +16,7 @@ from urllib.parse import urlsplit
 from django.utils import timezone as clock
 
 from scheduling.conf import get_conf
+from scheduling.core import delivery_sentences as say
 from scheduling.core.retry_after import retry_after
 from scheduling.notify.connection_deadline import ConnectionDeadline
 
@@ -108,7 +109,7 @@ def send_request(method: str, url: str, seconds: float, *, needs_body: bool = Tr
     except InvalidIPAddress as error:
         raise InternalAddress(internal_sentence(urlsplit(url).hostname, error)) from None
     except (requests.exceptions.InvalidURL, requests.exceptions.InvalidSchema, UnicodeError) as error:
-        raise Forbidden(f"This address cannot be called: {error}") from None
+        raise Forbidden(say.NOT_CALLABLE.format(error=error)) from None
     except (requests.RequestException, HTTPError, OSError) as error:
         kind = NotConnected if _is_before_request(error) else NoAnswer
         raise kind(f"{type(error).__name__}: {error}") from error
@@ -116,8 +117,7 @@ def send_request(method: str, url: str, seconds: float, *, needs_body: bool = Tr
 
 def internal_sentence(host: object, address: object) -> str:
     """Says that a host has an internal address."""
-    text = "%s has the internal address %s. The setting CRON_INTERNAL_HOSTS names the hosts that may have one."
-    return text % (host, address)
+    return say.INTERNAL.format(host=host, address=address)
 
 
 def check_host(url: str) -> None:
@@ -132,9 +132,9 @@ def check_host(url: str) -> None:
         parts = urlsplit(url)
         host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
     except ValueError:
-        raise Forbidden("The address names no host that can be called.") from None
+        raise Forbidden(say.NO_HOST.format()) from None
     if not host:
-        raise Forbidden("The address names no host that can be called.")
+        raise Forbidden(say.NO_HOST.format())
     if {host, f"{host}:{port}"} & set(get_conf().internal_hosts):
         return
     name = host.rstrip(".")
@@ -172,9 +172,9 @@ def _session(url: str, deadline: ConnectionDeadline) -> Any:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)
     except ValueError as error:
-        raise Forbidden(f"This address cannot be called: {error}") from None
+        raise Forbidden(say.NOT_CALLABLE.format(error=error)) from None
     if not usable:
-        raise Forbidden("The address must begin with http:// or https://, and name a host.")
+        raise Forbidden(say.NO_SCHEME.format())
     session: Any = requests.Session()
     for scheme in ("http", "https"):
         session.mount(f"{scheme}://", AddressFilter(scheme, get_conf().internal_hosts, deadline.watch))

@@ -14,7 +14,9 @@ from typing import Any
 from django.db.models import F
 from django.utils import timezone as clock
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.outcome import NonRetryableError, RetryableError
+from scheduling.core.stored_sentence import StoredSentence
 from scheduling.core.text import visible_text
 from scheduling.handlers.run import Run
 from scheduling.models.channel import Channel
@@ -197,13 +199,12 @@ def _conclude(rows: dict[Key, Notification], retry_after: float | None) -> None:
     now = list(Notification.objects.filter(pk__in=[row.pk for row in rows.values()]).order_by("pk"))
     left = [row for row in now if row.state in (State.WAITING, State.SENDING)]
     if left:
-        raise RetryableError(_said(left, len(now), "did not get the message"), retry_after=retry_after)
+        raise RetryableError(_said(left, len(now), say.RECIPIENTS_NOT_YET), retry_after=retry_after)
     refused = [row for row in now if row.state == State.REFUSED]
     if refused:
-        raise NonRetryableError(_said(refused, len(now), "cannot get the message"))
+        raise NonRetryableError(_said(refused, len(now), say.RECIPIENTS_NEVER))
 
 
-def _said(rows: Sequence[Notification], total: int, what: str) -> str:
-    named = "; ".join(f"{row.recipient}: {row.error or 'no answer'}" for row in rows[:3])
-    more = f"; and {len(rows) - 3} more" if len(rows) > 3 else ""
-    return f"{len(rows)} of {total} recipients {what}. {named}{more}"
+def _said(rows: Sequence[Notification], total: int, sentence: StoredSentence) -> str:
+    named = say.each_named([(row.recipient, row.error or say.NO_ANSWER) for row in rows])
+    return sentence.format(failed=len(rows), total=total, named=named)

@@ -7,6 +7,7 @@ import time
 
 from django.utils.translation import gettext as _
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.text import visible_text
 from scheduling.notify import signature
 from scheduling.notify.chat_address import INSTALL, ChatAddressError, VariableMissing, resolved
@@ -96,16 +97,18 @@ def _failure(end: object, secrets: list[str], seconds: float) -> Exception:
         case InternalAddress():
             return Refused(str(end))
         case NotConnected():
-            return NotSent("The server of the webhook cannot be reached.")
+            return NotSent(say.WEBHOOK_AWAY.format())
         case NoAnswer() | None:
-            return Unsure(f"The server of the webhook did not answer within {seconds:g} s.")
+            return Unsure(say.WEBHOOK_LATE.format(seconds=f"{seconds:g}"))
         case Answer() if 300 <= end.status <= 399:
-            return Refused(f"The webhook answered {end.status}. It points to another address, which is not called.")
+            return Refused(say.WEBHOOK_MOVED.format(status=end.status))
         case Answer():
             words = " ".join(without_secrets(end.body.decode("utf-8", "replace"), secrets).split())
-            said = f"The webhook answered {end.status}: {visible_text(words, ANSWER_LENGTH) or 'no text'}"
+            said = say.WEBHOOK_ANSWERED.format(
+                status=end.status, words=visible_text(words, ANSWER_LENGTH) or say.NO_TEXT
+            )
             return NotSent(said, retry_after=end.retry_after) if end.status in LATER else Refused(said)
-    return Refused("The address of the webhook cannot be called.")
+    return Refused(say.WEBHOOK_UNUSABLE.format())
 
 
 def _url(address: str) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from datetime import datetime
 from typing import Any
 
+from scheduling.core import delivery_sentences as say
 from scheduling.notify.delivery import Letter, Refused
 
 VERSION = 1
@@ -34,9 +35,9 @@ def webhook_body(letter: Letter, facts: Mapping[str, Any], delivery_id: str, sen
             default=_text, allow_nan=False,
         )  # fmt: skip
     except (ValueError, TypeError, RecursionError) as error:
-        raise Refused(f"The message cannot be written as JSON: {type(error).__name__}.") from error
+        raise Refused(say.NO_JSON.format(error=type(error).__name__)) from error
     if len(text) > MOST_BYTES:
-        raise Refused(f"The message has {len(text)} bytes. A webhook gets at most {MOST_BYTES}.")
+        raise Refused(say.TOO_LONG.format(size=len(text), most=MOST_BYTES))
     return text.encode("ascii")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from threading import Thread
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.text import visible_text
 from scheduling.notify.guarded_http import LATER, Answer, Forbidden, NoAnswer, call
 from scheduling.notify.secret_text import without_secrets
@@ -45,7 +46,7 @@ class Ending:
     silent: bool = False
 
 
-LATE = Ending(f"The server did not answer within {SECONDS:g} s.", later=True, silent=True)
+LATE = Ending(say.LATE.format(seconds=f"{SECONDS:g}"), later=True, silent=True)
 
 
 def send_all(requests: Sequence[Request], seconds: float = SECONDS) -> list[Ending]:
@@ -76,9 +77,9 @@ def send(request: Request, seconds: float = SECONDS) -> Ending:
         return Ending(_safe(str(error), request))
     except NoAnswer as error:
         words = str(error).partition(":")[0]
-        return Ending(f"The server cannot be reached or did not answer in time ({words}).", later=True, silent=True)
+        return Ending(say.AWAY.format(error=words), later=True, silent=True)
     except Exception as error:  # whatever a library raises must not end the thread
-        return Ending(f"The call failed: {_safe(type(error).__name__, request)}.", later=True)
+        return Ending(say.CALL_FAILED.format(error=_safe(type(error).__name__, request)), later=True)
     return _ending(answer, request)
 
 
@@ -86,9 +87,9 @@ def _ending(answer: Answer, request: Request) -> Ending:
     if 200 <= answer.status < 300:
         return Ending()
     if 300 <= answer.status < 400:
-        return Ending(f"The server answered {answer.status}. Redirects are not followed: they could lead elsewhere.")
+        return Ending(say.MOVED.format(status=answer.status))
     words = _safe(" ".join(answer.body.decode("utf-8", "replace").split()), request)
-    return Ending(f"The server answered {answer.status}: {words or 'no text'}", later=answer.status in LATER)
+    return Ending(say.ANSWERED.format(status=answer.status, words=words or say.NO_TEXT), later=answer.status in LATER)
 
 
 def _safe(text: str, request: Request) -> str:

@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.pings import Event, reason_to_drop, wait_before
 from scheduling.logs import get_logger
 from scheduling.models import Ping
@@ -17,8 +18,8 @@ log = get_logger(__name__)
 CLAIM = timedelta(seconds=3 * SECONDS)
 """How long a ping belongs to the process that sends it. After that, another process sends it again."""
 
-SILENT = "The server does not answer."
-UNKNOWN = "The process ended while it sent this ping, so it is not known whether it arrived."
+SILENT = say.SILENT.format()
+UNKNOWN = say.UNKNOWN.format()
 
 EVENTS = frozenset(Event)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.pings import Event, ping_url
 from scheduling.models import Ping
 from scheduling.pings.address import resolved
@@ -18,7 +19,7 @@ def request_of(ping: Ping, url: str) -> Request | Ending:
         url: the ping URL of the schedule, as it is stored.
     """
     if not url:
-        return Ending("The schedule is deleted, or has no ping URL any more.")
+        return Ending(say.NO_PING_URL.format())
     full, problem = resolved(url)
     if problem:
         return Ending(problem, later=True)  # a process that has the variable may send it

@@ -17,6 +17,7 @@ from django.db import connection
 from django.db.models import QuerySet
 from django.utils import timezone as clock
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core.pings import Kind, host_of, wait_before
 from scheduling.core.targets import TARGETS
 from scheduling.logs import get_logger
@@ -172,7 +173,7 @@ def _request(ping: Ping, scheduler: Scheduler | None) -> Request | Ending:
     except Exception as error:
         if is_away(error):
             raise
-        return Ending(f"The ping cannot be made: {type(error).__name__}.")
+        return Ending(say.NO_PING.format(error=type(error).__name__))
 
 
 sender = Sender()

@@ -14,6 +14,7 @@ from typing import Any
 from django.utils.translation import gettext_noop
 
 from scheduling.conf import get_conf
+from scheduling.core import delivery_sentences as say
 from scheduling.core.pings import Event
 from scheduling.core.retry import delays
 from scheduling.core.sentry_monitors import monitor_config, slug
@@ -51,7 +52,7 @@ def problem() -> str:
 def request_of(ping: Ping, scheduler: Scheduler | None) -> Request | Ending:
     """The request for a check-in; an ending if there is none."""
     if scheduler is None:
-        return Ending("The schedule is deleted.")
+        return Ending(say.NO_SCHEDULE.format())
     if said := problem():
         return Ending(said, later=True)
     client = _client(dsn(), _environment(), get_conf().release)

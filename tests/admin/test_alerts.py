@@ -140,7 +140,7 @@ def test_the_page_tells_each_message_and_why_it_was_not_sent(client: Client) -> 
     for words in (
         "team was told.",
         "3, 1 without an answer",
-        "The server answered 500.",
+        "The webhook answered 500: no text",
         "Import orders",
         f"no. {run.pk}",
     ):

@@ -40,9 +40,12 @@ def test_each_kind_of_skip_is_known(kind: SkipReason) -> None:
 
 STORED = {"reason", "error_message", "pause_reason", "plan_error", "note", "detail", "held_reason"}
 """Columns, and names of arguments that become columns."""
-SAID = {"GiveUp", "Stop", "Impossible", "Hold"}
+SAID = {"GiveUp", "Stop", "Impossible", "Hold", "Refused", "NotSent", "Unsure", "Unreachable", "Ending", "Forbidden"}
 """Classes whose argument becomes a column."""
-WRITERS = ["broker", "consumer", "core", "execution", "inbox", "policies", "processes", "producer", "workers"]
+WRITERS = [
+    "alerts", "broker", "consumer", "core", "execution", "inbox", "notify", "pings", "policies", "processes",
+    "producer", "workers",
+]  # fmt: skip
 """The folders of the code that writes rows in the background."""
 
 

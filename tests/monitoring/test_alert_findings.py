@@ -48,7 +48,7 @@ def test_messages_that_cannot_be_delivered_are_found() -> None:
     AlertMessageFactory(given_up=True)
     finding = found()["alert messages"]
     assert finding.seen == "Messages of alerts that cannot be delivered: 2."
-    assert finding.rows[0].about == "given up after 99 tries: The server answered 500."
+    assert finding.rows[0].about == "given up after 99 tries: The webhook answered 500: no text"
 
 
 def test_rules_that_no_process_evaluates_are_found() -> None:

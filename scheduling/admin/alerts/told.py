@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import MESSAGE_STATES, UNKNOWN, badge
 from scheduling.admin.ui.times import EMPTY, relative_time
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertMessage, AlertNotice
 from scheduling.models.visibility import Visibility
@@ -72,7 +73,7 @@ def _told(notice: AlertNotice) -> Told:
     name, message = visible_text(notice.channel.name, 100), notice.message
     if message is None:
         return Told(name, notice.event, State.WAITING, 0, 0, "", None, None)
-    error = visible_text(message.error, 400)
+    error = for_reader(message.error, 400)
     return Told(
         name, notice.event, message.state, message.tries, message.repeats, error, message.next_try_at, message.ended_at
     )

@@ -12,6 +12,7 @@ from django.http import HttpRequest
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Channel
 from scheduling.notify import channels
@@ -69,8 +70,8 @@ def _send(request: HttpRequest, row: Channel) -> tuple[int, str]:
     try:
         channels.send(row, letter, facts, f"test-{uuid.uuid4()}", most_seconds=MAIL_SECONDS)
     except (Refused, NotSent) as error:
-        return messages.ERROR, _("It was not sent. %(error)s") % {"error": visible_text(error, 400)}
+        return messages.ERROR, _("It was not sent. %(error)s") % {"error": for_reader(str(error), 400)}
     except Unsure as error:
         said = _("The message may have arrived. %(error)s")
-        return messages.WARNING, said % {"error": visible_text(error, 400)}
+        return messages.WARNING, said % {"error": for_reader(str(error), 400)}
     return messages.SUCCESS, _("The message was sent to “%(name)s”.") % name

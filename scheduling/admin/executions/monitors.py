@@ -9,6 +9,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import UNKNOWN, badge
 from scheduling.admin.ui.times import time_tag
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.pings import Kind
 from scheduling.core.text import visible_text
 from scheduling.models import Ping, SchedulerExecution
@@ -45,7 +46,7 @@ def _about(ping: Ping, row: SchedulerExecution) -> str:
         told = format_html(_("Told {host}, {time}."), host=visible_text(ping.host, 120), time=time_tag(ping.at))
         has_config = ping.kind != Kind.SENTRY or row.scheduler is None or bool(row.scheduler.schedule)
         return told if has_config else format_html("{} {}", told, _(NO_CONFIG))
-    error = visible_text(ping.error, 500)
+    error = for_reader(ping.error, 500)
     if ping.state == Ping.State.DROPPED:
         return _("Not delivered: %(reason)s") % {"reason": error}
     return _("Tries so far: %(tries)s. %(reason)s") % {"tries": visible_text(ping.tries, 20), "reason": error}

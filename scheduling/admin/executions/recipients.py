@@ -10,6 +10,7 @@ from django.utils.translation import ngettext
 
 from scheduling.admin.ui.badges import UNKNOWN, badge
 from scheduling.admin.ui.times import time_tag
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.models import Notification, SchedulerExecution
@@ -52,7 +53,7 @@ def recipients(row: SchedulerExecution) -> dict[str, Any]:
 
 
 def _about(line: Notification, row: SchedulerExecution) -> str:
-    said = [visible_text(line.error, 500)] if line.error else []
+    said = [for_reader(line.error, 500)] if line.error else []
     if line.unsure:
         copies = ngettext(
             "It was sent again, because %(count)d try ended without an answer of the server.",

@@ -22,6 +22,7 @@ from scheduling.admin.ui.links import admin_url
 from scheduling.admin.ui.media import page_media
 from scheduling.admin.ui.text import first_line
 from scheduling.admin.ui.times import EMPTY
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Reminder, Scheduler
 from scheduling.models.visibility import visibility_of
@@ -201,7 +202,7 @@ def preview(request: HttpRequest, row: Reminder) -> dict[str, Any]:
     try:
         letter, scheduler = _letter(request, row)
     except MessageTemplateError as error:
-        return {"error": visible_text(error, 400)}
+        return {"error": for_reader(str(error), 400)}
     return {
         "subject": visible_text(letter.subject),
         "text": visible_text(letter.text, 20_000),
@@ -216,5 +217,5 @@ def _send_test(request: HttpRequest, row: Reminder, address: str) -> tuple[int, 
         with Mailer() as mailer:
             mailer.send(address, letter, message_id(f"test-{row.pk}-{clock.now().timestamp()}"))
     except (MessageTemplateError, Refused, NotSent, Unsure) as error:
-        return messages.ERROR, _t("It was not sent. %(error)s") % {"error": visible_text(error, 400)}
+        return messages.ERROR, _t("It was not sent. %(error)s") % {"error": for_reader(str(error), 400)}
     return messages.SUCCESS, _t("It was sent to %(address)s.") % {"address": visible_text(address)}

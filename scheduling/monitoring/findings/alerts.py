@@ -8,6 +8,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertMessage, AlertWatch
 from scheduling.models.alert_watch import ONLY
@@ -53,7 +54,7 @@ def _undelivered(present: Present) -> Iterator[Finding]:
 
 def _named_message(row: AlertMessage) -> Named:
     about = _("%(state)s after %(tries)d tries: %(error)s") % {
-        "state": row.get_state_display(), "tries": row.tries, "error": visible_text(row.error, 200),
+        "state": row.get_state_display(), "tries": row.tries, "error": for_reader(row.error, 200),
     }  # fmt: skip
     return Named(visible_text(row.channel_name, 100), about)
 

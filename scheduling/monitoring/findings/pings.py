@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from django.db.models import prefetch_related_objects
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Ping
 from scheduling.monitoring.findings.finding import Finding, Named, named, warn
@@ -35,7 +36,7 @@ def _load(found: list[Ping]) -> None:
 
 
 def _named(ping: Ping) -> Named:
-    about = visible_text(ping.error, 200) or _("no try yet")
+    about = for_reader(ping.error, 200) or _("no try yet")
     return Named(
         visible_text(ping.execution, 100), f"{visible_text(ping.get_kind_display(), 40)}: {about}", ping.execution_id
     )

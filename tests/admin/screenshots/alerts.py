@@ -59,7 +59,7 @@ def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution,
                  ended_at=now - timedelta(minutes=540), open_key=None)  # fmt: skip
     for one, channel, message in (
         (late, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=12))),
-        (late, on_call, AlertMessageFactory(channel=on_call, waiting=True, error="The server answered 503.")),
+        (late, on_call, AlertMessageFactory(channel=on_call, waiting=True, error="The webhook answered 503: no text")),
         (inbox, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=95))),
         (often, team, AlertMessageFactory(channel=team, given_up=True, ended_at=now - timedelta(minutes=20))),
         (over, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=600))),
