@@ -8,10 +8,12 @@ from django.utils.translation import gettext as _
 from scheduling.core.review import MOST_ROWS
 from scheduling.core.review_range import Range
 from scheduling.core.text import visible_text
-from scheduling.models import Alert
+from scheduling.models import Alert, AlertRule
 from scheduling.models.visibility import Visibility
 
 LINE_CHARS = 300
+
+_SEVERITIES = dict(AlertRule.Severities.choices)
 
 MOST_READ = 10 * MOST_ROWS
 """So many alerts are read. The review counts those that it does not list up to this number."""
@@ -36,7 +38,7 @@ def alert_lines(days: Range, visible: Visibility) -> list[str]:
 def _line(days: Range, started_at: object, ended_at: object, severity: str, rule: str, seen: str) -> str:
     facts = {"start": _time(days, started_at), "end": _time(days, ended_at), "rule": rule, "seen": seen}
     text = _("%(start)s to %(end)s: %(rule)s. %(seen)s") if ended_at else _("since %(start)s: %(rule)s. %(seen)s")
-    return visible_text(f"{severity}, {text % facts}", LINE_CHARS)
+    return visible_text(f"{_SEVERITIES.get(severity, severity)}, {text % facts}", LINE_CHARS)
 
 
 def _time(days: Range, instant: object) -> str:

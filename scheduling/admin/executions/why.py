@@ -118,7 +118,7 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
             ran = _("The consumer %(consumer)s lost contact in attempt %(attempt)s. A producer will end the attempt.")
             return [(ran if row.wake_at is not None and row.wake_at < now else runs) % facts]
         case State.RETRYING.value:
-            return [*_not_succeeded(row), *_reason(row), _("The next attempt is due %(wake)s.") % facts]
+            return [*_not_succeeded(row), *_reason(row), _next_attempt(row, now)]
         case State.SUCCEEDED.value:
             return [_("Attempt %(attempt)s succeeded in %(took)s.") % facts]
         case State.FAILED.value:
@@ -126,6 +126,12 @@ def _by_state(row: SchedulerExecution, now: datetime) -> list[str]:
             return [*_not_succeeded(row), *_reason(row), waits]
     never = [_("It never started.")] if row.state == State.CANCELLED.value and not row.attempt else []
     return [*(_reason(row) or [_("No reason was recorded.")]), *_stands_for(row), *never, *_paused(row)]
+
+
+def _next_attempt(row: SchedulerExecution, now: datetime) -> str:
+    if row.wake_at is not None and row.wake_at > now:
+        return _("The next attempt is due %(wake)s.") % {"wake": relative_time(row.wake_at, now)}
+    return _("The next attempt is due now.")
 
 
 def _behind(row: SchedulerExecution) -> list[str]:
