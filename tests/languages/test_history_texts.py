@@ -66,3 +66,11 @@ def test_each_permission_has_german_words() -> None:
     with translation.override("de"):
         assert [row.name for row in used if permission_words(row).startswith("Can ")] == []
         assert "Zeitplan ändern" in {permission_words(row) for row in used}
+
+
+@pytest.mark.django_db
+def test_a_permission_without_a_name_is_shown_by_its_code() -> None:
+    row = Permission.objects.get(codename="run_scheduler")
+    row.name = ""
+    with translation.override("de"):
+        assert permission_words(row) == "run_scheduler"

@@ -14,7 +14,8 @@ def permission_words(row: Permission) -> str:
     """What the permission allows, such as `Can change schedule`."""
     model = row.content_type.model_class()
     if model is None or not is_standard(row.codename, row.content_type.model):
-        return visible_text(_(row.name), 255)  # Meta.permissions of the models marks these names
+        # Meta.permissions of the models marks these names. For an empty text, gettext gives the head of the catalogue.
+        return visible_text(_(row.name) if row.name else row.codename, 255)
     words = {
         "view": _("Can view %(kind)s"),
         "add": _("Can add %(kind)s"),
