@@ -118,8 +118,6 @@ def fill(count: int, rules: Sequence[Mapping[str, Any]]) -> None:
 
     from scheduling.models import Calendar, Scheduler, ScheduleRevision, SchedulerExecution, StartDeadline, Worker
 
-    # PostgreSQL has planned the checks of the foreign keys while the tables were empty, and would read whole tables.
-    connection.close()
     for model in (StartDeadline, SchedulerExecution, ScheduleRevision, Scheduler, Calendar):
         rows = model._default_manager.all()
         rows._raw_delete(rows.db)  # type: ignore[attr-defined]
