@@ -15,6 +15,9 @@ MONTHS, WEEKDAYS = ("jan", "Feb", "march", "SEP", "december"), ("sun", "Mon", "w
 TASKS = ("tests.noop", "tests.give", "proj.tasks.mapped")
 UNKNOWN = "proj.tasks.unknown"
 
+AGE = timedelta(seconds=30)
+"""So long before the import the tasks were made, while beat ran."""
+
 
 class Seeded:
     """The tasks.
@@ -61,6 +64,8 @@ class Seeded:
         random, now = self._random, self.now
         task.enabled = random.random() < 0.9
         has_run = random.random() < (0.1 if task.one_off else 0.8) or (task.start_time or now) < now
+        # beat has run a task that was due once meanwhile, and would not run it again
+        has_run |= kind == "interval" and task.one_off and schedule.schedule.seconds <= AGE.total_seconds()
         if has_run:
             task.total_run_count = 3
             if task.enabled:  # beat forgets the last run of a task that is disabled

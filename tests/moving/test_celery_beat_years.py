@@ -26,7 +26,7 @@ from scheduling.core.timetables import parse
 from scheduling.core.zones import clock_changes, zone
 from scheduling.models import Scheduler
 from tests.moving.beat_clock import beat_runs
-from tests.moving.beat_seed import TASKS, Seeded
+from tests.moving.beat_seed import AGE, TASKS, Seeded
 from tests.moving.calls import imported
 
 COUNT = int(os.environ.get("CELERY_BEAT_TASKS", "40"))
@@ -44,7 +44,7 @@ Span = tuple[datetime, datetime]
 @override_settings(CRON_SECONDS=True)
 def test_each_task_has_the_instants_of_beat_or_is_listed(beat: Any, beat_root: Any, exact: bool) -> None:
     sys.stdout.write(f"CELERY_BEAT_SEED={SEED} CELERY_BEAT_TASKS={COUNT}\n")
-    with time_machine.travel(NOW - timedelta(seconds=30), tick=False):
+    with time_machine.travel(NOW - AGE, tick=False):
         Seeded(beat, SEED, NOW).make(COUNT)
     options = ["--json", "--map", f"{TASKS[2]}=tests.noop", *(["--exact"] if exact else [])]
     with time_machine.travel(NOW, tick=False):
@@ -141,7 +141,7 @@ def _runs(task: Any) -> float:
 
 def _beat(task: Any, span: Span) -> Iterator[datetime]:
     """The runs of beat in the span. A window that begins later begins with a run that has just been."""
-    task, since = copy.copy(task), NOW - timedelta(seconds=30)
+    task, since = copy.copy(task), NOW - AGE
     if span[0] > NOW:
         since = span[0]
         if task.start_time is None or task.start_time <= since:
