@@ -118,7 +118,12 @@ def fill(count: int, rules: Sequence[Mapping[str, Any]]) -> None:
 
     from scheduling.models import Calendar, Scheduler, ScheduleRevision, SchedulerExecution, StartDeadline, Worker
 
-    for model in (StartDeadline, SchedulerExecution, ScheduleRevision, Scheduler, Calendar):
+    models = (StartDeadline, SchedulerExecution, ScheduleRevision, Scheduler, Calendar)
+    if connection.vendor == "postgresql":
+        # It has planned the checks of foreign keys for small tables, so that 10,000 deleted rows take half a minute.
+        with connection.cursor() as cursor:
+            cursor.execute(f"TRUNCATE {', '.join(model._meta.db_table for model in models)} CASCADE")
+    for model in models:
         rows = model._default_manager.all()
         rows._raw_delete(rows.db)  # type: ignore[attr-defined]
     worker = Worker.objects.get(name="tests.noop")
