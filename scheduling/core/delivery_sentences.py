@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import islice
 
 from scheduling.core.stored_sentence import DECIMAL, NUMBER, Kind, StoredPhrase, StoredSentence, or_text, told
 
@@ -21,7 +20,7 @@ MOST_NAMED = 3
 
 def each_named(errors: Sequence[tuple[str, str]]) -> str:
     """The first recipients, each with its error, such as `ann@example.com: This is not an address; and 2 more`."""
-    named = [f"{recipient}: {error}" for recipient, error in islice(errors, MOST_NAMED)]
+    named = [f"{recipient}: {error}" for recipient, error in errors[:MOST_NAMED]]
     more = [_MORE.format(count=len(errors) - MOST_NAMED)] if len(errors) > MOST_NAMED else []
     return "; ".join([*named, *more])
 

@@ -175,9 +175,9 @@ def _blocked(row: SchedulerExecution, now: datetime) -> list[str]:
     """For what the run waits, and when it is looked at again; empty if it may start."""
     if row.state != State.BLOCKED.value or row.wake_at is None:
         return []
-    text = _("A producer looks at it again %(wake)s.")
     if row.wake_at <= now:
         return [*_reason(row), _("A producer looks at it again as soon as it can.")]
+    text = _("A producer looks at it again %(wake)s.")
     return [*_reason(row), text % {"wake": relative_time(row.wake_at, now)}]
 
 
