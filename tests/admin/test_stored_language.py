@@ -14,16 +14,28 @@ from django.urls import reverse
 from django.utils import timezone as clock
 from django.utils import translation
 
+from scheduling.core import delivery_sentences as say
 from scheduling.core import outcome, overlap, run_bounds, run_sentences, skip_reasons
+from scheduling.core.history_sentences import ALL_FAILURES
 from scheduling.core.inbox_sentences import NOT_OVER
 from scheduling.core.skip_reasons import SkipReason
-from scheduling.models import Deployment, Replay, Scheduler, SchedulerExecution
+from scheduling.models import Deployment, MovedRun, Replay, Scheduler, SchedulerExecution
+from scheduling.models.zone_data import ZoneData
+from scheduling.operations.actor import Actor
+from scheduling.operations.audit import record
+from scheduling.operations.params_diff import Change
 from tests.admin.conftest import logged_in
 from tests.factories import (
+    AlertFactory,
+    AlertMessageFactory,
+    AlertNoticeFactory,
     AttemptFactory,
     BackfillFactory,
     BreakerFactory,
+    NotificationFactory,
     PauseFactory,
+    PingFactory,
+    ReminderFactory,
     SchedulerExecutionFactory,
     SchedulerFactory,
     UserFactory,
@@ -134,21 +146,69 @@ def test_pauses_breakers_and_what_a_user_has_written(reader: Client) -> None:
 def test_backfills_and_replays(reader: Client) -> None:
     backfill = BackfillFactory(note=run_sentences.CANCELLED_BY_COMMAND.format(), state="cancelled")
     replay = Replay.objects.create(
-        key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection="all failures",
+        key=uuid.uuid4(), requested_by="another user", created_at=clock.now(), selection=ALL_FAILURES.format(),
         state=Replay.State.STOPPED, total=2, reason=NOT_OVER.format(), finished_at=clock.now(),
     )  # fmt: skip
     for model, row, words in (
         ("backfill", backfill, "Abgebrochen durch einen Befehl."),
         ("replay", replay, "Andere Ausführungen der Zeitpläne"),
+        ("replay", replay, "alle Fehlschläge des Fehlereingangs"),
     ):
         assert words in german(reader, changelist(model))
         assert words in german(reader, reverse(f"admin:scheduling_{model}_change", args=[row.pk]))
 
 
+def test_the_history_and_its_page_of_all_objects(reader: Client) -> None:
+    user, run, schedule = UserFactory(superuser=True), SchedulerExecutionFactory(failed=True), SchedulerFactory()
+    record(Actor(user, "command"), [run], "republish")
+    record(Actor(user), [schedule], "", [Change("status", "yes", "no")])
+    history = german(reader, reverse("admin:scheduling_schedulerexecution_history", args=[run.pk]))
+    activity = german(reader, reverse("admin:scheduling_dashboard_activity"))
+    assert "Erneut gesendet (Befehl)" in history
+    assert "Erneut gesendet (Befehl)" in activity
+    assert "Pausiert: nein ja" in activity
+
+
+def test_why_a_message_was_not_delivered(reader: Client) -> None:
+    alert, run = AlertFactory(told_at=clock.now()), SchedulerExecutionFactory(failed=True)
+    SchedulerExecution.objects.filter(pk=run.pk).update(type="reminder")
+    AlertNoticeFactory(alert=alert, message=AlertMessageFactory(given_up=True))
+    PingFactory(execution=run, dropped=True, error=say.MOVED.format(status=302))
+    NotificationFactory(execution=run, state="refused", error=say.MAIL_ANSWERED.format(status=550, words="unknown"))
+    assert "Der Webhook hat mit 500 geantwortet: kein Text" in german(
+        reader, reverse("admin:scheduling_alert_change", args=[alert.pk])
+    )
+    assert "Der Webhook hat mit 500 geantwortet: kein Text" in german(reader, changelist("dashboard"))
+    shown = german(reader, page(run))
+    assert "Der Server hat mit 302 geantwortet." in shown
+    assert "Der Mailserver hat mit 550 geantwortet: unknown" in shown
+
+
 def test_a_database_that_is_held(reader: Client) -> None:
     Deployment.objects.update(name="production", fingerprints="0" * 32)
+    SchedulerExecutionFactory()
     assert "Die Datenbank gehört zu “production”" in german(reader, changelist("scheduler"))
-    german(reader, changelist("deployment"))
+    assert "1 ( eingereiht 1 )" in german(reader, changelist("deployment"))
+
+
+def test_a_time_that_is_over_and_the_type_of_a_target(reader: Client) -> None:
+    past = clock.now() - timedelta(minutes=2)
+    retrying = SchedulerExecutionFactory(retrying=True, wake_at=past)
+    blocked = SchedulerExecutionFactory(blocked=True, wake_at=past, waits_for=7)
+    assert "Der nächste Versuch ist jetzt fällig." in german(reader, page(retrying))
+    assert "Ein Producer prüft den Lauf wieder, sobald er kann." in german(reader, page(blocked))
+    SchedulerFactory(worker=None, reminder=ReminderFactory(name="Stand-up"))
+    assert "Stand-up Erinnerung" in german(reader, changelist("scheduler"))
+
+
+def test_a_moved_run_has_the_times_of_all_pages(reader: Client) -> None:
+    data = ZoneData.objects.create(digest="0" * 64, version="2026b", offsets={}, first_used_at=NOON)
+    row = MovedRun.objects.create(
+        zone_data=data, timezone="Europe/Berlin", old_at=NOON, new_at=NOON + timedelta(hours=1), moved_at=NOON
+    )
+    shown = german(reader, reverse("admin:scheduling_movedrun_change", args=[row.pk]))
+    assert "Verschobener Lauf 2026-03-10 12:00 → 2026-03-10 13:00 UTC" in shown
+    assert "Bisher geplant: 2026-03-10 13:00 CET" in shown
 
 
 def test_the_row_and_an_english_page_keep_the_sentence(reader: Client) -> None:
