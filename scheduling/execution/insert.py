@@ -55,8 +55,9 @@ def skipped(now: datetime, reason: str, missed: int = 0) -> dict[str, Any]:
 
 
 def insert(made: Sequence[SchedulerExecution]) -> Sequence[SchedulerExecution]:
-    """Insert executions. Returns the executions that were inserted.
+    """Insert executions of one claim. Returns the executions that were inserted.
 
+    All of them have the `executed_at` and the `container_id` that `execution_of` has set with the same `now`.
     If a row with the same key exists, the occurrence is already recorded. Its execution is not inserted. Receivers of
     `execution_skipped` are told of the skipped ones.
     """

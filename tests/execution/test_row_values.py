@@ -13,6 +13,7 @@ from scheduling.execution.insert import insert
 from scheduling.execution.row_values import insert_instances
 from scheduling.execution.table_insert import FIELDS
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.processes.identity import container_id
 from tests.factories import SchedulerFactory
 from tests.hostile.fuzz import choose_seed
 from tests.support import at_once
@@ -63,6 +64,14 @@ def _made(seed: int, schedule: Scheduler, count: int, first: int) -> list[Schedu
     ]
 
 
+def _claimed(seed: int, schedule: Scheduler, count: int) -> list[SchedulerExecution]:
+    """Rows with the columns that all rows of one claim have in common."""
+    rows, now = _made(seed, schedule, count, 0), datetime.now(UTC)
+    for row in rows:
+        row.container_id, row.executed_at = container_id(), now
+    return rows
+
+
 @pytest.mark.parametrize("count", [1, 2, 30, 600])
 def test_rows_equal_those_of_bulk_create(count: int) -> None:
     own, other = SchedulerFactory(rare=True), SchedulerFactory(rare=True)
@@ -101,10 +110,10 @@ def test_a_clash_is_known_although_the_snapshot_is_older() -> None:
     try:
         with transaction.atomic():
             assert not SchedulerExecution.objects.exists()
-            at_once([lambda: insert(_made(1, schedule, 1, 0))])
-            inserted = insert(_made(2, schedule, 2, 0))
+            at_once([lambda: insert(_claimed(1, schedule, 1))])
+            inserted = insert(_claimed(2, schedule, 2))
     except OperationalError:  # MariaDB, with snapshot isolation: the caller begins anew
-        inserted = insert(_made(2, schedule, 2, 0))
+        inserted = insert(_claimed(2, schedule, 2))
     finally:
         connection.close()
     assert [row.execution_key for row in inserted] == ["key-1"]
