@@ -104,7 +104,7 @@ class Look:
         return [one for rule in rules for one in self.standing.get(rule.pk, {}).values()]
 
     def schedules(self, keys: Collection[int]) -> dict[int, Schedule]:
-        """Those of the schedules that exist and can be read."""
+        """Those of the schedules that exist and can be read, in this order."""
         if missing := set(keys) - self._schedules.keys():
             self._schedules |= dict.fromkeys(missing)
             self._schedules |= schedules_by_key(missing)

@@ -21,6 +21,9 @@ MOST_RUNS = 500
 MOST_ENDED = 200
 """So many of the attempts that have just ended are looked at."""
 
+FEW_ENDED = 20
+"""So many of the newest attempts are looked at first. Only if half of them have just ended, more are."""
+
 JUST_ENDED = timedelta(seconds=25)
 """So long ago an attempt may have ended that no evaluation has seen running. It is less than the time for which a
 situation must be gone before its alert is over. Otherwise the alert would begin again."""
@@ -177,13 +180,24 @@ class Ended(NamedTuple):
 def just_ended(now: datetime) -> list[Ended]:
     """The attempts that have ended within `JUST_ENDED`, and used up a retry or were the last ones."""
     rows = Attempt.objects.exclude(outcome__in=Attempt.UNCOUNTED).order_by("-pk")
-    seconds: dict[int, float] = {}
-    for _pk, execution, started, finished in readable(
-        rows, MOST_ENDED, ("pk", "execution_id", "started_at", "finished_at")
-    ):
-        start, end = usable_instant(started), usable_instant(finished)
-        if start is not None and end is not None and now - JUST_ENDED < end <= now:
-            seconds[execution] = max(0.0, (end - start).total_seconds())
+    ended = list[tuple[int, float]]()
+    # A row is inserted when its attempt ends. So if most of the newest rows are older, all further ones are.
+    for most in (FEW_ENDED, MOST_ENDED):
+        ended = _durations_of(rows, most, now)
+        if len(ended) < most // 2:
+            break
+    seconds = dict(ended)
     if not seconds:
         return []
     return [Ended(run, seconds[pk]) for pk, run in runs_by_key(seconds, NAMED).items()]
+
+
+def _durations_of(rows: QuerySet[Attempt], most: int, now: datetime) -> list[tuple[int, float]]:
+    """Those of the first attempts that have just ended: the key of the execution, and the seconds that it took."""
+    columns = ("pk", "execution_id", "started_at", "finished_at")
+    ended = list[tuple[int, float]]()
+    for _pk, execution, started, finished in readable(rows, most, columns):
+        start, end = usable_instant(started), usable_instant(finished)
+        if start is not None and end is not None and now - JUST_ENDED < end <= now:
+            ended.append((execution, max(0.0, (end - start).total_seconds())))
+    return ended

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timedelta
 
+from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from scheduling.alerts.look import Look
+from scheduling.alerts.reading import readable
 from scheduling.alerts.runs import Run
-from scheduling.alerts.schedules import Schedule, schedules_in
+from scheduling.alerts.schedules import Schedule
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.lifecycle import State, Trigger
@@ -52,16 +54,22 @@ def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tup
     """The active schedules that no producer has claimed in time, and those that cannot be planned."""
     due = Scheduler.objects.filter(status=True, next_run_at__lt=look.now - span).order_by("next_run_at", "pk")
     aside = Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk")
-    named = look.schedules({rule.schedule for rule in rules if rule.schedule is not None})
-    found = {**schedules_in(due, MOST_SCHEDULES), **named}
+    # Mostly there are none. Only the keys are asked for: to ask for all columns takes Django ten times as long.
+    due_keys, aside_keys = (_keys(rows) for rows in (due, aside))
+    named = [rule.schedule for rule in rules if rule.schedule is not None]
+    found = look.schedules(dict.fromkeys([*due_keys, *named, *aside_keys]))
     said = _("No producer has claimed it.")
     late: list[tuple[Schedule, datetime | None, str]] = [
         (schedule, schedule.due_at, said)
         for schedule in found.values()
         if schedule.active and schedule.due_at is not None and look.now - schedule.due_at > span
     ]
-    late += [(one, None, one.problem) for one in schedules_in(aside, MOST_SCHEDULES).values() if one.active]
+    late += [(one, None, one.problem) for pk in aside_keys if (one := found.get(pk)) is not None and one.active]
     return late
+
+
+def _keys(rows: QuerySet[Scheduler]) -> list[int]:
+    return [pk for (pk,) in readable(rows, MOST_SCHEDULES, ("pk",))]
 
 
 def _waiting(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[Run]:
