@@ -12,6 +12,7 @@ from scheduling.core.nominal import TICK
 from scheduling.core.occurrences import Missed
 from scheduling.core.planned import MOST_LOOKED_AT
 from scheduling.core.timing import MissedRuns
+from scheduling.core.zones import zone
 
 
 @dataclass(frozen=True)
@@ -27,14 +28,24 @@ class Settled:
     kept: datetime | None
 
 
-def settle(own: Assigned, first: datetime, now: datetime, *, times_change: bool) -> Settled:
+def settle(
+    own: Assigned, first: datetime, now: datetime, *, times_change: bool, following: Assigned | None = None
+) -> Settled:
     """Decide what becomes of the occurrences up to now that are not on record, before an edit or a pause.
 
     The latest one that is free is kept. The next plan, or the record of the pause, begins with it. If the times stay,
     those that are excluded after it are left to them. If the times change, or if none is kept, the edit ends a hold:
-    what was held does not run.
+    what was held does not run. An edit with `following` does not end a hold.
+
+    Args:
+        own: the former times and rules.
+        following: the new rules of a schedule that stays active and has the occurrence `first` now, too. Then what is
+            held waits on, or runs if the new rules do not exclude it any more. None: it has other times, or a pause
+            begins.
     """
     free, excluded, later = _until_now(own, first, now)
+    if following is not None and own.holds and later and not free and (held_on := _held_on(own, later, following, now)):
+        return held_on
     if times_change or not free:
         add_all(excluded, later)
     if own.holds:
@@ -49,6 +60,20 @@ def settle(own: Assigned, first: datetime, now: datetime, *, times_change: bool)
         why = skip_reasons.EDITED if is_edit else skip_reasons.NO_PRODUCER
         skips.append(missed_row(own, Counted(free[0].first, before, others), why))
     return Settled(tuple(skips), kept)
+
+
+def _held_on(own: Assigned, held: list[tuple[str, Counted]], following: Assigned, now: datetime) -> Settled | None:
+    """What is left of a hold that goes on, or that new rules end early. None: what was held is too old to run now."""
+    (why, one), last = held[0], held[-1][1].last
+    if (stretch := next(following.walk(one.first), None)) is not None and stretch.why is not None:
+        return Settled((), one.first)
+    if now - following.at(last) > following.timing.longest_wait:
+        return None
+    count = sum(counted.count for _why, counted in held) - 1
+    if not count:
+        return Settled((), last)
+    others = Counted(one.first, own.times.last(one.first, last - TICK) or one.first, count)
+    return Settled((held_row(own, others, why, skip_reasons.later_ran(last, zone(own.times.tz))),), last)
 
 
 def _until_now(

@@ -11,13 +11,14 @@ from datetime import datetime
 
 from scheduling.conf import get_conf
 from scheduling.core import skip_reasons
+from scheduling.core.assigned import Assigned
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import cron_key, date_key
 from scheduling.core.settled import settle
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.models import Scheduler
-from scheduling.models.exclusions import planned_exclusions
+from scheduling.models.exclusions import exclusions_of, planned_exclusions
 from scheduling.models.own_timing import Former, assigned_of
 
 
@@ -26,7 +27,7 @@ def first_of(row: Scheduler) -> datetime | None:
     return row.next_nominal_at or row.next_run_at
 
 
-def settle_former(row: Scheduler, now: datetime, *, times_change: bool) -> None:
+def settle_former(row: Scheduler, now: datetime, *, times_change: bool, edited: Scheduler) -> None:
     """Record what does not run, if an occurrence is due by the former times and rules of the schedule.
 
     The latest occurrence that is free stays in `next_run_at`, where a producer finds it. The row is not saved.
@@ -34,13 +35,15 @@ def settle_former(row: Scheduler, now: datetime, *, times_change: bool) -> None:
     Args:
         row: the stored schedule, with its former plan. Its row is locked.
         times_change: whether the edit changes more than the status and the calendar.
+        edited: the schedule after the edit.
     """
     former, first = Former(row), first_of(row)
     if first is None or first > now or not row.planned_status:
         return
     try:
         own = assigned_of(former, planned_exclusions(row)).since_edit(first, row.planned_at)
-        settled = settle(own, first, now, times_change=times_change)
+        following = None if times_change and not _same_date(former, edited) else _after_edit(edited, first)
+        settled = settle(own, first, now, times_change=times_change, following=following)
     except (CronError, ZoneError, ValueError):
         return  # plain SQL wrote the former times, and no producer could plan them
     trigger = Trigger.CRON if own.times.cron is not None else Trigger.DATE
@@ -52,6 +55,21 @@ def settle_former(row: Scheduler, now: datetime, *, times_change: bool) -> None:
         for missed in settled.skips
     ])  # fmt: skip
     row.next_run_at, row.next_nominal_at = settled.kept, None
+
+
+def _same_date(former: Former, edited: Scheduler) -> bool:
+    """Whether the schedule runs at one date and time, before and after the edit. The new plan has this date again."""
+    return former.date_time is not None and edited.date_time == former.date_time
+
+
+def _after_edit(edited: Scheduler, first: datetime) -> Assigned | None:
+    """The new rules; None if the schedule is paused, or if they cannot be used."""
+    if not edited.status:
+        return None
+    try:
+        return assigned_of(edited, exclusions_of([edited]).get(edited.pk)).since_edit(first, edited.planned_at)
+    except (CronError, ZoneError, ValueError):
+        return None
 
 
 def record_dropped(row: Scheduler, due: datetime, now: datetime) -> None:

@@ -68,7 +68,7 @@ def _record_missed(instance: Scheduler, now: datetime) -> None:
         row = Scheduler.objects.select_for_update().get(pk=instance.pk)
         if first_of(row) != first or not row.planned_status:
             return  # a producer has claimed the occurrence, or the old plan was not active
-        settle_former(row, now, times_change=instance.times_changed(row))
+        settle_former(row, now, times_change=instance.times_changed(row), edited=instance)
         instance.next_run_at, instance.next_nominal_at = row.next_run_at, row.next_nominal_at
         if instance.next_run_at is None:
             instance.plan(now)
@@ -165,7 +165,7 @@ def _record_former(row: Scheduler, now: datetime) -> None:
         if record_left_out(row, row, now):
             row.next_run_at = row.next_nominal_at = None
     elif times_change or has_own_timing(Former(row)):
-        settle_former(row, now, times_change=times_change)
+        settle_former(row, now, times_change=times_change, edited=row)
     due = first_of(row)
     if due is None or (FIRST_INSTANT <= due <= now and (not times_change or _fires_at(row, due))):
         return

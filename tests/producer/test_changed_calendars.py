@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import random
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 import pytest
@@ -26,40 +26,15 @@ from scheduling.producer.sweeps import plan_stale
 from tests.core import brute_calendar
 from tests.factories import CalendarFactory, GroupFactory, SchedulerFactory
 from tests.hostile import fuzz
+from tests.producer.calendar_claims import HOUR, LUNCH, MINUTE, claims, hourly, planned
 from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
-
-HOUR, MINUTE = timedelta(hours=1), timedelta(minutes=1)
-LUNCH = "2026-03-10 14:00-16:30 lunch"
 
 
 @pytest.fixture(autouse=True)
 def no_failures() -> None:
     changed_calendars._failed.clear()
-
-
-def hourly(entries: str = LUNCH, **columns: Any) -> Scheduler:
-    """An hourly schedule with a calendar, planned at noon."""
-    named = CalendarFactory(name="Kitchen", entries=entries)
-    return planned(SchedulerFactory(schedule="0 * * * *", timezone="UTC", calendar=named, **columns))
-
-
-def planned(row: Scheduler) -> Scheduler:
-    sweep_calendars(NOON)
-    Scheduler.objects.filter(pk=row.pk).update(planned_at=NOON)
-    plan_anew([row.pk], NOON)
-    row.refresh_from_db()
-    return row
-
-
-def claims(start: datetime, hours: float) -> list[tuple[str, str, str]]:
-    """Claim every ten minutes. Each new execution as (key, state, reason)."""
-    known = set(SchedulerExecution.objects.values_list("pk", flat=True))
-    for number in range(int(hours * 6) + 1):
-        claim_due(start + number * 10 * MINUTE, embedded=True)
-    rows = SchedulerExecution.objects.exclude(pk__in=known).order_by("pk")
-    return [(row.execution_key.removeprefix("cron-2026-3-10-"), row.state, row.reason) for row in rows]
 
 
 @pytest.mark.parametrize("on_excluded", ["skip", "hold"])
