@@ -37,7 +37,7 @@ LONGEST_CHAIN = 20
 
 FIRST_LOOK = timedelta(seconds=15)
 LAST_LOOK = timedelta(minutes=5)
-"""A waiting occurrence is looked at again after a twentieth of the time since it was due, within these bounds. That
+"""A waiting occurrence is looked at again after a twentieth of the time that it has waited, within these bounds. That
 matters only if the process died that recorded the success of the predecessor, or did not know yet who waits."""
 
 BY_CALENDAR = "excluded"
@@ -171,15 +171,29 @@ def span_start(span: Span, due: datetime, tz: str, timetable: Timetable | None) 
     return long_ago if timetable is None else last_between(timetable, tz, long_ago, due - _INSTANT) or long_ago
 
 
+def waits_since(due: datetime, assigned: datetime | None, claimed: datetime) -> datetime:
+    """Since when an occurrence waits: when it could first have started.
+
+    A spread, a hold and a time without a producer come before its wait. They leave it the whole time to wait, so that
+    it is never left out before it has waited.
+
+    Args:
+        due: its due instant.
+        assigned: when it was to start; None if that was its due instant.
+        claimed: when a producer made its execution.
+    """
+    return max(assigned or due, claimed)
+
+
 def decide(
-    due: datetime, after: datetime, latest: datetime, late: Late, known: Predecessor, now: datetime
+    due: datetime, after: datetime, since: datetime, latest: datetime, late: Late, known: Predecessor, now: datetime
 ) -> Start | Wait | TooLate:
     """Whether an occurrence may start.
 
     Args:
         due: its due instant.
         after: the beginning of its span (`span_start`).
-        latest: until when it waits.
+        since, latest: since when it waits (`waits_since`), and until when.
     """
     awaited = _awaited(after, due, known)
     # If it is not known whether the predecessor was due, any success in the span will do.
@@ -189,12 +203,12 @@ def decide(
     what = _standing(from_, known)
     if now >= latest:
         return TooLate(late, awaited, what)
-    return Wait(awaited, what, min(look_again(due, now), latest))
+    return Wait(awaited, what, min(look_again(since, now), latest))
 
 
-def look_again(due: datetime, now: datetime) -> datetime:
-    """When to look again at an occurrence that waits since `due`."""
-    return now + min(max((now - due) / 20, FIRST_LOOK), LAST_LOOK)
+def look_again(since: datetime, now: datetime) -> datetime:
+    """When to look again at an occurrence that waits since then."""
+    return now + min(max((now - since) / 20, FIRST_LOOK), LAST_LOOK)
 
 
 def _awaited(after: datetime, due: datetime, known: Predecessor) -> datetime | None:

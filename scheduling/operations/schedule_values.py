@@ -73,7 +73,9 @@ class ScheduleValues(BaseModel):
     after_span: Literal["day", "previous"] = Field(
         "day", description="Its last run of the same local day, or its last run since the run before of this schedule."
     )
-    after_within_seconds: WholeNumber = Field(DEFAULT_WITHIN, description="So long a run waits, from its due instant.")
+    after_within_seconds: WholeNumber = Field(
+        DEFAULT_WITHIN, description="So long a run waits, from its start, or from its claim if that is later."
+    )
     after_late: Literal["skip", "run", "fail"] = Field("skip", description="What happens then.")
     spread_seconds: WholeNumber | None = Field(
         None, description="Each run starts by an offset later that is less than this: at most 86400 (a day)."

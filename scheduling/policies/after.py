@@ -22,6 +22,7 @@ from scheduling.core.after import (
     Wait,
     decide,
     span_start,
+    waits_since,
 )
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError, ZoneError, last_between, zone
@@ -70,9 +71,14 @@ class Waiting(NamedTuple):
     pk: int
     scheduler_id: int | None
     scheduled_at: datetime
+    assigned_at: datetime | None
     executed_at: datetime
     wake_at: datetime
     group_id: int | None
+
+    @property
+    def since(self) -> datetime:
+        return waits_since(self.scheduled_at, self.assigned_at, self.executed_at)
 
 
 @dataclass(frozen=True)
@@ -144,17 +150,18 @@ class Judge:
             raise PredecessorUnusable(say.NO_SUCH_SCHEDULE.format(schedule=own.after_id))
         due, tz = row.scheduled_at, own.zone_name
         after = span_start(Span(own.after_span), due, tz, timetable_of(own.schedule) if own.schedule else None)
-        latest = due + timedelta(seconds=own.after_within_seconds)
-        decided = decide(due, after, latest, Late(own.after_late), self._known(other, after, due), self._now)
+        latest = row.since + timedelta(seconds=own.after_within_seconds)
+        known = self._known(other, after, due)
+        decided = decide(due, after, row.since, latest, Late(own.after_late), known, self._now)
         if isinstance(decided, Start):
             return Verdict(decided, "", other.pk)
         return Verdict(decided, _said(decided, _why(row, other, decided, zone(tz)), latest, own), other.pk)
 
     def _unreadable(self, own: Scheduler, row: Waiting) -> Verdict:
         """The predecessor may be mended until the latest time."""
-        due, latest = row.scheduled_at, row.scheduled_at + timedelta(seconds=own.after_within_seconds)
+        due, latest = row.scheduled_at, row.since + timedelta(seconds=own.after_within_seconds)
         known = Predecessor((), problem=say.ROW_UNREADABLE.format())
-        decided = decide(due, due, latest, Late(own.after_late), known, self._now)
+        decided = decide(due, due, row.since, latest, Late(own.after_late), known, self._now)
         assert not isinstance(decided, Start)  # noqa: S101 - nothing has succeeded
         why = say.UNREADABLE_SCHEDULE.format(schedule=own.after_id)
         return Verdict(decided, _said(decided, why, latest, own), own.after_id)

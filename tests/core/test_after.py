@@ -25,6 +25,7 @@ from scheduling.core.after import (
     is_circle,
     look_again,
     span_start,
+    waits_since,
 )
 from scheduling.core.cron import ZoneError, parse
 from scheduling.core.lifecycle import OPEN_STATES, State
@@ -46,7 +47,7 @@ def run(at: float, state: str = "succeeded", number: int = 1, skip: SkipReason |
 
 def said(*runs: Run, planned: float | None = None, now: datetime = NOON, late: Late = Late.SKIP, **known: Any) -> str:
     at = None if planned is None else NOON - planned * HOUR
-    found = decide(NOON, AFTER, LATEST, late, Predecessor(runs, at, **known), now)
+    found = decide(NOON, AFTER, NOON, LATEST, late, Predecessor(runs, at, **known), now)
     return "start" if isinstance(found, Start) else found.what
 
 
@@ -116,12 +117,23 @@ def test_an_occurrence_starts_when_the_last_one_of_the_span_has_succeeded(found:
 @pytest.mark.parametrize("late", Late)
 def test_at_the_latest_time_the_policy_decides(late: Late) -> None:
     known = Predecessor([run(2, "failed")])
-    found = decide(NOON, AFTER, LATEST, late, known, LATEST - MINUTE)
+    found = decide(NOON, AFTER, NOON, LATEST, late, known, LATEST - MINUTE)
     assert isinstance(found, Wait)
     assert (found.awaited, found.look_at) == (NOON - 2 * HOUR, LATEST)
-    ended = decide(NOON, AFTER, LATEST, late, known, LATEST)
+    ended = decide(NOON, AFTER, NOON, LATEST, late, known, LATEST)
     assert ended == TooLate(late, NOON - 2 * HOUR, "has failed as execution 1")
-    assert decide(NOON, AFTER, LATEST, late, Predecessor([run(2)]), LATEST + HOUR) == Start()
+    assert decide(NOON, AFTER, NOON, LATEST, late, Predecessor([run(2)]), LATEST + HOUR) == Start()
+
+
+def test_it_waits_since_it_could_first_have_started() -> None:
+    assert waits_since(NOON, None, NOON) == NOON
+    assert waits_since(NOON, NOON + HOUR, NOON + HOUR) == NOON + HOUR  # spread or held
+    assert waits_since(NOON, None, NOON + 2 * HOUR) == NOON + 2 * HOUR  # claimed late
+    assert waits_since(NOON, NOON + HOUR, NOON + 2 * HOUR) == NOON + 2 * HOUR
+    assert waits_since(NOON, NOON + HOUR, NOON) == NOON + HOUR
+    found = decide(NOON, AFTER, LATEST, LATEST + HOUR, Late.SKIP, Predecessor([run(2, "failed")]), LATEST)
+    assert isinstance(found, Wait)
+    assert found.look_at == LATEST + FIRST_LOOK
 
 
 def test_it_is_looked_at_more_rarely_the_longer_it_waits() -> None:
@@ -230,12 +242,12 @@ def test_the_rule_agrees_with_a_slow_model(found: list[Event], due: int, planned
     instant = None if planned is None else MIDNIGHT + planned * HOUR
     known = Predecessor(runs, instant)
     end = MIDNIGHT + due * HOUR
-    decided = decide(end, AFTER, end + 24 * HOUR, Late.FAIL, known, end)
+    decided = decide(end, AFTER, end, end + 24 * HOUR, Late.FAIL, known, end)
     assert isinstance(decided, Start) is may_start(day, due, planned)
     if isinstance(decided, Wait):
         assert decided.what
         assert end < decided.look_at <= end + 24 * HOUR
-        assert isinstance(decide(end, AFTER, end + 24 * HOUR, Late.FAIL, known, end + 24 * HOUR), TooLate)
+        assert isinstance(decide(end, AFTER, end, end + 24 * HOUR, Late.FAIL, known, end + 24 * HOUR), TooLate)
 
 
 def test_each_open_state_is_said_in_words() -> None:

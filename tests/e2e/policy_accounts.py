@@ -9,9 +9,10 @@ from itertools import pairwise
 
 from scheduling.core.skip_reasons import EDITED, HELD_EDITED, SWITCHED_OFF, SkipReason, kind_of
 from tests.e2e.policy_counted import Counted
-from tests.e2e.policy_model import LATE, SLACK, WAITS, Model
+from tests.e2e.policy_model import LATE, SLACK, Model
 from tests.e2e.policy_rows import Row
 from tests.e2e.policy_rules import Policy
+from tests.e2e.policy_starts import latest_time
 
 ENDS = {"succeeded", "failed", "cancelled", "skipped"}
 OF_TIMES = {SkipReason.NO_PRODUCER, SkipReason.TOO_LATE, SkipReason.NOT_CAUGHT_UP, SkipReason.OVER_CAP}
@@ -122,7 +123,7 @@ class Accounts:
         if kind is SkipReason.EXPIRED:
             return row.missed == 1 and policy.deadline is not None and row.finished >= row.assigned + policy.deadline
         if kind is SkipReason.PREDECESSOR:
-            is_late = policy.after is not None and policy.late == "skip" and row.finished - at >= WAITS
+            is_late = policy.after is not None and policy.late == "skip" and row.finished >= latest_time(row)
             return row.missed == 1 and is_late
         return kind in OF_TIMES and self._is_missed(kind, row, row.finished - at, policy)
 

@@ -56,6 +56,11 @@ def spans(
     return sorted(found, key=lambda span: span.begin)
 
 
+def latest_time(row: Row) -> float:
+    """Until when an occurrence waits for its predecessor: it counts from when it could first have started."""
+    return max(row.assigned, row.claimed) + WAITS
+
+
 class Starts:
     """The starts of all schedules, and what is wrong with them."""
 
@@ -99,7 +104,7 @@ class Starts:
 
     def _follows(self, policy: Policy, row: Row, started: float) -> bool:
         # After its latest time, one that has failed may be republished. That never waits.
-        if policy.after is None or (policy.late != "skip" and started >= row.at + WAITS):
+        if policy.after is None or (policy.late != "skip" and started >= latest_time(row)):
             return True
         return self._succeeded(policy, row, started) <= started
 
@@ -135,7 +140,7 @@ class Starts:
         is_late = row.error == "PredecessorLate" or row.reason.startswith((PREDECESSOR, "Started at its latest time"))
         if not is_late or len(policies) > 1 or policy.after is None:
             return
-        latest = row.at + WAITS
+        latest = latest_time(row)
         if any(begin < latest and end > latest - WOKEN for begin, end in self._model.outages):
             return
         if self._model.edited(policy.after, row.at - WAITS, latest):

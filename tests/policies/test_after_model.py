@@ -49,7 +49,7 @@ class Watch:
         rows = SchedulerExecution.objects.filter(scheduler__in=list(self.late), trigger="cron").order_by("pk")
         for row in rows:
             late = self.late[row.scheduler_id or 0]
-            latest = row.scheduled_at + timedelta(seconds=WITHIN[late])
+            latest = max(row.scheduled_at, row.executed_at) + timedelta(seconds=WITHIN[late])
             free, over = may_start(self.first, row.scheduled_at), world.now >= latest
             before = self.known.get(row.pk, "blocked")
             self.known[row.pk] = row.state
