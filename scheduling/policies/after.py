@@ -24,6 +24,7 @@ from scheduling.core.after import (
     span_start,
     waits_since,
 )
+from scheduling.core.calendars import ExclusionCalendar
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError, ZoneError, last_between, zone
 from scheduling.core.last_free import last_free
@@ -172,7 +173,7 @@ class Judge:
             planned, problem = last_planned(other, after, due), unreadable or other.plan_error
         except (CronError, ZoneError) as error:
             planned, problem = None, unreadable or str(error)
-        return Predecessor(runs, planned, not other.status, problem, other.next_nominal_at or other.next_run_at)
+        return Predecessor(runs, planned, not other.status, problem, _pending(other))
 
     def _runs_of(self, pk: int, after: datetime) -> tuple[list[Run], str]:
         known = self._runs.get(pk)
@@ -181,8 +182,13 @@ class Judge:
         return known[1], known[2]
 
 
+def _pending(other: Scheduler) -> datetime | None:
+    """The first occurrence of a schedule that is not on record."""
+    return other.next_nominal_at or other.next_run_at
+
+
 def last_planned(other: Scheduler, after: datetime, until: datetime) -> datetime | None:
-    """The last occurrence in (after, until] by the present times of a schedule.
+    """The last occurrence in (after, until] by the present times of a schedule, or the one that an edit has kept.
 
     Times that it did not have yet do not count, and neither does what its calendar leaves out. That is put on record
     only with its next run, perhaps days later.
@@ -190,16 +196,23 @@ def last_planned(other: Scheduler, after: datetime, until: datetime) -> datetime
     Raises:
         CronError, ZoneError: its times cannot be read.
     """
-    since = max(after, other.planned_at or other.created_at)
+    edited_at = other.planned_at or other.created_at
+    since = max(after, edited_at)
+    calendar: ExclusionCalendar | None = None
     if has_own_timing(other):
         own = other.assigned()
-        calendar = None if own.holds else exclusions_of([other]).get(other.pk)
-        return (
-            own.times.last(since, until) if calendar is None else last_free(own.times, calendar.usable(), since, until)
-        )
-    if other.date_time is not None:
-        return other.date_time if since < other.date_time <= until else None
-    return last_between(timetable_of(other.schedule), other.zone_name, since, until)
+        named = None if own.holds else exclusions_of([other]).get(other.pk)
+        calendar = None if named is None else named.usable()
+        found = own.times.last(since, until) if calendar is None else last_free(own.times, calendar, since, until)
+    elif other.date_time is not None:
+        found = other.date_time if since < other.date_time <= until else None
+    else:
+        found = last_between(timetable_of(other.schedule), other.zone_name, since, until)
+    # An occurrence that was due at the edit, and that had not started yet, still runs.
+    kept = _pending(other)
+    if found is not None or kept is None or not after < kept <= min(until, edited_at):
+        return found
+    return kept if calendar is None or calendar.blocked(kept) is None else None
 
 
 def _read_runs(pk: int, after: datetime) -> tuple[datetime | None, list[Run], str]:
