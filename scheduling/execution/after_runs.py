@@ -29,12 +29,13 @@ from scheduling.execution.cancel import DELETED
 from scheduling.execution.insert import note_skipped
 from scheduling.execution.planning import set_aside
 from scheduling.execution.publish import initial_columns, publish_soon
+from scheduling.execution.rule_pauses import pause_failing
 from scheduling.logs import get_logger
-from scheduling.models import SchedulerExecution
+from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.execution import ExecutionQuerySet
 from scheduling.policies import overlap
 from scheduling.policies.after import Judge, PredecessorUnusable, Verdict, Waiting
-from scheduling.processes.database import each_or_all, is_away
+from scheduling.processes.database import each_or_all, is_away, locking
 from scheduling.processes.guard import guard
 from scheduling.processes.set_aside import fail_row, handle_each, read, read_rows, savepoint
 
@@ -201,11 +202,23 @@ def _fail(error_class: str, message: str, now: datetime, pk: int) -> None:
     }
     columns |= {"error_class": error_class, "error_message": said, "fingerprint": fingerprint(error_class, said)}
     with transaction.atomic():
+        # No attempt will tell a producer of this failure, so the pause is part of this transaction. The schedule is
+        # locked first, as by each process that locks both rows.
+        schedules = _pauses_after_failures(pk)
         if not blocked().filter(pk=pk).move([State.BLOCKED], State.FAILED, **columns):
             return
         row = SchedulerExecution.objects.get(pk=pk)
         overlap.look_soon([pk], now)
+        pause_failing(schedules, now)
         transaction.on_commit(lambda: report_row(row))
+
+
+def _pauses_after_failures(pk: int) -> list[int]:
+    """The schedule of an execution, locked, if failures in a row pause it."""
+    own = list(blocked().filter(pk=pk, scheduler__isnull=False).values_list("scheduler", flat=True))
+    return list(
+        locking(Scheduler.objects.filter(pk__in=own, pause_after_failures__isnull=False)).values_list("pk", flat=True)
+    )
 
 
 def _cancel(pk: int, now: datetime) -> None:

@@ -119,12 +119,17 @@ def _ends(pk: int, most: int) -> Sequence[tuple[int, str]]:
 def _ended_at(runs: Sequence[int]) -> list[datetime]:
     """When the last attempts of the runs ended. An operator may have discarded a failure long after its end.
 
-    Of a run whose end is not known, because plain SQL has ended it, it is the time of its claim.
+    Some runs have failed without an attempt, for example because their predecessor was late. Of a run whose end is not
+    known, because plain SQL has ended it, or because it was discarded since, it is the time of its claim.
     """
     ended = Attempt.objects.filter(execution__in=runs).order_by().values_list("execution").annotate(Max("finished_at"))
     found = {run: at for run, at in ended if at is not None}
     rows = SchedulerExecution.objects.filter(pk__in=[run for run in runs if run not in found])
-    return [*found.values(), *(end or claimed for end, claimed in rows.values_list("finished_at", "executed_at"))]
+    others = rows.values_list("state", "finished_at", "executed_at")
+    return [
+        *found.values(),
+        *(claimed if end is None or state == State.DISCARDED.value else end for state, end, claimed in others),
+    ]
 
 
 def _pause(pk: int, rule: PausedFor, reason: str, now: datetime) -> None:

@@ -1,16 +1,20 @@
-"""The wait for a predecessor counts from when the run could first have started: late claims have all of it."""
+"""The wait for a predecessor counts from when the run could first have started. What fails at its end counts, too."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone as clock
 
+from scheduling.execution import after_runs
+from scheduling.execution.after_runs import LATE
+from scheduling.inbox.actions import discard
 from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.exclusions import cache
-from tests.factories import CalendarFactory
-from tests.policies.after_world import FAILURE, HOUR, LONG_AGO, MINUTE, World, last, schedule, words
+from tests.factories import CalendarFactory, SchedulerExecutionFactory
+from tests.policies.after_world import FAILURE, HOUR, LONG_AGO, MINUTE, World, edge, last, schedule, words
 from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
@@ -135,3 +139,78 @@ def test_an_unreadable_predecessor_may_be_mended_from_the_claim_on(monkeypatch: 
     world.claim()
     assert states(second) == ["blocked"]
     assert "its row cannot be read" in words(second)
+
+
+def test_runs_that_fail_because_their_predecessor_is_late_pause_their_schedule() -> None:
+    columns = {"after_late": "fail", "after_within_seconds": 600, "pause_after_failures": 2}
+    world, (first, second) = World(), edge(**columns)
+    for paused in (False, True):
+        world.claim(first, second)
+        world.sweep(10)
+        assert last(second).error_class == LATE
+        second.refresh_from_db()
+        assert second.status is not paused
+        world.now += HOUR - 10 * MINUTE
+    assert (second.paused_for, second.pause_reason) == (
+        "failures", f"2 failures in a row; the last is execution {last(second).pk}.",
+    )  # fmt: skip
+
+
+def test_a_process_that_dies_between_a_late_failure_and_the_pause_loses_neither(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The failure and the pause are one transaction. There is no attempt whose tally could tell a producer of it."""
+    world, (first, second) = World(), edge(after_late="fail", after_within_seconds=600, pause_after_failures=1)
+    world.claim(first, second)
+
+    def killed(*_args: Any) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(after_runs, "pause_failing", killed)
+    with pytest.raises(KeyboardInterrupt):
+        world.sweep(10)
+    monkeypatch.undo()
+    assert states(second) == ["blocked"]
+    world.sweep()
+    assert states(second) == ["failed"]
+    second.refresh_from_db()
+    assert second.paused_for == "failures"
+
+
+@pytest.mark.parametrize("between", ["succeeded", None])
+def test_a_late_failure_counts_in_a_row_with_other_runs(between: str | None) -> None:
+    world, (first, second) = World(), edge(after_late="fail", after_within_seconds=600, pause_after_failures=2)
+    world.claim(first, second)
+    world.sweep(10)
+    if between is not None:
+        SchedulerExecutionFactory(scheduler=second, state=between, finished_at=world.now)
+    world.now += HOUR - 10 * MINUTE
+    world.claim(first, second)
+    world.start()
+    world.end(last(first))
+    world.start()
+    world.end(last(second), FAILURE)
+    second.refresh_from_db()
+    assert second.paused_for == ("failures" if between is None else "")
+
+
+def test_a_discard_of_a_late_failure_is_no_new_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+    world, (first, second) = World(), edge(after_late="fail", after_within_seconds=600, pause_after_failures=2)
+    monkeypatch.setattr(clock, "now", lambda: world.now)
+    for _ in range(2):
+        world.claim(first, second)
+        world.sweep(10)
+        world.now += HOUR - 10 * MINUTE
+    second.refresh_from_db()
+    assert second.paused_for == "failures"
+    second.status = True
+    second.save()
+    world.now += MINUTE
+    failed = SchedulerExecution.objects.filter(scheduler=second, state="failed")
+    discard(list(failed.values_list("pk", flat=True)), "ann", "known", world.now)
+    world.now += HOUR
+    world.claim(first, second)
+    world.sweep(10)
+    assert last(second).error_class == LATE
+    second.refresh_from_db()
+    assert second.status
