@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any
 
 from django.db import DatabaseError, connection, transaction
-from django.db.models import Case, DateTimeField, F, Max, Value, When
+from django.db.models import Case, DateTimeField, F, Max, Q, Value, When
+from django.db.models.functions import Coalesce
+from django.db.models.lookups import LessThanOrEqual
 
 from scheduling.core.lifecycle import State
 from scheduling.core.run_bounds import (
@@ -133,13 +135,18 @@ def _ended_at(runs: Sequence[int]) -> list[datetime]:
 
 
 def _pause(pk: int, rule: PausedFor, reason: str, now: datetime) -> None:
-    """Pause a schedule. Its row is locked. An occurrence that is due stays, and is recorded as skipped."""
+    """Pause a schedule. Its row is locked. An occurrence that is due stays, and is recorded as skipped.
+
+    So does one that is due and waits for its start. Nothing else of the plan stays: the pause counts what follows.
+    """
+    # MySQL sets one column after the other, so `next_run_at` stands before the `next_nominal_at` that it is set by.
+    first = Coalesce("next_nominal_at", F("next_run_at"))
     still_due = Case(
-        When(next_run_at__lte=now, then=F("next_run_at")), default=Value(None), output_field=DateTimeField()
+        When(Q(LessThanOrEqual(first, now)), then=first), default=Value(None), output_field=DateTimeField()
     )
     Scheduler.objects.filter(pk=pk).update(
         status=False, planned_status=False, paused_at=now, paused_by="", paused_for=rule.value, pause_recorded_to=None,
-        pause_reason=clean(reason, REASON_CHARS), next_run_at=still_due,
+        pause_reason=clean(reason, REASON_CHARS), next_run_at=still_due, next_nominal_at=None,
     )  # fmt: skip
     note_found(pk, now, author=Author(AuthorKind.SYSTEM, "the rule of the schedule", reason))
     log.warning("A schedule is paused by its rule: %s", reason, extra={"scheduler_id": pk})
