@@ -46,13 +46,31 @@ def span_at(spans: Sequence[Span], minute: int) -> Span | None:
     return spans[place] if place >= 0 and minute < spans[place][1] else None
 
 
+def span_from(spans: Sequence[Span], minute: int) -> Span | None:
+    """The first of flat spans that ends after a minute; None if none does."""
+    place = max(bisect_right(spans, (minute, _BEYOND, _BEYOND)) - 1, 0)
+    return next((spans[at] for at in range(place, len(spans)) if spans[at][1] > minute), None)
+
+
 def overlapping(spans: Sequence[Span], first: int, end: int) -> list[Span]:
     """The parts of flat spans that lie in [first, end)."""
     place = max(bisect_right(spans, (first, _BEYOND, _BEYOND)) - 1, 0)
     found = []
-    for start, stop, number in spans[place:]:
+    for at in range(place, len(spans)):  # a slice would copy all that follow
+        start, stop, number = spans[at]
         if start >= end:
             break
         if stop > first:
             found.append((max(start, first), min(stop, end), number))
+    return found
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """The minutes of flat spans, whatever their entries are: spans that touch each other are one, with the number 0."""
+    found: list[Span] = []
+    for first, end, _number in spans:
+        if found and found[-1][1] == first:
+            found[-1] = (found[-1][0], end, 0)
+        else:
+            found.append((first, end, 0))
     return found

@@ -12,19 +12,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from itertools import islice
+from typing import NamedTuple
 from zoneinfo import ZoneInfo
 
-from scheduling.core.calendar_entries import (
-    MINUTES_A_DAY,
-    WHOLE_DAY,
-    CalendarError,
-    Entry,
-    Range,
-    Weekly,
-    Yearly,
-    parse_entries,
-)
-from scheduling.core.calendar_spans import Span, flatten, overlapping, span_at
+from scheduling.core.calendar_days import Days, days_of
+from scheduling.core.calendar_entries import MINUTES_A_DAY, CalendarError, Entry, parse_entries
+from scheduling.core.calendar_spans import Span, span_at, span_from
 from scheduling.core.zones import ZoneError, reached, require_aware, resolve, zone
 
 __all__ = ["Blocked", "CalendarError", "Excluded", "ExclusionCalendar", "parse_calendar"]
@@ -33,10 +26,14 @@ LONGEST_SEARCH = timedelta(days=3_653)
 """An exclusion that goes on for longer than 10 years counts as one that never ends."""
 
 MOST_REASONS = 5
+MOST_PIECES = 5_000
+"""So many pieces of an exclusion are looked at for its reasons. An exclusion may last for years, and each of its
+minutes may have another entry."""
+
 _SEARCHED = int(LONGEST_SEARCH / timedelta(minutes=1))
 _LAST_MINUTE = (date.max.toordinal() - 1) * MINUTES_A_DAY
-_KEPT_DAYS = 1_000
-_LEAP_YEAR = 2000
+_MONTH = 31 * MINUTES_A_DAY
+_MOST_KNOWN = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class Excluded:
     Args:
         start: its beginning, in UTC.
         until: its end, in UTC; None if it never ends.
-        reasons: what its entries say, each once, at most `MOST_REASONS`.
+        reasons: what its first entries say, each once, at most `MOST_REASONS`.
     """
 
     start: datetime
@@ -80,33 +77,33 @@ def parse_calendar(entries: str, zone_name: str) -> ExclusionCalendar:
     return ExclusionCalendar(parse_entries(entries), info)
 
 
+class _Known(NamedTuple):
+    """An exclusion that was asked for lately.
+
+    Args:
+        first, stop: from which minute on its end is known, and up to which one. An exclusion that never ends is looked
+            for again after a month: by then, its end may be less than 10 years away.
+        end: None if it never ends.
+    """
+
+    first: int
+    stop: int
+    end: int | None
+
+
 class ExclusionCalendar:
-    """The entries of a calendar, prepared for questions. A question costs a few bisections."""
+    """The entries of a calendar, prepared for questions. A question costs a few bisections.
+
+    The end of an exclusion is looked for in spans of which those that touch are joined: an exclusion may last for
+    years, and each of its minutes may have another entry.
+    """
 
     def __init__(self, entries: list[Entry], info: ZoneInfo) -> None:
         self._info = info
         self.reasons = [entry.reason for entry in entries]
-        ranges: dict[tuple[int, int], int] = {}
-        weekly: dict[tuple[int, int], int] = {}
-        yearly = _YearDays()
-        for number, entry in enumerate(entries):
-            match entry.when:
-                case Range(first, end):
-                    ranges.setdefault((first, end), number)
-                case Weekly(days, (start, end)):
-                    for day in days:
-                        weekly.setdefault((day * MINUTES_A_DAY + start, day * MINUTES_A_DAY + end), number)
-                case Yearly():
-                    yearly.add(entry.when, number)
-        self._ranges = flatten((first, end, number) for (first, end), number in ranges.items())
-        week = 7 * MINUTES_A_DAY
-        # The window of a Sunday may end on the Monday after it, which is also the first day of this week.
-        both = ((first + shift, end + shift, number) for (first, end), number in weekly.items() for shift in (0, -week))
-        self._week = overlapping(flatten(both), 0, week)
-        self._year = yearly
-        yearly.close()
-        self._days: dict[int, list[Span]] = {}
-        self._known: tuple[int, int | None] = (0, 0)
+        self._days = days_of(entries)
+        self._joined = self._days.joined()
+        self._known: tuple[_Known, ...] = ()
 
     @property
     def is_empty(self) -> bool:
@@ -116,39 +113,29 @@ class ExclusionCalendar:
     @property
     def last_date(self) -> date | None:
         """The last local day of the entries that name a year; None if no entry does."""
-        return date.fromordinal((self._ranges[-1][1] - 1) // MINUTES_A_DAY) if self._ranges else None
+        return self._days.last_date
 
     def blocked(self, instant: datetime) -> Blocked | None:
         """Why an instant is excluded; None if it is not. Raises ValueError for a naive instant."""
         minute = self._minute(require_aware(instant))
-        span = self._span(minute)
-        return None if span is None else Blocked(self._until(minute), self.reasons[span[2]])
+        if (span := _span(self._days, minute)) is None:
+            return None
+        end = self._end(minute)
+        return Blocked(None if end is None else self._instant(end), self.reasons[span[2]])
 
     def exclusions(self, after: datetime, until: datetime) -> Iterator[Excluded]:
         """The exclusions that lie in [after, until) at least in part, ascending. The first may have begun earlier:
         then it begins here at `after`."""
-        after, until = require_aware(after), require_aware(until)
-        here = self._minute(after)
-        while (first := self._next(here, self._minute(until) + 1)) is not None:
-            start = max(self._instant(first), after)
-            if start >= until:
-                return
-            pieces, end = self._joined(first)
-            stop = None if end is None else self._instant(end)
-            if stop is None or stop > start:  # otherwise the clocks skip it
-                yield Excluded(start, stop, pieces)
-            if end is None:
-                return
-            here = max(end, first + 1)
+        for start, stop, first in self._found(after, until):
+            yield Excluded(start, stop, self._reasons(first))
 
     def first_from(self, after: datetime, until: datetime) -> datetime | None:
         """The first excluded instant in [after, until); None if none is excluded."""
-        found = next(self.exclusions(after, until), None)
-        return None if found is None else found.start
+        return next((start for start, _stop, _first in self._found(after, until)), None)
 
     def of_day(self, day: date) -> list[tuple[int, int, str]]:
         """What is excluded of a local day: from which minute, up to which, and why. Ascending, without overlaps."""
-        return [(first, end, self.reasons[number]) for first, end, number in self._day(day.toordinal())]
+        return [(first, end, self.reasons[number]) for first, end, number in self._days.of_day(day.toordinal())]
 
     def _minute(self, instant: datetime) -> int:
         """The local minute that the clocks have reached, counted from the beginning of the day with the ordinal 0."""
@@ -159,112 +146,78 @@ class ExclusionCalendar:
         day, rest = divmod(minute, MINUTES_A_DAY)
         return resolve(datetime.fromordinal(day) + timedelta(minutes=rest), self._info).astimezone(UTC)
 
-    def _span(self, minute: int) -> Span | None:
-        """The span of the minute's day that contains it, in minutes of the day."""
-        day, rest = divmod(minute, MINUTES_A_DAY)
-        return span_at(self._day(day), rest)
+    def _found(self, after: datetime, until: datetime) -> Iterator[tuple[datetime, datetime | None, int]]:
+        """The beginnings and ends of exclusions, as in `exclusions`, and a minute of each."""
+        after, until = require_aware(after), require_aware(until)
+        here = self._minute(after)
+        while (first := self._next(here, self._minute(until) + 1)) is not None:
+            start = max(self._instant(first), after)
+            if start >= until:
+                return
+            end = self._end(first)
+            stop = None if end is None else self._instant(end)
+            if stop is None or stop > start:  # otherwise the clocks skip it
+                yield start, stop, first
+            if end is None:
+                return
+            here = max(end, first + 1)
 
-    def _day(self, ordinal: int) -> list[Span]:
-        if (found := self._days.get(ordinal)) is not None:
-            return found
-        if len(self._days) >= _KEPT_DAYS:
-            self._days = {}
-        base = ordinal * MINUTES_A_DAY
-        own = [*_shifted(overlapping(self._ranges, base, base + MINUTES_A_DAY), base), *self._year.of_day(ordinal)]
-        weekday = (ordinal - 1) % 7 * MINUTES_A_DAY  # the day with the ordinal 1 was a Monday
-        own += _shifted(overlapping(self._week, weekday, weekday + MINUTES_A_DAY), weekday)
-        found = self._days[ordinal] = flatten(own)
-        return found
+    def _end(self, minute: int) -> int | None:
+        """The end of the exclusion that contains a minute. None if it never ends."""
+        if (known := self._known_at(minute)) is not None:
+            return known.end
+        last, here = min(minute + _SEARCHED, _LAST_MINUTE), minute
+        for _number, here in self._pieces(self._joined, minute, last):
+            # What was asked for a later instant is the rest of the way.
+            if (known := self._known_at(here)) is not None:
+                here = last if known.end is None else known.end
+                break
+        end = here if here < last else None
+        new, others = _Known(minute, minute + _MONTH if end is None else end, end), self._known
+        if known is not None and known.end == end:  # both are one
+            new, others = known._replace(first=minute), tuple(other for other in others if other != known)
+        self._known = (new, *others[: _MOST_KNOWN - 1])
+        return end
 
-    def _until(self, minute: int) -> datetime | None:
-        first, end = self._known
-        # An exclusion that never ends is looked for again after a month: by then, its end may be less than 10 years
-        # away.
-        if not first <= minute < (first + 31 * MINUTES_A_DAY if end is None else end):
-            end = self._joined(minute)[1]
-            self._known = (minute, end)
-        return None if end is None else self._instant(end)
+    def _known_at(self, minute: int) -> _Known | None:
+        return next((known for known in self._known if known.first <= minute < known.stop), None)
 
-    def _joined(self, first: int) -> tuple[tuple[str, ...], int | None]:
-        """The reasons and the end of the exclusion that contains a minute. The end is None if it never ends."""
-        numbers: dict[int, None] = {}
-        last, here = min(first + _SEARCHED, _LAST_MINUTE), first
+    def _reasons(self, first: int) -> tuple[str, ...]:
+        """What the entries of the exclusion say that contains a minute."""
+        found: dict[str, None] = {}
+        last = min(first + _SEARCHED, _LAST_MINUTE)
+        for number, _here in islice(self._pieces(self._days, first, last), MOST_PIECES):
+            found.setdefault(self.reasons[number])
+            if len(found) == MOST_REASONS:
+                break
+        return tuple(found)
+
+    def _pieces(self, days: Days, first: int, last: int) -> Iterator[tuple[int, int]]:
+        """The entries that exclude what follows from a minute on without a gap, and the end of each piece."""
+        here = first
         while here < last:
-            span = self._span(here)
+            span = _span(days, here)
             if span is None:
                 # If the clocks skip the end, the next minute is a later one. It may be excluded, too.
                 there = self._minute(self._instant(here))
-                if there == here or self._span(there) is None:
-                    break
+                if there == here or (span := _span(days, there)) is None:
+                    return
                 here = there
-                continue
-            numbers.setdefault(span[2])
             here += span[1] - here % MINUTES_A_DAY
-        reasons = dict.fromkeys(self.reasons[number] for number in numbers)
-        return tuple(islice(reasons, MOST_REASONS)), here if here < last else None
+            yield span[2], here
 
     def _next(self, here: int, until: int) -> int | None:
         """The first excluded minute in [here, until)."""
         while here < min(until, _LAST_MINUTE):
             day, rest = divmod(here, MINUTES_A_DAY)
-            for first, end, _number in self._day(day):
-                if end > rest:
-                    found = day * MINUTES_A_DAY + max(first, rest)
-                    return found if found < until else None
+            if (span := span_from(self._joined.of_day(day), rest)) is not None:
+                found = day * MINUTES_A_DAY + max(span[0], rest)
+                return found if found < until else None
             here = (day + 1) * MINUTES_A_DAY
         return None
 
 
-class _YearDays:
-    """The entries that repeat each year, by day of the year."""
-
-    def __init__(self) -> None:
-        self._ranges: dict[tuple[int, int], int] = {}
-        self._windows: dict[tuple[int, int], dict[tuple[int, int], int]] = {}
-        self._own: dict[tuple[int, int], list[Span]] = {}
-        self._later: dict[tuple[int, int], list[Span]] = {}
-
-    def add(self, when: Yearly, number: int) -> None:
-        if when.window == WHOLE_DAY:
-            self._ranges.setdefault((_day_of_year(when.first), _day_of_year(when.last)), number)
-        else:
-            self._windows.setdefault(when.first, {}).setdefault(when.window, number)
-
-    def close(self) -> None:
-        """Prepare the questions, when all entries have been added."""
-        days: list[Span] = []
-        for (first, last), number in self._ranges.items():
-            if first <= last:
-                days.append((first, last + 1, number))
-            else:
-                days += [(first, 366, number), (0, last + 1, number)]
-        own: dict[tuple[int, int], list[Span]] = {}
-        later: dict[tuple[int, int], list[Span]] = {}
-        for first, end, number in flatten(days):
-            for place in range(first, end):
-                day = date.fromordinal(date(_LEAP_YEAR, 1, 1).toordinal() + place)
-                own.setdefault((day.month, day.day), []).append((*WHOLE_DAY, number))
-        for month_day, windows in self._windows.items():
-            for (start, end), number in windows.items():
-                own.setdefault(month_day, []).append((start, min(end, MINUTES_A_DAY), number))
-                if end > MINUTES_A_DAY:
-                    later.setdefault(month_day, []).append((0, end - MINUTES_A_DAY, number))
-        self._own = {month_day: flatten(spans) for month_day, spans in own.items()}
-        self._later = {month_day: flatten(spans) for month_day, spans in later.items()}
-        self._ranges, self._windows = {}, {}
-
-    def of_day(self, ordinal: int) -> list[Span]:
-        """The spans of a day, in minutes of the day. A window of the day before may end on this day."""
-        if not self._own:
-            return []
-        day, before = date.fromordinal(ordinal), date.fromordinal(max(ordinal - 1, 1))
-        own = self._own.get((day.month, day.day), [])
-        return own + self._later.get((before.month, before.day), [])
-
-
-def _day_of_year(month_day: tuple[int, int]) -> int:
-    return (date(_LEAP_YEAR, *month_day) - date(_LEAP_YEAR, 1, 1)).days
-
-
-def _shifted(spans: list[Span], by: int) -> list[Span]:
-    return [(first - by, end - by, number) for first, end, number in spans]
+def _span(days: Days, minute: int) -> Span | None:
+    """The span of the minute's day that contains it, in minutes of the day."""
+    day, rest = divmod(minute, MINUTES_A_DAY)
+    return span_at(days.of_day(day), rest)

@@ -56,7 +56,7 @@ def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = S
 
     def plan(pk: int) -> None:
         nonlocal planned
-        while (count := _plan_batch(pk, now, batch)) is not None:
+        while (count := _plan_batch(pk, now, batch, until)) is not None:
             planned += count
             if time.monotonic() > until:
                 return
@@ -115,8 +115,13 @@ def _check(pk: int, now: datetime) -> None:
         log.error("A calendar cannot be used. Schedules that name it do not run: %s", why_not, extra={"calendar": pk})
 
 
-def _plan_batch(pk: int, now: datetime, most: int) -> int | None:
-    """Plan some of the schedules that are planned by an earlier version of the calendar. None: none is left."""
+def _plan_batch(pk: int, now: datetime, most: int, until: float) -> int | None:
+    """Plan some of the schedules that are planned by an earlier version of the calendar. None: none is left.
+
+    Args:
+        until: no schedule but the first is begun later, on the monotonic clock. The rest stays for the next sweep: the
+            thread of this sweep also claims what is due.
+    """
     version = Calendar.objects.filter(pk=pk).values_list("version", flat=True).first()
     if version is None:
         return None
@@ -126,11 +131,16 @@ def _plan_batch(pk: int, now: datetime, most: int) -> int | None:
         locked = left_out.schedules.without(stale).select_for_update(skip_locked=True)
         ids = list(locked.values_list("pk", flat=True)[:most])
         if ids:
+            done: list[int] = []
             with read_once():
-                plan_anew(ids, now)
+                for schedule in ids:
+                    plan_anew([schedule], now)
+                    done.append(schedule)
+                    if time.monotonic() > until:
+                        break
             # A schedule that was set aside is not tried again before the calendar or the schedule changes.
-            Scheduler.objects.filter(pk__in=ids).update(planned_calendar_version=version)
-            return len(ids)
+            Scheduler.objects.filter(pk__in=done).update(planned_calendar_version=version)
+            return len(done)
     if not stale.exists():
         _finish(pk, version)
     return None

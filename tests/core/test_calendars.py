@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduling.core.calendar_days import Days
 from scheduling.core.calendar_entries import (
     LONGEST_TEXT,
     MOST_ENTRIES,
@@ -25,7 +26,7 @@ from tests.core import brute_calendar
 from tests.core.brute_calendar import utc
 from tests.support import examples
 
-MADRID, MINUTE = "Europe/Madrid", timedelta(minutes=1)
+MADRID, MINUTE, DAY = "Europe/Madrid", timedelta(minutes=1), timedelta(days=1)
 
 
 def until(entries: str, instant: str, tz: str = MADRID) -> str:
@@ -150,20 +151,55 @@ def test_the_bounds_of_a_text() -> None:
         parse_entries("#" * (LONGEST_TEXT + 1))
 
 
-def test_an_exclusion_is_searched_once_for_all_its_instants() -> None:
-    found = parse_calendar("00:00-24:00\n" * 10, "UTC")
-    now, looked = utc("2026-01-01"), 0
-    spans = found._span
+EACH_MINUTE = "\n".join(f"{m // 60:02}:{m % 60:02}-{(m + 1) // 60:02}:{(m + 1) % 60:02} r{m}" for m in range(1440))
+NEVER_ENDS = {
+    "once": ("00:00-24:00\n" * 10, "00:00-24:00", "00:00-24:00"),
+    "each minute of each day": (EACH_MINUTE, "r720", "r719"),
+    "a day of each year, too": (f"every 12-25 Christmas\n{EACH_MINUTE}", "r720", "r719"),
+}
+"""Entries that exclude everything, and what they say of 12:00 and of 11:59."""
 
-    def counted(minute: int) -> object:
+
+@pytest.mark.parametrize("kind", NEVER_ENDS)
+def test_an_exclusion_is_searched_once_for_all_its_instants(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its end is as quickly found if each of its minutes has another entry, and if an earlier instant is asked last."""
+    entries, noon, before = NEVER_ENDS[kind]
+    found, now, looked = parse_calendar(entries, "UTC"), utc("2026-01-01T12:00"), 0
+    of_day = Days.of_day
+
+    def counted(days: Days, ordinal: int) -> object:
         nonlocal looked
         looked += 1
-        return spans(minute)
+        return of_day(days, ordinal)
 
-    found._span = counted  # type: ignore[method-assign,assignment]
-    for number in range(1_000):
-        assert found.blocked(now + number * MINUTE) == Blocked(None, "00:00-24:00")
-    assert looked < 1_000 + 4_000
+    monkeypatch.setattr(Days, "of_day", counted)
+    for number in range(500):
+        assert found.blocked(now + number * DAY / 24) is not None
+        assert found.blocked(now - number * DAY / 24) is not None
+    assert found.blocked(now) == Blocked(None, noon)
+    assert found.blocked(now - MINUTE) == Blocked(None, before)
+    assert looked < 2_000 + 4_000
+    assert found.first_from(now - 900 * DAY, now) == now - 900 * DAY
+    assert next(found.exclusions(now, now + DAY)).until is None
+    assert looked < 2_000 + 3 * 4_000
+
+
+def test_the_reasons_of_an_exclusion_with_many_entries_are_its_first_ones() -> None:
+    found = parse_calendar(EACH_MINUTE, "UTC")
+    (one,) = found.exclusions(utc("2026-01-01T12:00"), utc("2027-01-01"))
+    assert one.reasons == ("r720", "r721", "r722", "r723", "r724")
+
+
+@examples(30)
+@given(st.data())
+def test_the_order_of_the_questions_does_not_matter(data: st.DataObject) -> None:
+    tz, day = data.draw(st.sampled_from(CHANGES))
+    lines = [line.text for line in data.draw(brute_calendar.around(day, 4))]
+    start = datetime(day.year, day.month, day.day, tzinfo=UTC) - 2 * DAY
+    instants = [start + MINUTE * data.draw(st.integers(0, 4 * 1440)) for _ in range(20)]
+    found = parse_calendar("\n".join(lines), tz)
+    for instant in instants:
+        assert found.blocked(instant) == parse_calendar("\n".join(lines), tz).blocked(instant)
 
 
 CHANGES = [

@@ -222,11 +222,21 @@ def test_a_schedule_whose_calendar_was_changed_by_plain_sql_is_planned_anew() ->
     assert (row.plan_state, row.next_run_at, row.planned_calendar_version) == (PlanState.CURRENT, NOON + HOUR, 0)
 
 
+def test_a_sweep_whose_time_is_over_leaves_the_rest_of_its_batch_to_the_next_one() -> None:
+    """The thread of the sweep also claims what is due."""
+    first = hourly()
+    for _ in range(3):
+        SchedulerFactory(schedule="0 * * * *", calendar=first.calendar)
+    Calendar.objects.update(entries="sat")
+    assert [sweep_calendars(NOON, seconds=0) for _ in range(5)] == [1, 1, 1, 1, 0]
+    assert Calendar.objects.get().state == CalendarState.CURRENT
+
+
 def test_the_schedules_of_a_calendar_are_planned_in_batches() -> None:
     first = hourly()
     rows = [first, *(SchedulerFactory(schedule="0 * * * *", calendar=first.calendar) for _ in range(4))]
     Calendar.objects.update(entries="sat")
-    assert [sweep_calendars(NOON, seconds=0, batch=2) for _ in range(4)] == [2, 2, 1, 0]
+    assert [sweep_calendars(NOON, batch=2) for _ in range(2)] == [5, 0]
     assert Calendar.objects.get().state == CalendarState.CURRENT
     assert {row.planned_calendar_version for row in Scheduler.objects.filter(pk__in=[row.pk for row in rows])} == {
         Calendar.objects.get().version
