@@ -1,8 +1,9 @@
 """Plans a schedule with rules of its own: which occurrences run, which do not, and when the next one starts.
 
 Where no calendar is asked, only the newest nominal instants are looked at one by one, and the others are counted. Where
-a calendar is asked, the first and the newest `MOST_LOOKED_AT` stretches are looked at. Only if there are more, those
-between are told together. So a plan takes some tens of milliseconds at most, also after years without a producer.
+a calendar is asked, the first `MOST_LOOKED_AT` stretches and the newest `MOST_LOOKED_AT` instants are looked at, and
+what lies before them up to the newest that are free (`newest_runs`). Only if there are more, those between are told
+together. So a plan takes some tens of milliseconds at most, also after years without a producer.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from scheduling.core.counted import (
     missed_row,
 )  # fmt: skip
 from scheduling.core.cron import zone
+from scheduling.core.newest_runs import newest_runs
 from scheduling.core.nominal import TICK
 from scheduling.core.occurrences import Due, Missed, Plan
 from scheduling.core.stretches import Stretch
@@ -129,6 +131,10 @@ def _look(own: Assigned, first: datetime, now: datetime) -> _Found:
     looked_at = own.timing.most_runs if own.timing.excluded is None else max(own.timing.most_runs, MOST_LOOKED_AT)
     newest = own.times.newest(looked_at, begin - TICK, last) if begin < last else None  # mostly, one is due
     tail = begin if newest is None or newest < begin else own.times.after(newest) or begin
+    if own.timing.excluded is not None and tail > begin:
+        _sort(own, sorted_out := _Found(), tail, last, now, None)
+        if (wanted := own.timing.most_runs - len(sorted_out.due)) > 0:
+            tail = newest_runs(own, begin, tail, now, wanted)
     if tail > begin:
         found.uncounted = counted_until(own, begin, tail - TICK)
     _sort(own, found, tail, last, now, None)
@@ -196,13 +202,14 @@ def _choose(own: Assigned, found: _Found, now: datetime) -> tuple[list[Due], lis
         reasons = [(old, skip_reasons.too_late(timing.within)), (spare, skip_reasons.OVER_CAP)]
         return runs, [missed_row(own, counted, why) for counted, why in reasons if counted is not None]
     both = joined([counted for counted in (old, spare) if counted is not None])
-    return runs, [] if both is None else [missed_row(own, both, _why_missed(own, found, bool(runs)))]
+    return runs, [] if both is None else [missed_row(own, both, _why_missed(own, found, bool(runs), spare is not None))]
 
 
-def _why_missed(own: Assigned, found: _Found, one_runs: bool) -> str:
+def _why_missed(own: Assigned, found: _Found, one_runs: bool, some_young: bool) -> str:
+    """Why occurrences were missed. If none runs, although some were young enough, a calendar excluded all it saw."""
     if own.timing.missed_runs is MissedRuns.NONE:
         return skip_reasons.NOT_CAUGHT_UP
-    if not one_runs:
+    if not one_runs and not some_young:
         return skip_reasons.too_late(own.timing.within)
     if found.uncounted is not None and own.timing.excluded is not None:
         return skip_reasons.PERHAPS_EXCLUDED

@@ -15,15 +15,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from scheduling.core.assigned import Assigned
+from scheduling.core.calendars import parse_calendar
 from scheduling.core.cron import parse
 from scheduling.core.expected import Expected, Fate, expected
 from scheduling.core.nominal import NominalTimes
 from scheduling.core.occurrences import Plan
 from scheduling.core.planned import MOST_LOOKED_AT, first_plan, plan, skip_all
 from scheduling.core.settled import settle
-from scheduling.core.skip_reasons import is_on_purpose, kind_of
+from scheduling.core.skip_reasons import SkipReason, is_on_purpose, kind_of
 from scheduling.core.spread_offset import SpreadOffset
-from scheduling.core.timing import MissedRuns, OnExcluded, Timing
+from scheduling.core.timing import Blocked, Exclusions, MissedRuns, OnExcluded, Timing
 from tests.core.brute import utc
 from tests.core.slow_timing import DAY, MINUTE, SECOND, Rules, Window, events, outcome, rules
 
@@ -279,6 +280,56 @@ def test_years_without_a_producer_take_few_steps() -> None:
     assert len(asked) < 5 * MOST_LOOKED_AT
     assert [due.instant for due in found.runs] == [utc("2026-07-01T12:00")]
     assert skipped(found).total() + 1 == (utc("2026-07-01T12:00") - utc("2024-07-01T00:00")) // MINUTE + 1
+
+
+NIGHT = parse_calendar("22:00-08:00 night", "UTC").blocked
+WEEKEND = parse_calendar("sat,sun weekend", "UTC").blocked
+EVEN = parse_calendar(
+    "\n".join(f"{n // 60:02}:{n % 60:02}-{n // 60:02}:{n % 60 + 1:02}" for n in range(0, 1440, 2)), "UTC"
+)
+
+
+@pytest.mark.parametrize(
+    ("excluded", "since", "now", "runs"),
+    [
+        (NIGHT, "2026-03-13T10:00", "2026-03-14T07:30", "2026-03-13T21:59"),
+        (WEEKEND, "2026-03-13T10:00", "2026-03-14T20:00", "2026-03-13T23:59"),
+        (WEEKEND, "2026-03-13T10:00", "2026-03-15T20:00", "2026-03-13T23:59"),
+        (WEEKEND, "2025-03-13T10:00", "2026-03-15T20:00", "2026-03-13T23:59"),
+    ],
+)
+@pytest.mark.parametrize("hold", [False, True])
+@pytest.mark.parametrize(("missed", "cap"), [("latest", 1), ("all", 3), ("all", 1_000)])
+def test_the_latest_that_is_free_runs_also_if_the_newest_are_all_excluded(
+    excluded: Exclusions, since: str, now: str, runs: str, hold: bool, missed: str, cap: int
+) -> None:
+    own = assigned(Rules("* * * * *", "UTC", 7, missed=missed, cap=cap, within=3 * 86_400, hold=hold))
+    asked = list[datetime]()
+
+    def counted(at: datetime) -> Blocked | None:
+        asked.append(at)
+        return excluded(at)
+
+    own = replace(own, timing=replace(own.timing, excluded=counted))
+    found = plan(own, utc(since), utc(now))
+    assert [due.instant for due in found.runs][-3:] == [utc(runs) - MINUTE * n for n in range(min(cap, 3) - 1, -1, -1)]
+    oldest = max(utc(since), utc(now) - 3 * DAY)
+    young = [oldest + MINUTE * number for number in range((utc(now) - oldest) // MINUTE + 1)]
+    assert len(found.runs) == min(cap, sum(excluded(one) is None for one in young))
+    assert len(asked) < 10 * MOST_LOOKED_AT
+    end = found.next_nominal_at or found.next_run_at
+    assert end is not None
+    assert len(found.runs) + skipped(found).total() == (end - utc(since)) // MINUTE  # each once
+    assert (end == utc(runs) + MINUTE) == hold
+
+
+def test_if_all_are_excluded_one_by_one_no_catch_up_window_is_blamed() -> None:
+    own = assigned(Rules("*/2 * * * *", "UTC", 7, within=10**7))
+    own = replace(own, timing=replace(own.timing, excluded=EVEN.blocked))
+    found = plan(own, NINE, NINE + 60 * DAY)
+    assert found.run is None
+    (missed,) = [one for one in found.all_missed if kind_of(one.reason) is not SkipReason.EXCLUDED]
+    assert missed.reason.endswith(": no producer was running, or a calendar excluded them.")
 
 
 @pytest.mark.parametrize("name", ["TZ"])
