@@ -34,6 +34,9 @@ IN_A_ROW = frozenset({
 """The reasons of skipped rows that count each occurrence from their first to their last one. The row of a run that was
 not over may leave out some between them."""
 
+BESIDE_EXCLUDED = frozenset({SkipReason.NO_PRODUCER, SkipReason.TOO_LATE})
+"""Those of them that leave out what a calendar has excluded between them. It has rows of its own."""
+
 SCHEDULES_PER_QUERY = 50
 ROWS_PER_QUERY = 20_000
 MOST_FAULTS = 1_000
@@ -222,9 +225,15 @@ def _counting(keys: Sequence[int], history: list[Times]) -> Iterator[Counting]:
         for first, count, reason, revision in rows.values_list("scheduled_at", "missed", "reason", "revision"):
             kind = kind_of(reason)
             times = by_number.get(revision or 0)
-            known = kind in IN_A_ROW and times is not None
-            last = last_counted(history, times, first, count) if known and times is not None else None
+            last = None
+            if times is not None and _is_in_a_row(kind, times):
+                last = last_counted(history, times, first, count)
             yield Counting(micros(first), last, count)
+
+
+def _is_in_a_row(kind: SkipReason | None, times: Times) -> bool:
+    """Whether a row with this reason counts each occurrence from its first to its last one."""
+    return kind in IN_A_ROW and not (kind in BESIDE_EXCLUDED and times.state.get("calendar_id") is not None)
 
 
 def _kept_since(asked: _Asked, keep_count: Any) -> datetime | None:

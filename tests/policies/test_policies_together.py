@@ -121,6 +121,31 @@ def test_what_is_spread_and_has_not_started_is_no_gap_and_is_not_backfilled(monk
 
 
 @pytest.mark.any_database
+@pytest.mark.parametrize("on_excluded", ["skip", "hold"])
+@pytest.mark.parametrize("within", [None, 60])
+def test_what_was_missed_on_both_sides_of_an_exclusion_is_no_fault(
+    on_excluded: str, within: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The row of what was missed counts 1:00, 2:00 and 5:00 to 7:00. The calendar excludes 3:00 and 4:00."""
+    midnight = NOON - 12 * HOUR
+    named = CalendarFactory(entries="03:00-05:00 maintenance", timezone="UTC")
+    monkeypatch.setattr(clock, "now", lambda: midnight + HOUR / 2)
+    row = SchedulerFactory(
+        schedule="0 * * * *", timezone="UTC", calendar=named, on_excluded=on_excluded, missed_within_seconds=within
+    )
+    for hours in (8 + 1 / 6, 9):
+        now = midnight + hours * HOUR
+        monkeypatch.setattr(clock, "now", lambda now=now: now)
+        claim_due(now, embedded=True)
+    (audited,) = audit_schedules(midnight + 9.5 * HOUR, None, None, only=[row.pk])
+    assert (audited.due, audited.faults) == (9, [])
+    # A row that is lost is found as before.
+    SchedulerExecution.objects.filter(scheduler=row, scheduled_at=midnight + 9 * HOUR).delete()
+    (audited,) = audit_schedules(midnight + 9.5 * HOUR, None, None, only=[row.pk])
+    assert [(fault.value, at) for fault, at in audited.faults] == [("gap", midnight + 9 * HOUR)]
+
+
+@pytest.mark.any_database
 def test_a_backfill_leaves_out_what_the_calendar_and_the_bounds_exclude() -> None:
     row = SchedulerFactory(
         schedule="0 0 * * *", timezone="UTC", calendar=CalendarFactory(entries="2026-01-07 stocktaking"),
