@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from scheduling.core.nominal import TICK, NominalTimes
 from scheduling.core.spread_offset import SpreadOffset
@@ -13,6 +13,13 @@ from scheduling.core.timing import OnExcluded, Timing
 
 MOST_SEARCHED = 1_000
 """So many stretches are searched for the next occurrence that runs. Then the search goes on at the last of them."""
+
+LONGEST_SEARCH = timedelta(days=3_653)
+"""If a calendar excludes each occurrence for 10 years, the schedule never runs."""
+MOST_UNTIL_NEVER = 4_000
+"""So many stretches are searched if they reach so far: a day has at most one of them then."""
+FEWEST_UNTIL_NEVER = 100
+"""Of rare times, such as 29 February, at least so many stretches are searched, however far they reach."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,8 +119,11 @@ class Assigned:
                 return Wake(first, self.at(stretch.first))
             if self.holds:
                 return Wake(first, self.release(stretch)[0])
-            seen = stretch
-            if number >= MOST_SEARCHED:
+            seen, reach = stretch, stretch.first - first
+            if number >= FEWEST_UNTIL_NEVER and reach > LONGEST_SEARCH:
+                return Wake(first, None)
+            is_sparse = number < MOST_UNTIL_NEVER and reach * (MOST_UNTIL_NEVER / (number + 1)) > LONGEST_SEARCH
+            if number >= MOST_SEARCHED and not is_sparse:
                 break
         # No occurrence runs that is in sight. The last one that is excluded still has to be put on record.
         return Wake(first, None if seen is None or seen.last is None else self.at(seen.last))

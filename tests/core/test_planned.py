@@ -148,7 +148,7 @@ class TestCalendars:
             assert plan(held, NINE, NINE + DAY).run is None
 
     def test_one_exclusion_after_the_other_without_an_end_is_searched_on_later(self) -> None:
-        own = assigned(DAILY)
+        own = assigned(replace(DAILY, expression="0 9,18 * * *"))
         own = replace(own, timing=replace(own.timing, excluded=lambda at: Window(at, at + MINUTE, "each")))
         at, nominal = first_plan(own, NINE)
         assert at is not None
@@ -158,6 +158,24 @@ class TestCalendars:
         assert found.run is None
         assert found.next_run_at is not None
         assert found.next_run_at > at
+
+    @pytest.mark.parametrize("expression", ["0 9 * * *", "0 9 * * 1", "0 9 1 * *", "0 9 1 1 *"])
+    def test_a_window_around_each_occurrence_excludes_everything(self, expression: str) -> None:
+        own = assigned(replace(DAILY, expression=expression))
+        window = parse_calendar("08:00-10:00 maintenance", "UTC").blocked
+        assert first_plan(replace(own, timing=replace(own.timing, excluded=window)), NINE)[0] is None
+
+    def test_an_occurrence_that_is_free_after_years_is_found(self) -> None:
+        """2,000 days have a line each."""
+        lines = "\n".join(f"{(NINE + DAY * number).date()} 08:00-10:00" for number in range(2_000))
+        for expression, entries, free in (
+            ("0 9 * * *", lines, NINE + DAY * 2_000),
+            ("0 9 29 2 *", "mon-thu,sat,sun", utc("2036-02-29T09:00")),
+            ("0 9 29 2 *", "mon-thu,sat,sun\n2036-02-29", utc("2064-02-29T09:00")),
+        ):
+            own = assigned(replace(DAILY, expression=expression))
+            calendar = parse_calendar(entries, "UTC")
+            assert first_plan(replace(own, timing=replace(own.timing, excluded=calendar.blocked)), NINE)[0] == free
 
     def test_an_end_that_is_not_later_is_passed(self) -> None:
         own = assigned(DAILY)
