@@ -48,13 +48,16 @@ from scheduling.core.zones import (
     instants,
     require_aware,
     resolve,
+    resolve_again,
     resolve_wall,
     zone,
     zone_names,
 )
 
 # Names of other modules that callers import from here.
-__all__ = ["Cron", "CronError", "Timetable", "ZoneError", "parse", "resolve_wall", "zone", "zone_names"]
+__all__ = [
+    "Cron", "CronError", "Timetable", "ZoneError", "parse", "resolve_again", "resolve_wall", "zone", "zone_names",
+]  # fmt: skip
 
 _SECOND = timedelta(seconds=1)
 _MINUTE = timedelta(minutes=1)

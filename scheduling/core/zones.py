@@ -138,6 +138,20 @@ def resolve_wall(local: datetime, tz: str) -> datetime:
         raise ValueError(said.format(time=local.isoformat(" "), zone=tz)) from error
 
 
+def resolve_again(local: datetime, tz: str, stored: datetime | None) -> datetime:
+    """The instant, in UTC, of a wall-clock time that stands where the instant ``stored`` was shown, to the second.
+
+    If the clock of the zone shows this time at ``stored``, the result is ``stored``: the time was not touched, and it
+    may be the second one of a repeated hour. Otherwise it is that of ``resolve_wall``, with its errors.
+    """
+    found = resolve_wall(local, tz)
+    if stored is None:
+        return found
+    first, second = instants(local, zone(tz))
+    shown = first <= second and {stored, stored.replace(microsecond=0)} & {first, second}
+    return stored if shown else found
+
+
 def clock_changes(info: ZoneInfo, after: datetime, until: datetime) -> Iterator[tuple[datetime, timedelta]]:
     """The changes of the zone's offset in (after, until], as pairs (instant in UTC, size without sign), ascending.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
 from django.db import connection
@@ -87,6 +88,16 @@ def test_saved_duplicate_keeps_the_hidden_secret(editor: Client, row: Scheduler)
     assert "hunter" not in LogEntry.objects.latest("id").change_message
     row.refresh_from_db()
     assert row.params == {"region": "us", "token": "hunter2"}
+
+
+@time_machine.travel(datetime(2026, 10, 24, 12, tzinfo=UTC), tick=False)
+def test_a_copied_date_in_a_repeated_hour_is_the_same_instant(editor: Client) -> None:
+    second = datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
+    source = SchedulerFactory(schedule="", date_time=second, timezone="Europe/Berlin")
+    typed = {"date_time_0": "2026-10-25", "date_time_1": "02:30:00", "timezone": "Europe/Berlin"}
+    values = form(worker=source.worker.pk, description="Other", schedule="", paused="on", **typed)
+    assert editor.post(copy_address(source), values).status_code == 302
+    assert Scheduler.objects.get(description="Other").date_time == second
 
 
 def test_a_secret_is_not_copied_to_another_target(editor: Client, row: Scheduler) -> None:

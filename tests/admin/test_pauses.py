@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+import time_machine
 from bs4 import BeautifulSoup
 from django.contrib.admin.models import LogEntry
-from django.test import Client
+from django.test import Client, override_settings
 from django.urls import reverse
 from django.utils import timezone as clock
 
@@ -180,6 +181,24 @@ def test_a_handler_that_asks_for_a_permission_is_paused_and_resumed_by_its_holde
     assert "asks for the permission" in said(answer)[-1]
     row.refresh_from_db()
     assert (row.reason, row.ends_at) == ("The warehouse moves", None)
+
+
+@override_settings(TIME_ZONE="Europe/Berlin")
+@time_machine.travel(datetime(2026, 10, 24, 12, tzinfo=UTC), tick=False)
+@pytest.mark.parametrize("end", [datetime(2026, 10, 25, 0, 30, tzinfo=UTC), datetime(2026, 10, 25, 1, 30, tzinfo=UTC)])
+def test_another_reason_keeps_an_end_in_a_repeated_hour(operator: Client, end: datetime) -> None:
+    row = PauseFactory(name="tests.noop", ends_at=end)
+    address = reverse("admin:scheduling_pause_change", args=[row.pk])
+    values = {"reason": "It takes longer", "ends_at_0": "2026-10-25", "ends_at_1": "02:30:00"}
+    assert operator.post(address, values).status_code == 302
+    row.refresh_from_db()
+    assert (row.reason, row.ends_at) == ("It takes longer", end)
+    # A time that is typed anew must be clear.
+    assert "may be ambiguous" in errors(operator.post(address, {**values, "ends_at_1": "02:31:00"}))
+    assert operator.post(address, {**values, "ends_at_0": ""}).status_code == 200
+    assert operator.post(address, {**values, "ends_at_0": "", "ends_at_1": ""}).status_code == 302
+    row.refresh_from_db()
+    assert row.ends_at is None
 
 
 def test_a_target_without_a_handler_has_its_page(operator: Client) -> None:

@@ -121,6 +121,18 @@ def test_one_date_and_time(editor: Client) -> None:
     assert "is not an IANA time zone" in ask(editor, **{**when, "timezone": "Nowhere"})
 
 
+@pytest.mark.usefixtures("at")
+def test_a_stored_date_in_a_repeated_hour_stays_as_it_is(editor: Client) -> None:
+    stored = SchedulerFactory(
+        schedule="", date_time=datetime(2026, 10, 25, 1, 30, tzinfo=UTC), timezone="Europe/Madrid"
+    )
+    typed = {"date_time_0": "2026-10-25", "date_time_1": "02:30:00", "timezone": "Europe/Madrid"}
+    panel = ask(editor, **typed, previewed=str(stored.pk))
+    assert "Once at 2026-10-25 02:30:00 CET" in panel
+    assert "The clocks show 02:30 twice on this day: it runs the second time." in panel
+    assert "it runs the first time." in ask(editor, **typed)
+
+
 def test_the_preview_of_a_paused_schedule_says_so(editor: Client) -> None:
     assert "these would be its next runs" in ask(editor, schedule="0 8 * * *", paused="on")
 

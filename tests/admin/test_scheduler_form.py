@@ -172,6 +172,40 @@ def test_a_time_that_a_clock_change_skips_becomes_the_end_of_the_gap(editor: Cli
     assert Scheduler.objects.get(description="Nightly").date_time == datetime(2026, 3, 29, 1, 0, tzinfo=UTC)
 
 
+SECOND = datetime(2026, 10, 25, 1, 30, tzinfo=UTC)
+"""The second 02:30 of that day in Berlin. The first one is an hour before."""
+
+
+@time_machine.travel(datetime(2026, 10, 24, 12, tzinfo=UTC), tick=False)
+def test_an_edit_of_something_else_keeps_an_instant_in_a_repeated_hour(editor: Client) -> None:
+    row = SchedulerFactory(schedule="", date_time=SECOND, timezone="Europe/Berlin")
+    typed = {"date_time_0": "2026-10-25", "date_time_1": "02:30:00", "timezone": "Europe/Berlin"}
+    values = form(worker=worker(), schedule="", **typed)
+    for changed in ({"description": "Other"}, {"timezone": "Europe/Paris"}):
+        assert editor.post(change(row), {**values, **changed}).status_code == 302
+        row.refresh_from_db()
+        assert (row.date_time, row.next_run_at) == (SECOND, SECOND)
+    # A zone whose clock shows another time then: the local time stays, and the instant moves.
+    editor.post(change(row), {**values, "timezone": "UTC"})
+    row.refresh_from_db()
+    assert (row.date_time, row.next_run_at) == (SECOND + timedelta(hours=1), SECOND + timedelta(hours=1))
+    # It is typed anew, so it is the first one.
+    editor.post(change(row), values)
+    row.refresh_from_db()
+    assert row.date_time == SECOND - timedelta(hours=1)
+
+
+@pytest.mark.parametrize("name", ["active_from", "active_until"])
+@time_machine.travel(datetime(2026, 10, 24, 12, tzinfo=UTC), tick=False)
+def test_an_edit_of_something_else_keeps_a_bound_in_a_repeated_hour(editor: Client, name: str) -> None:
+    row = SchedulerFactory(schedule="0 * * * *", timezone="Europe/Berlin", **{name: SECOND})
+    typed = {f"{name}_0": "2026-10-25", f"{name}_1": "02:30:00", "timezone": "Europe/Berlin"}
+    values = form(worker=worker(), schedule="0 * * * *", description="Other", **typed)
+    assert editor.post(change(row), values).status_code == 302
+    row.refresh_from_db()
+    assert (row.description, getattr(row, name)) == ("Other", SECOND)
+
+
 # --- the preview ------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scheduling.core.zones import ZoneError, clock_changes, resolve_wall, zone, zone_names
+from scheduling.core.zones import ZoneError, clock_changes, resolve_again, resolve_wall, zone, zone_names
 from tests.core.brute import utc
 from tests.support import examples
 
@@ -104,6 +104,27 @@ def test_fold_of_the_argument_does_not_matter() -> None:
     local = datetime(2026, 11, 1, 1, 30, fold=1)
 
     assert resolve_wall(local, "America/New_York") == utc("2026-11-01T05:30")
+
+
+@pytest.mark.parametrize(
+    ("local", "tz", "stored", "instant"),
+    [
+        # The clock shows 02:30 at 00:30 and at 01:30 in UTC.
+        ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T01:30", "2026-10-25T01:30"),
+        ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T00:30", "2026-10-25T00:30"),
+        ("2026-10-25T02:30", "Europe/Berlin", "2026-10-25T01:30:00.250", "2026-10-25T01:30:00.250"),
+        ("2026-10-25T02:31", "Europe/Berlin", "2026-10-25T01:30", "2026-10-25T00:31"),
+        # Another zone: the stored instant has another time there, or the same one.
+        ("2026-10-25T02:30", "UTC", "2026-10-25T01:30", "2026-10-25T02:30"),
+        ("2026-10-25T02:30", "Europe/Paris", "2026-10-25T01:30", "2026-10-25T01:30"),
+        # No clock shows a skipped time, so it is never the stored one.
+        ("2026-03-29T02:30", "Europe/Berlin", "2026-03-29T00:30", "2026-03-29T01:00"),
+        ("2026-03-29T02:30", "Europe/Berlin", "2026-03-29T01:30", "2026-03-29T01:00"),
+    ],
+)
+def test_a_time_that_was_not_touched_stays_at_its_instant(local: str, tz: str, stored: str, instant: str) -> None:
+    assert resolve_again(datetime.fromisoformat(local), tz, utc(stored)) == utc(instant)
+    assert resolve_again(datetime.fromisoformat(local), tz, None) == resolve_wall(datetime.fromisoformat(local), tz)
 
 
 def test_a_local_time_with_a_zone_is_refused() -> None:

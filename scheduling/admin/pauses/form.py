@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _t
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.admin.common.confirm import reason_field
+from scheduling.admin.common.kept_instant_field import KeptInstantField
 from scheduling.core.pauses import REASON_LENGTH, Scope
 from scheduling.core.queues import MAIN, STANDALONE
 from scheduling.core.targets import TARGET_KINDS
@@ -68,15 +69,18 @@ class PauseForm(forms.ModelForm):
     class Meta:
         model = Pause
         fields = ("reason", "ends_at")
+        field_classes = {"ends_at": KeptInstantField}
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         if WHAT in self.fields:
             self.fields[WHAT].choices = choices(self.user)  # type: ignore[attr-defined]
         if "ends_at" in self.fields:
-            self.fields["ends_at"].help_text = _("Empty: until a user resumes it.")
+            ends: Any = self.fields["ends_at"]
+            ends.stored = self.instance.ends_at
+            ends.help_text = _("Empty: until a user resumes it.")
             # Django's widget writes the two words beside its inputs, but not as their labels.
-            inputs = getattr(self.fields["ends_at"].widget, "widgets", ())
+            inputs = getattr(ends.widget, "widgets", ())
             for widget, label in zip(inputs, (_("Date"), _("Time")), strict=False):
                 widget.attrs["aria-label"] = label
 

@@ -24,7 +24,7 @@ from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.datalist import DatalistInput
 from scheduling.conf import get_conf
 from scheduling.core.after import Late, Span
-from scheduling.core.cron import ZoneError, resolve_wall, zone, zone_names
+from scheduling.core.cron import ZoneError, resolve_again, zone, zone_names
 from scheduling.core.retention import OWN
 from scheduling.core.retry import BOUNDS, spelled
 from scheduling.core.targets import TARGETS
@@ -223,11 +223,13 @@ class SchedulerForm(AfterFields, PingFields):
             # If the schedule was paused while this form was open, saving the form must not resume the schedule.
             if self.instance.pk and self.fields[name].show_hidden_initial and name not in self.changed_data:
                 data[name] = self.initial[name]
+        shown = self.source or self.instance  # the model has not taken the typed values yet
         for name in INSTANTS:
             local = data.get(name)
             if isinstance(local, datetime) and local.tzinfo is None:
                 try:
-                    data[name] = resolve_wall(local, data.get("timezone") or get_conf().timezone)
+                    tz = data.get("timezone") or get_conf().timezone
+                    data[name] = resolve_again(local, tz, getattr(shown, name))
                 except ZoneError:
                     data[name] = local.replace(tzinfo=UTC)  # the zone's field shows the error
                 except ValueError as error:

@@ -27,7 +27,7 @@ from scheduling.admin.schedulers.panels import refused
 from scheduling.admin.schedulers.retry_panel import retry_panel
 from scheduling.admin.schedulers.wall_clock import WallClockField
 from scheduling.admin.ui.links import admin_url
-from scheduling.core.cron import ZoneError, resolve_wall, zone
+from scheduling.core.cron import ZoneError, resolve_again, zone
 from scheduling.core.run_bounds import MOST_RUNS
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import is_number
@@ -205,16 +205,16 @@ def _typed_row(typed: dict[str, str], stored: Scheduler | None) -> tuple[Schedul
     local: datetime | None = fields.cleaned_data["date_time"]
     if local is not None and row.schedule:
         raise ValueError(_("Give either a cron schedule or one date and time."))
-    _take_rules(row, fields.cleaned_data)
+    _take_rules(row, fields.cleaned_data, stored)
     if stored is not None:
         row.runs_counted, row.counted_for = stored.runs_counted, stored.counted_for
     if local is None:
         return row, []
-    row.date_time = resolve_wall(local, row.zone_name)
+    row.date_time = resolve_again(local, row.zone_name, None if stored is None else stored.date_time)
     return row, _wall_notes(local, row)
 
 
-def _take_rules(row: Scheduler, typed: dict[str, Any]) -> None:
+def _take_rules(row: Scheduler, typed: dict[str, Any], stored: Scheduler | None) -> None:
     """Write the typed rules into the row.
 
     Raises:
@@ -225,7 +225,7 @@ def _take_rules(row: Scheduler, typed: dict[str, Any]) -> None:
     for name in PLAIN:
         value = typed[name]
         if isinstance(value, datetime):
-            value = resolve_wall(value, row.zone_name)
+            value = resolve_again(value, row.zone_name, getattr(stored, name, None))
         setattr(row, name, PLAIN[name] if value in (None, "") else value)
     if errors := timing_errors(row):
         raise ValueError(" ".join(message for error in errors.values() for message in error.messages))
@@ -237,6 +237,8 @@ def _wall_notes(local: datetime, row: Scheduler) -> list[Note]:
     if first > second:
         return [("warn", _("The clocks skip %(reading)s on this day: it runs right after.") % reading)]
     if first < second:
+        if row.date_time is not None and row.date_time >= second:  # so it is stored, and stays
+            return [("warn", _("The clocks show %(reading)s twice on this day: it runs the second time.") % reading)]
         return [("warn", _("The clocks show %(reading)s twice on this day: it runs the first time.") % reading)]
     return []
 
