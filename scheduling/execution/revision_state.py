@@ -13,7 +13,7 @@ from django.utils.crypto import salted_hmac
 from scheduling.conf import get_conf
 from scheduling.core.chat_services import variable_of
 from scheduling.core.pings import VARIABLE
-from scheduling.core.revisions import HIDDEN, PARAMS, Snapshot, text_of
+from scheduling.core.revisions import HIDDEN, NEW, OLD, PARAMS, Edits, Snapshot, text_of
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.handlers.registry import Handler
 from scheduling.handlers.secret_params import secret_names
@@ -63,6 +63,18 @@ class Stored:
         if self.spent and former is not None and former.state.get("date_time") == state["date_time"]:
             return Snapshot({**state, "status": former.state.get("status")}, self.snapshot.digests)
         return self.snapshot
+
+    def undoing(self, edits: Edits, newest: Snapshot | None) -> Edits:
+        """The edits of an undo, with that of the status if they take a claimed date away.
+
+        The claim has paused the schedule, and no revision says so. Without the date, its status is the one that the
+        newest revision has, unless the edits name another one.
+        """
+        if not self.spent or "date_time" not in edits:
+            return edits
+        found, present = {**edits}, self.snapshot.state["status"]
+        wanted = found.pop("status", {}).get(NEW, self.since(newest).state["status"])
+        return found if wanted == present else {**found, "status": {OLD: present, NEW: wanted}}
 
 
 def stored_of(values: Mapping[str, Any], names: Names | None = None) -> Stored:

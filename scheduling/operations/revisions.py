@@ -15,7 +15,7 @@ from django.utils.translation import gettext as _
 from scheduling.core.revisions import HIDDEN, NEW, OLD, PARAMS, Edits, Snapshot, changed_keys, edits_of, undone
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
-from scheduling.execution.revision_state import READ_COLUMNS, digest_for, stored_of
+from scheduling.execution.revision_state import READ_COLUMNS, Stored, digest_for, stored_of
 from scheduling.models import Calendar, Scheduler, ScheduleRevision
 from scheduling.models.schedule_revision import RevisionKind, RevisionQuerySet
 from scheduling.models.visibility import visibility_by_groups
@@ -97,14 +97,14 @@ def undo_of(actor: Actor, pk: int, number: int) -> Reversal:
         said = _("Revision %(number)s has not changed the schedule, so there is nothing to undo.")
         raise Refused(Code.CONFLICT, said % {"number": number})
     edits, unknown = undone(found.changes, LEFT_ALONE)
-    present = present_snapshot(pk)
-    later = set(changed_keys(found.snapshot, present, digest_for(pk))) & edits.keys()
+    stored, newest = _stored(pk), _newest(pk)
+    later = set(changed_keys(found.snapshot, stored.since(newest), digest_for(pk))) & edits.keys()
     if later:
         raise Refused(Code.CONFLICT, _conflict(pk, number, sorted(later)))
     if not edits:
         said = _("Revision %(number)s has changed only values that no revision holds, such as secrets.")
         raise Refused(Code.CONFLICT, said % {"number": number})
-    return _reversal(actor, row, number, edits, unknown, f"undo of revision {number}")
+    return _reversal(actor, row, number, stored.undoing(edits, newest), unknown, f"undo of revision {number}")
 
 
 def restore_of(actor: Actor, pk: int, number: int) -> Reversal:
@@ -116,7 +116,8 @@ def restore_of(actor: Actor, pk: int, number: int) -> Reversal:
     """
     actor.must(schedules.CHANGE)
     row, found = schedules.by_id(actor, pk), revision_of(actor, pk, number)
-    wanted, present = found.snapshot, present_snapshot(pk)
+    wanted = found.snapshot
+    present = _stored(pk).since(wanted)  # the pause by a claimed date counts only if the wanted state has another date
     # A column that the revision does not have is newer than the revision.
     differing = [
         key
@@ -160,11 +161,19 @@ def present_snapshot(pk: int) -> Snapshot:
     Raises:
         Refused: NOT_FOUND.
     """
+    return _stored(pk).since(_newest(pk))
+
+
+def _stored(pk: int) -> Stored:
     values = Scheduler.objects.filter(pk=pk).values(*READ_COLUMNS).first()
     if values is None:
         raise Refused(Code.NOT_FOUND, _("There is no schedule %(id)s, or you may not see it.") % {"id": pk})
+    return stored_of(values)
+
+
+def _newest(pk: int) -> Snapshot | None:
     newest = ScheduleRevision.objects.of(pk).first()
-    return stored_of(values).since(newest.snapshot if newest is not None else None)
+    return None if newest is None else newest.snapshot
 
 
 def _conflict(pk: int, number: int, keys: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from django.contrib.auth.models import Group
 from django.utils import timezone as clock
 
 from scheduling.core.revisions import changed_keys
+from scheduling.execution.claim import claim_due
 from scheduling.execution.revision_state import digest_for
 from scheduling.models import Scheduler, ScheduleRevision
 from scheduling.operations import schedules
@@ -167,6 +168,59 @@ def test_a_date_that_has_passed_refuses_the_undo(actor: Actor) -> None:
         edits=edits.replace(row.date_time.isoformat(), passed)
     )
     assert "passed" in refused(actor, row.pk, 2).said
+
+
+@pytest.fixture
+def spent(actor: Actor) -> Scheduler:
+    """An active schedule that an edit has given one date (revision 2), whose run has paused it."""
+    row = SchedulerFactory(schedule="0 * * * *")
+    due = clock.now() + timedelta(minutes=5)
+    schedules.change(actor, row.pk, {"schedule": "", "date_time": due.isoformat()})
+    assert len(claim_due(due + timedelta(seconds=1), embedded=True).claimed) == 1
+    row.refresh_from_db()
+    assert not row.status
+    return row
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(("find", "number"), [(undo_of, 2), (restore_of, 1)])
+def test_the_pause_by_a_date_goes_with_the_date(actor: Actor, spent: Scheduler, find: Any, number: int) -> None:
+    found = find(actor, spent.pk, number)
+    assert found.edits["status"] == {"old": False, "new": True}
+    reverse(actor, found)
+    spent.refresh_from_db()
+    assert (spent.status, spent.schedule, spent.date_time) == (True, "0 * * * *", None)
+    assert spent.next_run_at is not None
+    first, newest = (revisions_of(actor, spent.pk).get(number=number) for number in (1, 3))
+    assert newest.snapshot == first.snapshot
+    assert newest.changes.keys() == {"schedule", "date_time"}  # revision 2 has it active, too
+    with pytest.raises(Refused, match="is as revision 1 has left it"):
+        restore_of(actor, spent.pk, 1)
+
+
+@pytest.mark.any_database
+def test_the_pause_by_a_date_stays_with_the_date(actor: Actor, spent: Scheduler) -> None:
+    schedules.change(actor, spent.pk, {"description": "words"})
+    with pytest.raises(Refused, match="is as revision 3 has left it"):
+        restore_of(actor, spent.pk, 3)
+    for found in (restore_of(actor, spent.pk, 2), undo_of(actor, spent.pk, 3)):
+        assert found.edits.keys() == {"description"}
+    reverse(actor, undo_of(actor, spent.pk, 3))
+    spent.refresh_from_db()
+    assert not spent.status
+
+
+@pytest.mark.any_database
+@pytest.mark.parametrize(("find", "number"), [(undo_of, 2), (restore_of, 1)])
+def test_what_was_paused_before_its_date_is_paused_again(actor: Actor, find: Any, number: int) -> None:
+    row, due = SchedulerFactory(schedule="0 * * * *", status=False), clock.now() + timedelta(minutes=5)
+    schedules.change(actor, row.pk, {"schedule": "", "date_time": due.isoformat(), "status": True})
+    assert len(claim_due(due + timedelta(seconds=1), embedded=True).claimed) == 1
+    found = find(actor, row.pk, number)
+    assert found.edits.keys() == {"schedule", "date_time"}
+    reverse(actor, found)
+    row.refresh_from_db()
+    assert (row.status, row.schedule) == (False, "0 * * * *")
 
 
 @pytest.mark.any_database
