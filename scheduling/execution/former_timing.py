@@ -15,7 +15,7 @@ from scheduling.core.assigned import Assigned
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import cron_key, date_key
-from scheduling.core.settled import settle
+from scheduling.core.settled import Settled, settle
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import exclusions_of, planned_exclusions
@@ -37,16 +37,10 @@ def settle_former(row: Scheduler, now: datetime, *, times_change: bool, edited: 
         times_change: whether the edit changes more than the status and the calendar.
         edited: the schedule after the edit.
     """
-    former, first = Former(row), first_of(row)
-    if first is None or first > now or not row.planned_status:
+    settled = settled_of(row, now, times_change=times_change, edited=edited)
+    if settled is None:
         return
-    try:
-        own = assigned_of(former, planned_exclusions(row)).since_edit(first, row.planned_at)
-        following = None if times_change and not _same_date(former, edited) else _after_edit(edited, first)
-        settled = settle(own, first, now, times_change=times_change, following=following)
-    except (CronError, ZoneError, ValueError):
-        return  # plain SQL wrote the former times, and no producer could plan them
-    trigger = Trigger.CRON if own.times.cron is not None else Trigger.DATE
+    trigger = Trigger.CRON if Former(row).date_time is None else Trigger.DATE
     insert([
         execution_of(
             row, now, execution_key=missed.key, scheduled_at=missed.first, trigger=trigger.value,
@@ -55,6 +49,20 @@ def settle_former(row: Scheduler, now: datetime, *, times_change: bool, edited: 
         for missed in settled.skips
     ])  # fmt: skip
     row.next_run_at, row.next_nominal_at = settled.kept, None
+
+
+def settled_of(row: Scheduler, now: datetime, *, times_change: bool, edited: Scheduler) -> Settled | None:
+    """What `settle_former` records and keeps; None if it leaves the row as it is. Nothing is written."""
+    first = first_of(row)
+    if first is None or first > now or not row.planned_status:
+        return None
+    try:
+        former = Former(row)
+        own = assigned_of(former, planned_exclusions(row)).since_edit(first, row.planned_at)
+        following = None if times_change and not _same_date(former, edited) else _after_edit(edited, first)
+        return settle(own, first, now, times_change=times_change, following=following)
+    except (CronError, ZoneError, ValueError):
+        return None  # plain SQL wrote the former times, and no producer could plan them
 
 
 def _same_date(former: Former, edited: Scheduler) -> bool:

@@ -20,6 +20,9 @@ from scheduling.models.plan import FIRST_INSTANT
 
 _TICK = timedelta(microseconds=1)
 
+_Found = tuple[datetime, int, str, Trigger]
+"""The first occurrence that was left out, how many there are, and the key and trigger of the first."""
+
 
 def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
     """Record the occurrences that a pause has left out up to now, as one skipped execution.
@@ -35,21 +38,32 @@ def record_left_out(row: Scheduler, after: Scheduler, now: datetime) -> bool:
         Whether an occurrence that fell due before the pause, and that no producer has claimed, is among those recorded.
         The caller then plans the next run anew.
     """
-    since = row.left_out_since
-    if since is None or row.paused_at is None:
-        return False
-    first = row.next_nominal_at or row.next_run_at
-    kept = first if first is not None and first <= now else None
-    if kept is not None:
-        since = min(since, kept - _TICK)
-    found = _found(row, after, max(since, FIRST_INSTANT), now, kept)
+    found, drops_due = _left_out(row, after, now)
     if found is None:
         return False
     first, count, key, trigger = found
     reason = clean(_reason(row, count, now), 2_000)
     columns = skipped(now, reason, count)
     insert([execution_of(row, now, execution_key=key, scheduled_at=first, trigger=trigger.value, **columns)])
-    return kept is not None
+    return drops_due
+
+
+def drops_due(row: Scheduler, after: Scheduler, now: datetime) -> bool:
+    """What `record_left_out` would return. Nothing is written."""
+    return _left_out(row, after, now)[1]
+
+
+def _left_out(row: Scheduler, after: Scheduler, now: datetime) -> tuple[_Found | None, bool]:
+    """What `record_left_out` records, and what it returns."""
+    since = row.left_out_since
+    if since is None or row.paused_at is None:
+        return None, False
+    first = row.next_nominal_at or row.next_run_at
+    kept = first if first is not None and first <= now else None
+    if kept is not None:
+        since = min(since, kept - _TICK)
+    found = _found(row, after, max(since, FIRST_INSTANT), now, kept)
+    return found, found is not None and kept is not None
 
 
 def left_out_of(row: Scheduler, now: datetime) -> tuple[datetime, int] | None:
@@ -63,7 +77,7 @@ def left_out_of(row: Scheduler, now: datetime) -> tuple[datetime, int] | None:
 
 def _found(
     row: Scheduler, after: Scheduler, since: datetime, now: datetime, kept: datetime | None = None
-) -> tuple[datetime, int, str, Trigger] | None:
+) -> _Found | None:
     """The first occurrence that was left out, how many there are, and the key and trigger of the first.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,11 +11,14 @@ from django.apps import apps
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.db.models import Model
+from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
+from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.revisions import HIDDEN, NEW, OLD, PARAMS, Edits, Snapshot, changed_keys, edits_of, undone
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
+from scheduling.execution.edited_plan import as_saved
 from scheduling.execution.revision_state import READ_COLUMNS, Stored, digest_for, stored_of
 from scheduling.models import Calendar, Scheduler, ScheduleRevision
 from scheduling.models.schedule_revision import RevisionKind, RevisionQuerySet
@@ -150,9 +154,13 @@ def after(actor: Actor, found: Reversal) -> Scheduler:
     Raises:
         Refused: INVALID; the sentence says why it cannot be done.
     """
-    row = schedules.by_id(actor, found.row.pk)
+    stored = schedules.by_id(actor, found.row.pk)
+    row = copy(stored)
     fill(actor, row, found.values)
-    return row
+    try:
+        return as_saved(stored, row, clock.now())
+    except (CronError, ZoneError):
+        return row  # its page says what is wrong
 
 
 def present_snapshot(pk: int) -> Snapshot:

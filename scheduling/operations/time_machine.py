@@ -10,10 +10,13 @@ from typing import Any
 
 from scheduling.core.load import Load
 from scheduling.core.run_changes import RunChange, compare
+from scheduling.execution.edited_plan import as_saved
 from scheduling.models import Scheduler
+from scheduling.models.own_timing import has_own_timing
 from scheduling.models.visibility import Visibility
 from scheduling.operations import schedules
 from scheduling.operations.actor import Actor
+from scheduling.operations.catch_up import plan_of
 from scheduling.operations.next_run_shapes import EmptierShape, LoadShape, MinuteShape, PreviewShape, RunChangeShape
 from scheduling.operations.next_runs import next_runs
 from scheduling.operations.schedule_check import fill
@@ -77,7 +80,31 @@ def run_changes(stored: Scheduler | None, edited: Scheduler, now: datetime) -> l
     Raises:
         CronError, ZoneError: the edited times are invalid.
     """
-    return compare(_stored_runs(stored, now), runs_of(edited, now), RUNS)
+    return compare(_stored_runs(stored, now), runs_after(stored, edited, now), RUNS)
+
+
+def runs_after(stored: Scheduler | None, edited: Scheduler, now: datetime) -> list[datetime]:
+    """The next runs if the edit were saved now. What waits by the former times stays or is dropped, as a save decides.
+
+    Raises:
+        CronError, ZoneError: the edited times are invalid.
+    """
+    if stored is None:
+        return runs_of(edited, now)
+    row = as_saved(stored, edited, now)
+    return [*_at_once(stored, row, now), *runs_of(row, now)][:RUNS]
+
+
+def _at_once(stored: Scheduler, row: Scheduler, now: datetime) -> list[datetime]:
+    """What has waited for its start, and starts now because the edit has taken the rules away for which it has waited.
+
+    With rules, `next_runs` tells it.
+    """
+    waited, due = stored.next_run_at, row.next_run_at
+    if waited is None or due is None or not due <= now < waited or has_own_timing(row):
+        return []
+    found = plan_of(row, now)
+    return [due] if found is None else [one.instant for one in found.runs]
 
 
 def _stored_runs(stored: Scheduler | None, now: datetime) -> list[datetime]:
@@ -92,7 +119,8 @@ def load_change(visible: Visibility, stored: Scheduler | None, edited: Scheduler
     counted = site_load(visible, now)
     known = stored is not None and stored.status and stored.next_run_at is not None
     before = _starts(stored, now) if known else []
-    without, with_it = counted, counted.changed(before, -1).changed(own := _starts(edited, now), 1)
+    own = _starts(edited, now) if stored is None else _starts_after(as_saved(stored, edited, now), now)
+    without, with_it = counted, counted.changed(before, -1).changed(own, 1)
     places = {place for place in map(with_it.place, own) if place is not None}
     told = with_it.most_crowded((place for place, count in enumerate(with_it.counts) if count), MINUTES)
     busiest = next(iter(with_it.most_crowded(places, 1)), None)
@@ -110,6 +138,14 @@ def _starts(row: Scheduler | None, now: datetime) -> list[datetime]:
     if row is None or not row.status:
         return []
     return starts_of(row, now)
+
+
+def _starts_after(row: Scheduler, now: datetime) -> list[datetime]:
+    """The starts of an edited schedule. What the edit drops starts before its next run, and is left out."""
+    found, first = _starts(row, now), row.next_run_at
+    if first is None or first <= now or row.spread_each:  # offsets of their own are not counted
+        return found
+    return [at for at in found if at >= first]
 
 
 def _crowded(without: Load, with_it: Load, place: int, own: set[int]) -> Crowded:
@@ -134,7 +170,7 @@ def preview(actor: Actor, pk: int | None, values: Mapping[str, Any], now: dateti
     return PreviewShape(
         schedule_id=pk,
         before=[at.astimezone(UTC) for at in _stored_runs(stored, now)],
-        after=[at.astimezone(UTC) for at in runs_of(edited, now)],
+        after=[at.astimezone(UTC) for at in runs_after(stored, edited, now)],
         changes=[RunChangeShape(before=one.before, after=one.after, mark=one.mark.value) for one in changes],
         load=_load_shape(load_change(actor.visible, stored, edited, now)),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -12,12 +13,15 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone as clock
 
+from scheduling.models import Calendar
 from scheduling.operations import site_load as looks
 from tests.admin.conftest import logged_in
-from tests.factories import GroupFactory, SchedulerFactory, UserFactory
+from tests.factories import CalendarFactory, GroupFactory, SchedulerFactory, UserFactory
+from tests.support import NOON, Clock
 
 pytestmark = pytest.mark.django_db
 REMOVED = "\N{MINUS SIGN} removed"
+HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
 @pytest.fixture(autouse=True)
@@ -46,6 +50,42 @@ def test_changed_added_and_removed_runs_are_told_by_a_word_and_a_sign(editor: Cl
     assert "stay as they are" in panel(editor, row.pk, schedule="0 8 * * *", timezone="UTC").get_text()
     paused = panel(editor, row.pk, schedule="0 8 * * *", timezone="UTC", paused="on")
     assert {cell.get_text(" ", strip=True) for cell in paused.select(".sch-run-mark")} == {REMOVED}
+
+
+def test_unchanged_values_leave_what_waits_as_it_is(editor: Client, at: Clock) -> None:
+    at(NOON + 3 * DAY)  # a Friday
+    weekend = CalendarFactory(entries="sat,sun", timezone="UTC")
+    held = SchedulerFactory(schedule="0 8 * * *", timezone="UTC", calendar=weekend, on_excluded="hold")
+    at(NOON + 5 * DAY)
+    typed = {"schedule": "0 8 * * *", "timezone": "UTC", "calendar": weekend.pk, "on_excluded": "hold"}
+    assert "stay as they are" in panel(editor, held.pk, **typed).get_text()
+    # An edit of the rules ends the hold, and another time of the edit is no start that the clocks have moved.
+    text = panel(editor, held.pk, **typed, missed_runs="none").get_text(" ")
+    assert "Of the next runs, 1 is removed." in text
+    assert "Mon 2026-03-16" in text
+    assert "clocks" not in text
+    runs = editor.get(reverse("admin:scheduling_scheduler_preview", args=["runs"]), {**typed, "previewed": held.pk})
+    assert "held: " in runs.content.decode()
+    assert "clocks" not in runs.content.decode()
+    # The user does not see the calendar. It stays.
+    member = UserFactory(permissions=["scheduling.view_scheduler", "scheduling.change_scheduler"])
+    member.groups.add(group := GroupFactory())
+    held.group = group
+    held.save()
+    Calendar.objects.update(group=GroupFactory())
+    assert "stay as they are" in panel(logged_in(member), held.pk, **typed).get_text()
+
+
+def test_a_spread_run_that_waits_stays_as_it_is(editor: Client, at: Clock) -> None:
+    at(NOON - HOUR)
+    row = SchedulerFactory(schedule="0 12 * * *", timezone="UTC", spread_seconds=86_400)
+    while looks.offset_of(row.pk, 86_400, False) < 2 * HOUR:
+        row.delete()
+        row = SchedulerFactory(schedule="0 12 * * *", timezone="UTC", spread_seconds=86_400)
+    at(NOON + HOUR)
+    typed = {"schedule": "0 12 * * *", "timezone": "UTC", "spread_seconds": "1d"}
+    assert "stay as they are" in panel(editor, row.pk, **typed).get_text()
+    assert "clocks" not in panel(editor, row.pk, **{**typed, "schedule": "0 11 * * *"}).get_text()
 
 
 def test_a_clock_change_is_marked(editor: Client) -> None:

@@ -28,6 +28,7 @@ from scheduling.core.dialect import Cron
 from scheduling.core.expected import Expected, Fate
 from scheduling.core.intervals import DayInterval, RealInterval
 from scheduling.core.known_sentences import for_reader
+from scheduling.core.why_at import is_due
 from scheduling.execution.rule_pauses import runs_left
 from scheduling.models import Scheduler
 from scheduling.models.own_timing import has_own_timing
@@ -111,7 +112,9 @@ def _row(run: datetime, times: Timetable | None, info: ZoneInfo, now: datetime) 
 def _row_by_rules(one: Expected, times: Timetable | None, info: ZoneInfo, now: datetime) -> Sequence[object]:
     """An occurrence of a schedule that is spread, bounded or has a calendar: its nominal time, and when it starts."""
     shown = one.last if one.fate is Fate.HELD and one.last is not None and one.starts_at is not None else one.first
-    noted = effect_on(times, info.key, shown) if times is not None and one.fate is Fate.RUNS else None
+    # An edit may have kept an occurrence of the former times, which the present ones do not name.
+    named = times is not None and one.fate is Fate.RUNS and is_due(times, info.key, shown)
+    noted = effect_on(times, info.key, shown) if times is not None and named else None
     lines = [(_said_of_run(*noted),)] if noted else []
     if one.starts_at is None:
         lines.append((_said_of_excluded(one, info),))
@@ -149,10 +152,14 @@ def _said_of_excluded(one: Expected, info: ZoneInfo) -> str:
 
 
 def clock_words(scheduler: Scheduler, run: datetime) -> str:
-    """What a clock change does to a run of the schedule; empty if it does nothing."""
-    if scheduler.date_time is not None or not scheduler.schedule:
+    """What a clock change does to a run of the schedule that starts then; empty if it does nothing.
+
+    A run that is spread or held starts at an instant that the times do not name, so the clocks have not moved it.
+    """
+    if scheduler.date_time is not None or not scheduler.schedule or scheduler.spread_seconds:
         return ""
-    noted = effect_on(timetable_of(scheduler.schedule), scheduler.zone_name, run)
+    times = timetable_of(scheduler.schedule)
+    noted = effect_on(times, scheduler.zone_name, run) if is_due(times, scheduler.zone_name, run) else None
     return _said_of_run(*noted) if noted else ""
 
 

@@ -6,6 +6,7 @@ A preview stores nothing and makes few queries.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +14,7 @@ from django import forms
 from django.core.exceptions import PermissionDenied
 from django.forms.utils import ErrorList
 from django.http import Http404, HttpRequest, HttpResponse
+from django.utils import timezone as clock
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
@@ -32,6 +34,7 @@ from scheduling.core.run_bounds import MOST_RUNS
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import is_number
 from scheduling.core.zones import instants
+from scheduling.execution.edited_plan import as_saved
 from scheduling.handlers.targets import find_target
 from scheduling.models import Scheduler
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
@@ -142,7 +145,10 @@ class Preview(Pages):
         stored = visible.schedules().filter(pk=pk).first() if pk else None
         if pk and stored is None:
             return self.not_found(request, str(pk))
-        return _fragment("changes", changes_preview(_typed(request, "changes"), stored, visible))
+        typed = _typed(request, "changes")
+        if stored is not None and request.GET.get("calendar", "") == str(stored.calendar_id):
+            typed["calendar"] = str(stored.calendar_id)  # a calendar of another group stays, and no reason is shown
+        return _fragment("changes", changes_preview(typed, stored, visible))
 
 
 def _typed(request: HttpRequest, part: str) -> dict[str, str]:
@@ -166,7 +172,7 @@ def runs_preview(typed: dict[str, str], stored: Scheduler | None = None) -> Safe
     """The next runs of the typed schedule. The stored one has been seen by the user, and its runs were counted."""
     try:
         row, notes = _typed_row(typed, stored)
-        return next_runs_panel(row, notes=notes)
+        return next_runs_panel(row if stored is None else as_saved(stored, row, clock.now()), notes=notes)
     except (ZoneError, ValueError) as error:
         return refused(error)
 
@@ -193,11 +199,9 @@ def _typed_row(typed: dict[str, str], stored: Scheduler | None) -> tuple[Schedul
         ZoneError, ValueError: the text says what cannot be used.
     """
     # The cron expression may have any length, because the parser checks the length first.
-    row = Scheduler(
-        schedule=typed["schedule"].strip(),
-        timezone=typed["timezone"].strip()[:LONGEST_ZONE],
-        status=not typed["paused"],
-    )
+    row = Scheduler() if stored is None else copy(stored)
+    row.schedule, row.timezone = typed["schedule"].strip(), typed["timezone"].strip()[:LONGEST_ZONE]
+    row.status, row.date_time = not typed["paused"], None
     own = typed.keys() - {"schedule", "timezone", "paused"}
     fields = Typed({name: typed[name][:LONGEST_NUMBER] for name in own})
     if not fields.is_valid():
@@ -206,8 +210,6 @@ def _typed_row(typed: dict[str, str], stored: Scheduler | None) -> tuple[Schedul
     if local is not None and row.schedule:
         raise ValueError(_("Give either a cron schedule or one date and time."))
     _take_rules(row, fields.cleaned_data, stored)
-    if stored is not None:
-        row.runs_counted, row.counted_for = stored.runs_counted, stored.counted_for
     if local is None:
         return row, []
     row.date_time = resolve_again(local, row.zone_name, None if stored is None else stored.date_time)
@@ -221,7 +223,8 @@ def _take_rules(row: Scheduler, typed: dict[str, Any], stored: Scheduler | None)
         ZoneError: the zone is unknown.
         ValueError: a rule cannot be used. The message is a sentence.
     """
-    row.pk, row.calendar_id, row.max_runs = typed["previewed"], typed["calendar"], typed["max_runs"]
+    row.pk = typed["previewed"] if stored is None else stored.pk
+    row.calendar_id, row.max_runs = typed["calendar"], typed["max_runs"]
     for name in PLAIN:
         value = typed[name]
         if isinstance(value, datetime):
