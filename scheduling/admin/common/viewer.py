@@ -25,7 +25,7 @@ class Viewer:
     user: Any
     now: datetime
     zone: tzinfo
-    page: str = "1"
+    request: HttpRequest | None = field(default=None, repr=False)
     _patterns: dict[str, str] = field(default_factory=dict)
 
     @cached_property
@@ -41,7 +41,16 @@ class Viewer:
     @classmethod
     def of(cls, request: HttpRequest) -> Viewer:
         """The viewer with the request's user, the present time, and the site's time zone."""
-        return cls(request.user, clock.now(), clock.get_current_timezone(), request.GET.get("p", "1"))
+        return cls(request.user, clock.now(), clock.get_current_timezone(), request)
+
+    @cached_property
+    def page(self) -> str:
+        """The number of the page in the address.
+
+        It is read only where it is needed: the error page asks for the user's permissions, too, and Django refuses to
+        read an address with too many parameters.
+        """
+        return "1" if self.request is None else self.request.GET.get("p", "1")
 
     def may(self, codename: str) -> bool:
         """Whether the user has this permission of the app `scheduling`."""
