@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from django.db.models import Case, Count, IntegerField, QuerySet, Value, When
 
+from scheduling.alerts.aside import still_allowed
 from scheduling.alerts.letter import MOST_LISTED, Digest, Told
 from scheduling.core.alert_rules import Severity
 from scheduling.logs import get_logger
@@ -18,12 +19,12 @@ log = get_logger(__name__)
 def digest_of(message: AlertMessage) -> Digest:
     """The starts and ends that a message tells. The most urgent ones are described, the others are only counted.
 
-    A row that cannot be read is only counted.
+    A row that cannot be read is only counted. What the channel may not be told is left out (`aside`).
 
     Raises:
         django.db.DatabaseError: the database cannot be reached.
     """
-    notices = AlertNotice.objects.filter(message=message)
+    notices = AlertNotice.objects.filter(still_allowed(message.channel), message=message)
     numbers = dict(notices.order_by().values_list("event").annotate(number=Count("pk")))
     begun = numbers.get(AlertNotice.Event.START, 0)
     return Digest(list(_listed(notices)), begun, sum(numbers.values()) - begun)
@@ -35,7 +36,7 @@ def _listed(notices: QuerySet[AlertNotice]) -> Iterator[Told]:
     keys = notices.order_by(rank.desc(), "pk").values_list("pk", flat=True)[:MOST_LISTED]
     for pk in list(keys):
         try:
-            notice = AlertNotice.objects.select_related("alert").filter(pk=pk).first()
+            notice = notices.select_related("alert").filter(pk=pk).first()
             if notice is not None:
                 yield Told.of(notice.alert, notice.event)
         except Exception as error:

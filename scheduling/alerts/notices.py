@@ -11,7 +11,7 @@ from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import tells
 from scheduling.core.chunks import chunks
 from scheduling.logs import get_logger
-from scheduling.models import Alert, AlertNotice, AlertRule, Channel
+from scheduling.models import Alert, AlertMessage, AlertNotice, AlertRule, Channel
 from scheduling.processes.database import each_or_all
 
 log = get_logger(__name__)
@@ -63,8 +63,12 @@ def _note_starts(chosen: Mapping[int, Sequence[Channel]], now: datetime) -> None
 
 
 def tell_ends(alerts: Collection[int]) -> None:
-    """Let the end of these alerts wait for the channels that were told of their start."""
-    told = AlertNotice.objects.filter(alert__in=alerts, event=Event.START).values_list("alert", "channel")
+    """Let the end of these alerts wait for the channels that were told of their start.
+
+    Whether a channel may still be told is decided when the end is sent (`aside`), so that the page can say why not.
+    """
+    starts = AlertNotice.objects.filter(alert__in=alerts, event=Event.START)
+    told = starts.exclude(message__state=AlertMessage.State.ASIDE).values_list("alert", "channel")
     AlertNotice.objects.bulk_create(
         [AlertNotice(alert_id=alert, channel_id=channel, event=Event.END) for alert, channel in told],
         ignore_conflicts=True,

@@ -10,6 +10,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import F, Q, QuerySet
 
+from scheduling.alerts.aside import set_aside
 from scheduling.alerts.digest import digest_of
 from scheduling.alerts.letter import facts_of, letter_of
 from scheduling.alerts.tries import Ending, Tries, Try
@@ -138,6 +139,7 @@ class Sender:
         if problem := _problem(message, repeats):
             _give_up(own, problem, now)
             return
+        set_aside(message, now)  # if nothing is left, `own` has no row any more
         digest = digest_of(message)
         if not digest.count or message.channel is None:
             _give_up(own, "Its alerts were removed, so there is nothing to tell.", now)

@@ -174,7 +174,12 @@ def tells(severity: str, least: str, group: int | None, of_channel: int | None) 
         of_channel: the group of the channel. A channel with a group is told of what its members may see: of alerts of
             this group, and of alerts without a group.
     """
-    return _rank(severity) >= _rank(least) and (of_channel is None or group is None or group == of_channel)
+    return _rank(severity) >= _rank(least) and may_be_told(group, of_channel)
+
+
+def may_be_told(group: int | None, of_channel: int | None) -> bool:
+    """Whether the group of a channel allows alerts of this group. `alerts.aside` asks the database the same."""
+    return of_channel is None or group is None or group == of_channel
 
 
 def _rank(severity: str) -> int:

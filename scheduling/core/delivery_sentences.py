@@ -71,6 +71,7 @@ NO_KIND = StoredSentence("The channel has no known kind. Choose one on the page 
 NO_ADDRESSES = StoredSentence("The channel has no e-mail address.")
 MANY_ADDRESSES = StoredSentence("The channel has more than %(most)s e-mail addresses.", most=NUMBER)
 CHANNEL_DELETED = StoredSentence("The channel was deleted.")
+OTHER_GROUP = StoredSentence("The alert and the channel belong to different groups by now.")
 TRIED_TOO_OFTEN = StoredSentence("It was tried too often.")
 TRY_LATE = StoredSentence("The try did not end within %(seconds)s s.", seconds=DECIMAL)
 DEFECT = StoredSentence("The message could not be sent: %(error)s")

@@ -135,7 +135,7 @@ class Migration(migrations.Migration):
                 ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
                 ('channel_name', models.CharField(max_length=100, verbose_name='channel')),
                 ('delivery_id', models.CharField(editable=False, max_length=32, unique=True, verbose_name='delivery id')),
-                ('state', models.CharField(choices=[('waiting', 'not sent yet'), ('sending', 'sending'), ('sent', 'sent'), ('given_up', 'given up')], max_length=8, verbose_name='state')),
+                ('state', models.CharField(choices=[('waiting', 'not sent yet'), ('sending', 'sending'), ('sent', 'sent'), ('given_up', 'given up'), ('aside', 'set aside')], max_length=8, verbose_name='state')),
                 ('tries', models.PositiveIntegerField(default=0, verbose_name='tries')),
                 ('repeats', models.PositiveIntegerField(default=0, verbose_name='tries without an answer')),
                 ('done', models.JSONField(default=list, editable=False)),

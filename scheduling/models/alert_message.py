@@ -25,6 +25,8 @@ class AlertMessage(models.Model):
         SENDING = "sending", _("sending")
         SENT = "sent", _("sent")
         GIVEN_UP = "given_up", _("given up")
+        ASIDE = "aside", _("set aside")
+        """It must not be sent, because its alerts or its channel got another group."""
 
     channel = models.ForeignKey(
         "scheduling.Channel", models.SET_NULL, null=True, related_name="+", verbose_name=_("channel")

@@ -13,6 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
 from scheduling.alerts.notices import tell_starts
+from scheduling.core import delivery_sentences as say
 from scheduling.models import Alert, AlertNotice, AlertRule, Channel
 from tests.admin.conftest import logged_in
 from tests.admin.pages import HOSTILE, address, text_in
@@ -136,11 +137,16 @@ def test_the_page_tells_each_message_and_why_it_was_not_sent(client: Client) -> 
     AlertNoticeFactory(alert=alert, message=AlertMessageFactory(channel=ChannelFactory(name="team")))
     AlertNoticeFactory(alert=alert, message=AlertMessageFactory(waiting=True))
     AlertNoticeFactory(alert=alert, message=AlertMessageFactory(given_up=True))
+    other = say.OTHER_GROUP.format()
+    aside = AlertMessageFactory(channel=ChannelFactory(name="former"), state="aside", error=other)
+    AlertNoticeFactory(alert=alert, message=aside)
     said = text_in(client.get(address("alert", "change", alert.pk)))
     for words in (
         "team was told.",
         "3, 1 without an answer",
         "The webhook answered 500: no text",
+        "set aside",
+        f"former was not told. {other}",
         "Import orders",
         f"no. {run.pk}",
     ):

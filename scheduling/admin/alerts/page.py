@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.alerts.columns import lasted
-from scheduling.admin.alerts.told import Event, Told, is_muted, not_told, told_of, told_rows
+from scheduling.admin.alerts.told import Event, State, Told, is_muted, not_told, told_of, told_rows
 from scheduling.admin.common.viewer import Viewer
 from scheduling.admin.ui.badges import badge, severity_badge
 from scheduling.admin.ui.links import admin_url, link
@@ -153,6 +153,8 @@ def _moments(row: Alert, told: list[Told]) -> Iterator[Moment]:
 
 def _moment_of(told: Told) -> str:
     channel = {"channel": told.channel}
+    if told.state == State.ASIDE:
+        return _("%(channel)s was not told. %(reason)s") % {**channel, "reason": told.error}
     if not told.is_sent:
         return _("%(channel)s could not be told: the message was given up.") % channel
     if told.event == Event.END:

@@ -137,6 +137,7 @@ MESSAGE_STATES: dict[str, tuple[str, str]] = {
     AlertMessage.State.SENDING: ("play", "busy"),
     AlertMessage.State.SENT: ("check", "good"),
     AlertMessage.State.GIVEN_UP: ("cross", "bad"),
+    AlertMessage.State.ASIDE: ("skip", "off"),
 }
 """The icon and the tone of each state of a message of alerts."""
 

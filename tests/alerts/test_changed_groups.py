@@ -1,0 +1,110 @@
+"""Alerts, schedules and channels that get another group: each channel is told of its own group only."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from scheduling.alerts.tries import Try
+from scheduling.core.alert_rules import RuleKind
+from scheduling.models import Alert, AlertMessage, AlertNotice, AlertRule, Channel, Scheduler, SchedulerExecution
+from tests.alerts.scripted import START, Script, run_of
+from tests.alerts.support import Clock, alert, send_all, sender, states, told
+from tests.factories import ChannelFactory, GroupFactory, SchedulerFactory
+
+pytestmark = pytest.mark.django_db
+
+
+class Teams:
+    """A schedule of group A, a rule that looks at it, and a channel of group A and of group B."""
+
+    def __init__(self, kind: RuleKind = RuleKind.INBOX, **rule: Any) -> None:
+        self.a, self.b = GroupFactory(name="a"), GroupFactory(name="b")
+        self.script = Script(kind, **rule)
+        Channel.objects.all().delete()
+        self.of_a, self.of_b = ChannelFactory(group=self.a), ChannelFactory(group=self.b)
+        self.script.rule.channels.set([self.of_a, self.of_b])
+        self.schedule: Scheduler = SchedulerFactory(group=self.a, description="Import orders")
+        self.letters: list[tuple[Channel, str]] = []
+        self.clock = Clock()
+        self.sender = sender(self.clock, send=self._send)
+
+    def _send(self, one: Try) -> None:
+        self.letters.append((one.channel, one.letter.text))
+
+    def narrow(self) -> None:
+        """Let the rule look at the schedule only."""
+        AlertRule.objects.filter(pk=self.script.rule.pk).update(schedule=self.schedule)
+
+    def fails(self, times: int = 1) -> None:
+        """Runs of the schedule fail, in the group that the schedule has now."""
+        self.schedule.refresh_from_db()
+        for _time in range(times):
+            run_of(self.schedule, "failed", START, group=self.schedule.group)
+
+    def move(self) -> None:
+        """Give the schedule to group B, which renames it."""
+        Scheduler.objects.filter(pk=self.schedule.pk).update(group=self.b, description="Layoffs of May")
+
+    def look_and_send(self, times: int = 10) -> None:
+        """Evaluate so many times, and send what waits."""
+        self.script.look(times)
+        self.clock.time = self.script.now
+        send_all(self.sender)
+
+    def told(self, channel: Channel) -> str:
+        """What this channel has got."""
+        return "\n".join(text for to, text in self.letters if to == channel)
+
+
+def test_a_start_that_waited_is_not_told_to_the_group_that_the_schedule_has_left() -> None:
+    teams = Teams(number=0)
+    teams.narrow()
+    teams.fails()
+    teams.script.look(2)
+    teams.move()
+    teams.fails(3)
+    teams.look_and_send()
+    assert Alert.objects.get().group_id == teams.b.pk
+    assert teams.told(teams.of_a) == ""
+    message = AlertMessage.objects.get(channel=teams.of_a)
+    assert (message.state, message.error) == (
+        "aside", "The alert and the channel belong to different groups by now."
+    )  # fmt: skip
+    assert message.ended_at is not None
+    assert AlertNotice.objects.get(message=message).event == "start"
+
+
+@pytest.mark.parametrize("sent", [False, True], ids=["the start waits", "the start is sent"])
+def test_a_channel_that_gets_another_group_is_told_nothing_more(sent: bool) -> None:
+    teams = Teams(number=0)
+    teams.narrow()
+    teams.fails()
+    teams.script.look(2)
+    if sent:
+        teams.look_and_send(1)
+    before = teams.told(teams.of_a)
+    assert bool(before) is sent
+    Channel.objects.filter(pk=teams.of_a.pk).update(group=teams.b)
+    send_all(teams.sender)
+    SchedulerExecution.objects.all().delete()
+    teams.look_and_send()
+    assert teams.told(teams.of_a) == before
+    assert states() == ["sent", "aside"] if sent else ["aside"]
+    assert set(AlertNotice.objects.values_list("event", flat=True)) == ({"start", "end"} if sent else {"start"})
+
+
+def test_what_a_channel_may_be_told_is_sent_without_the_rest() -> None:
+    own, other = GroupFactory(), GroupFactory()
+    team, letters, clock = ChannelFactory(group=own), list[str](), Clock()
+    by = sender(clock, send=lambda one: letters.append(one.letter.text))
+    told(team, alert(1, group=own), alert(2), alert(3, group=other), alert(4, group=other))
+    send_all(by)
+    assert [("subject 1" in text, "subject 2" in text, "subject 3" in text) for text in letters] == [
+        (True, True, False)
+    ]
+    assert states() == ["sent", "aside"]
+    assert AlertNotice.objects.filter(message__state="aside").count() == 2
+    send_all(by)
+    assert states() == ["sent", "aside"]
