@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from types import SimpleNamespace
@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import QuerySet
 
 from scheduling.alerts.reading import readable, savepoint
-from scheduling.alerts.runs import usable_instant
+from scheduling.alerts.runs import NAMED, Run, runs_by_key, usable_instant
 from scheduling.conf import get_conf
 from scheduling.core.assigned import Assigned
 from scheduling.core.chunks import chunks
@@ -60,6 +60,10 @@ class Schedule:
     rules: SimpleNamespace | None
     """The columns of a schedule with rules of its own (`models.own_timing`)."""
 
+    def shown(self, run: Run | None) -> int | None:
+        """The key of a run for an alert about the schedule; None if the schedule had it in another group."""
+        return run.pk if run is not None and run.group_id in (None, self.group) else None
+
     def assigned(self) -> Assigned | None:
         """The assigned times; None if the schedule has no rules of its own.
 
@@ -86,6 +90,22 @@ def schedules_by_key(keys: Collection[int]) -> dict[int, Schedule]:
     for some in chunks(sorted(keys), KEYS_PER_QUERY):
         found |= schedules_in(Scheduler.objects.filter(pk__in=some).order_by("pk"), len(some))
     return found
+
+
+def names_for_runs(runs: Collection[Run], schedules: Mapping[int, Schedule]) -> dict[int, str]:
+    """The names that the alerts about these runs give them, by the keys of the runs. Such an alert has the run's group.
+
+    The present name of a schedule is shown to its present group only. A run that the schedule had in another group has
+    the name of its target. A run that was just removed has no name.
+    """
+    names = {
+        run.pk: own.name
+        for run in runs
+        if (own := schedules.get(run.scheduler_id or 0)) is not None and own.group in (None, run.group_id)
+    }
+    foreign = [run.pk for run in runs if run.pk not in names]
+    targets = runs_by_key(foreign, NAMED) if foreign else {}
+    return names | {pk: visible_text(run.target_name, 100) for pk, run in targets.items()}
 
 
 def _schedule(values: dict[str, Any], names: dict[int, str]) -> Schedule:

@@ -108,3 +108,54 @@ def test_what_a_channel_may_be_told_is_sent_without_the_rest() -> None:
     assert AlertNotice.objects.filter(message__state="aside").count() == 2
     send_all(by)
     assert states() == ["sent", "aside"]
+
+
+def shown() -> tuple[str, int | None, int | None]:
+    """What the only alert shows: its subject, its execution and its group."""
+    row = Alert.objects.get()
+    return row.subject, row.execution, row.group_id
+
+
+@pytest.mark.parametrize(
+    ("kind", "state"), [(RuleKind.NOT_STARTED, "queued"), (RuleKind.SKIPPED, "skipped")], ids=["not started", "skipped"]
+)
+def test_an_alert_about_a_run_names_its_target_after_the_schedule_has_moved(kind: RuleKind, state: str) -> None:
+    teams = Teams(kind)
+    run = run_of(
+        teams.schedule, state, teams.script.ago(hours=1), group=teams.a, reason="Of team A.", target_name="importer"
+    )
+    teams.move()
+    teams.look_and_send(2)
+    assert shown() == ("importer", run.pk, teams.a.pk)
+    assert "Of team A." in teams.told(teams.of_a)
+    assert teams.told(teams.of_b) == ""
+
+
+def test_a_run_without_a_group_shows_no_name_of_a_group() -> None:
+    teams = Teams(RuleKind.NOT_STARTED)
+    run = run_of(teams.schedule, "queued", teams.script.ago(hours=1), target_name="importer")
+    teams.look_and_send(2)
+    assert shown() == ("importer", run.pk, None)
+
+
+def test_failures_in_a_row_are_those_of_the_schedule_in_its_present_group() -> None:
+    teams = Teams(RuleKind.FAILED_IN_A_ROW, number=3)
+    teams.fails(3)
+    teams.move()
+    teams.look_and_send(2)
+    assert shown() == ("Layoffs of May", None, teams.b.pk)
+    assert teams.told(teams.of_a) == ""
+    assert "Layoffs of May" in teams.told(teams.of_b)
+
+
+def test_a_deadline_is_that_of_the_schedule_in_its_present_group() -> None:
+    teams = Teams(RuleKind.NOT_FINISHED, at="11:00", schedule=SchedulerFactory())
+    teams.narrow()
+    Scheduler.objects.filter(pk=teams.schedule.pk).update(schedule="0 10 * * *", timezone="UTC", planned_at=None)
+    run = run_of(teams.schedule, "failed", START.replace(hour=10), group=teams.a)
+    teams.script.look(1)
+    assert shown() == ("Import orders", run.pk, teams.a.pk)
+    teams.move()
+    teams.look_and_send()
+    assert shown() == ("Layoffs of May", None, teams.b.pk)
+    assert teams.told(teams.of_a) == ""

@@ -96,8 +96,7 @@ def _told(
         rule,
         Situation(
             f"deadline {deadline.day} {rule.at}", schedule.name, seen, _("Tell those who wait for it."), schedule.pk,
-            None if progress.run is None else progress.run.pk,
-            schedule.group if progress.run is None else progress.run.group_id,
+            schedule.shown(progress.run), schedule.group,
         ),
     )  # fmt: skip
 

@@ -11,6 +11,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.alerts.look import Look
 from scheduling.alerts.runs import Run
+from scheduling.alerts.schedules import names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.chunks import chunks
@@ -48,14 +49,13 @@ def failed_in_a_row(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wante
         if number < least:
             continue
         last = next(run for run in reversed(runs) if run.state in (State.FAILED.value, State.DISCARDED.value))
-        for rule in scopes.of(pk, last.group_id):
+        schedule = schedules[pk]
+        for rule in scopes.of(pk, schedule.group):
             if number >= rule.number:
                 seen = _("Its last runs have failed. In a row: %(count)d.") % {"count": number}
                 advice = _("Fix the cause, then republish.")
-                yield (
-                    rule,
-                    Situation(f"schedule {pk}", schedules[pk].name, seen, advice, pk, last.pk, last.group_id),
-                )
+                key, run = f"schedule {pk}", schedule.shown(last)
+                yield rule, Situation(key, schedule.name, seen, advice, pk, run, schedule.group)
 
 
 def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
@@ -70,15 +70,16 @@ def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situa
     last = _last([run.pk for run in newest.values() if scopes.of(run.scheduler_id, run.group_id)], look)
     found = [run for run in newest.values() if run.pk in last]
     schedules = look.schedules({run.scheduler_id for run in found if run.scheduler_id is not None})
+    names = names_for_runs(found, schedules)
     for run in found:
         schedule = schedules.get(run.scheduler_id or 0)
-        if schedule is None or not schedule.active:
+        if schedule is None or not schedule.active or run.pk not in names:
             continue
         for rule in scopes.of(schedule.pk, run.group_id):
             seen = for_reader(reasons.get(run.pk, "") or _("No reason was recorded."), 500)
             advice = _("Run it now if its work is still needed.")
             key = f"schedule {schedule.pk}"
-            yield rule, Situation(key, schedule.name, seen, advice, schedule.pk, run.pk, run.group_id)
+            yield rule, Situation(key, names[run.pk], seen, advice, schedule.pk, run.pk, run.group_id)
 
 
 def _last(skips: Sequence[int], look: Look) -> set[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from django.db.models import QuerySet
@@ -11,7 +12,7 @@ from django.utils.translation import gettext as _
 from scheduling.alerts.look import Look
 from scheduling.alerts.reading import readable
 from scheduling.alerts.runs import Run
-from scheduling.alerts.schedules import Schedule
+from scheduling.alerts.schedules import Schedule, names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.lifecycle import State, Trigger
@@ -34,20 +35,21 @@ def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, S
     late = _unclaimed(rules, look, shortest)
     waiting = _waiting(rules, look, shortest)
     schedules = look.schedules({run.scheduler_id for run in waiting if run.scheduler_id is not None})
-    reasons = look.reasons(waiting)
+    reasons, names = look.reasons(waiting), names_for_runs(waiting, schedules)
     # The earliest occurrence of a schedule tells of it.
     for schedule, since, text in late:
         for rule in scopes.of(schedule.pk, schedule.group):
             if since is None or look.now - since > rule.span:
-                yield rule, _situation(schedule, since, text, look.now, schedule.group)
+                yield rule, _situation(schedule, since, text, look.now)
     for run in waiting:
         known = schedules.get(run.scheduler_id or 0)
-        if known is None or not known.active or run.should_start_at is None:
+        if known is None or not known.active or run.should_start_at is None or run.pk not in names:
             continue
         for rule in scopes.of(known.pk, run.group_id):
             if look.now - run.should_start_at > rule.span:
                 said = _said(run, reasons.get(run.pk, ""))
-                yield rule, _situation(known, run.should_start_at, said, look.now, run.group_id, run.pk)
+                found = _situation(known, run.should_start_at, said, look.now)
+                yield rule, replace(found, subject=names[run.pk], execution=run.pk, group=run.group_id)
 
 
 def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tuple[Schedule, datetime | None, str]]:
@@ -96,13 +98,11 @@ def _said(run: Run, reason: str) -> str:
     return _("It waits in its queue for a consumer with a free slot.")
 
 
-def _situation(
-    schedule: Schedule, since: datetime | None, text: str, now: datetime, group: int | None, run: int | None = None
-) -> Situation:
+def _situation(schedule: Schedule, since: datetime | None, text: str, now: datetime) -> Situation:
     if since is None:
         seen = _("It cannot be planned: %(error)s") % {"error": text}
     else:
         age = format_span((now - since).total_seconds())
         seen = _("It has been due for %(time)s and has not started. %(why)s") % {"time": age, "why": text}
     advice = _("See whether a producer and a consumer of its queue are alive, and what keeps it waiting.")
-    return Situation(f"schedule {schedule.pk}", schedule.name, seen, advice, schedule.pk, run, group)
+    return Situation(f"schedule {schedule.pk}", schedule.name, seen, advice, schedule.pk, group=schedule.group)
