@@ -59,6 +59,14 @@ def _note_starts(chosen: Mapping[int, Sequence[Channel]], now: datetime) -> None
         for channel in channels
     ]
     AlertNotice.objects.bulk_create(notices, ignore_conflicts=True)
+    # The channel may have lost its group and got it back. Nothing can have told it meanwhile.
+    aside = AlertNotice.objects.filter(
+        alert__in=list(chosen), event=Event.START, message__state=AlertMessage.State.ASIDE, message__tries=0
+    )
+    wanted = {(notice.alert_id, notice.channel_id) for notice in notices}
+    again = [pk for pk, *pair in aside.values_list("pk", "alert", "channel") if tuple(pair) in wanted]
+    if again:
+        AlertNotice.objects.filter(pk__in=again).update(message=None)
     Alert.objects.filter(pk__in=list(chosen)).update(told_at=now)
 
 

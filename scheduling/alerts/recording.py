@@ -31,6 +31,13 @@ MOST_CHANGED = 500
 TEXTS = ("key", "subject", "seen", "advice", "schedule", "execution", "group")
 """The columns of an alert that a situation has, in the order of its fields."""
 
+NEW_GROUP: Mapping[str, Any] = {
+    "told_at": None, "acknowledged_at": None, "acknowledged_by": "", "muted_until": None, "muted_by": "",
+    "mute_reason": "",
+}  # fmt: skip
+"""An alert that gets another group is new to the users and the channels of this group. What a user of the former group
+has done and written is not for them."""
+
 NO_RULE = 0
 """Stands for the rule of alerts whose rule was deleted."""
 
@@ -39,12 +46,12 @@ def read_standing() -> dict[int, dict[str, Standing]]:
     """The open alerts of each rule, by their keys. An alert with unreadable columns is recorded anew."""
     rows = Alert.objects.filter(ended_at=None).order_by("pk")
     found: dict[int, dict[str, Standing]] = defaultdict(dict)
-    columns = ("pk", "rule", *TEXTS, "gone_at", "seen_at")
+    columns = ("pk", "rule", *TEXTS, "severity", "gone_at", "seen_at")
     read, bad = readable_and_bad(rows, MOST_OPEN, columns)
-    for pk, rule, *texts, gone_at, seen_at in read:
+    for pk, rule, *texts, severity, gone_at, seen_at in read:
         situation = Situation(*texts)
         found[rule or NO_RULE][situation.key] = Standing(
-            pk, usable_instant(gone_at), usable_instant(seen_at), situation
+            pk, usable_instant(gone_at), usable_instant(seen_at), situation, severity
         )
     for some in chunks(bad):
         for pk, rule, key in readable(rows.filter(pk__in=some), len(some), ("pk", "rule", "key")):
@@ -61,14 +68,18 @@ def record(rules: Sequence[Wanted], found: Mapping[int, Sequence[Situation]], lo
     over: list[int] = []
     for rule in rules:
         calm = timedelta(seconds=KINDS[rule.kind].calm_seconds)
-        result: Changes = changes(look.standing.get(rule.pk, {}), found[rule.pk], now, calm)
+        standing = look.standing.get(rule.pk, {})
+        result: Changes = changes(standing, found[rule.pk], now, calm)
         begun += [_alert(rule, situation, now) for situation in result.begun]
-        for standing, situation in result.changed[: max(budget, 0)]:
-            _update([standing.pk], seen_at=now, gone_at=None, **_columns(situation))
+        for known, situation in result.changed[: max(budget, 0)]:
+            anew = NEW_GROUP if known.situation and known.situation.group != situation.group else {}
+            _update([known.pk], seen_at=now, gone_at=None, severity=rule.severity, **_columns(situation), **anew)
         budget -= len(result.changed)
         seen += [one.pk for one in result.seen]
         gone += [one.pk for one in result.gone]
         over += [one.pk for one in result.over]
+        ended = {one.pk for one in result.over}
+        _follow(rule, [one for one in standing.values() if one.pk not in ended])
     if begun:
         each_or_all(begun, Alert.objects.bulk_create, _refused)
     for some in chunks(seen):
@@ -76,6 +87,13 @@ def record(rules: Sequence[Wanted], found: Mapping[int, Sequence[Situation]], lo
     for some in chunks(gone):
         _update(some, gone_at=now)
     end(over, now)
+
+
+def _follow(rule: Wanted, alerts: Iterable[Standing]) -> None:
+    """Give the open alerts the present severity of their rule. The channels that want it are told then."""
+    other = [one.pk for one in alerts if one.severity not in (None, rule.severity)]
+    for some in chunks(other):
+        _update(some, severity=rule.severity, told_at=None)
 
 
 def _alert(rule: Wanted, situation: Situation, now: datetime) -> Alert:

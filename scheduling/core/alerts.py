@@ -53,12 +53,14 @@ class Standing:
         gone_at: since when its situation was not found any longer; None if it was found at the last look.
         seen_at: when it was recorded last that its situation was found; None if that cannot be read.
         situation: what is recorded; None if that cannot be read.
+        severity: the severity that is recorded; None if that cannot be read.
     """
 
     pk: int
     gone_at: datetime | None = None
     seen_at: datetime | None = None
     situation: Situation | None = None
+    severity: str | None = None
 
 
 @dataclass

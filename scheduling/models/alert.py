@@ -56,7 +56,9 @@ class Alert(models.Model):
     """Since when the situation is gone, while the alert is still open."""
     ended_at = models.DateTimeField(_("until"), null=True, blank=True, db_index=True)
     told_at = models.DateTimeField(_("told"), null=True, blank=True)
-    """When its start was handed to channels; NULL if no channel was told, for example because it was muted."""
+    """When its start was handed to channels; NULL if no channel was told, for example because it was muted.
+
+    It becomes NULL again when the group or the severity of the alert changes: other channels may be told then."""
     acknowledged_at = models.DateTimeField(_("acknowledged"), null=True, blank=True)
     acknowledged_by = models.CharField(_("acknowledged by"), max_length=150, blank=True, default="")
     muted_until = models.DateTimeField(_("muted until"), null=True, blank=True)

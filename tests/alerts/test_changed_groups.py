@@ -159,3 +159,57 @@ def test_a_deadline_is_that_of_the_schedule_in_its_present_group() -> None:
     teams.look_and_send()
     assert shown() == ("Layoffs of May", None, teams.b.pk)
     assert teams.told(teams.of_a) == ""
+
+
+def test_the_channel_of_the_new_group_is_told_once() -> None:
+    teams = Teams(number=0)
+    teams.narrow()
+    teams.fails()
+    teams.look_and_send(2)
+    Alert.objects.update(acknowledged_at=START, acknowledged_by="anna", muted_until=teams.script.ago(days=-1))
+    Alert.objects.update(muted_by="anna", mute_reason="for the salaries")
+    assert teams.told(teams.of_b) == ""
+    teams.move()
+    for _time in range(3):
+        teams.look_and_send()
+    assert [(to == teams.of_b, "Layoffs" in text) for to, text in teams.letters] == [(False, False), (True, True)]
+    row = Alert.objects.get()
+    assert (row.group_id, row.acknowledged_by, row.muted_by, row.mute_reason) == (teams.b.pk, "", "", "")
+    assert row.acknowledged_at is row.muted_until is None
+    SchedulerExecution.objects.all().delete()
+    teams.look_and_send()
+    assert [to for to, _text in teams.letters] == [teams.of_a, teams.of_b, teams.of_b]
+
+
+def test_a_schedule_that_comes_back_to_its_group_is_told_if_it_was_not() -> None:
+    teams = Teams(number=0)
+    teams.narrow()
+    teams.fails()
+    teams.script.look(2)
+    teams.move()
+    teams.look_and_send()
+    assert [to for to, _text in teams.letters] == [teams.of_b]
+    Scheduler.objects.filter(pk=teams.schedule.pk).update(group=teams.a)
+    teams.look_and_send()
+    teams.look_and_send()
+    assert [to for to, _text in teams.letters] == [teams.of_b, teams.of_a]
+
+
+def test_an_open_alert_has_the_severity_of_its_rule() -> None:
+    script = Script(RuleKind.INBOX, number=0, severity="info")
+    urgent = ChannelFactory(tells_by_default=True, least_severity="critical")
+    run_of(None, "failed", START)
+    script.look(3)
+    before = Alert.objects.get()
+    assert list(AlertNotice.objects.values_list("channel", flat=True)) == [script.channel.pk]
+    AlertRule.objects.filter(pk=script.rule.pk).update(severity="critical")
+    script.look(1)
+    notices = AlertNotice.objects.order_by("pk").values_list("channel", "event")
+    assert list(notices) == [(script.channel.pk, "start"), (urgent.pk, "start")]
+    row = Alert.objects.get()
+    assert (row.pk, row.severity, row.started_at) == (before.pk, "critical", before.started_at)
+    assert row.told_at == script.now
+    script.stays_silent()
+    AlertRule.objects.filter(pk=script.rule.pk).update(severity="info")
+    script.stays_silent()
+    assert Alert.objects.get().severity == "info"
