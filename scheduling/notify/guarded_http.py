@@ -19,6 +19,7 @@ from scheduling.conf import get_conf
 from scheduling.core import delivery_sentences as say
 from scheduling.core.retry_after import retry_after
 from scheduling.notify.connection_deadline import ConnectionDeadline
+from scheduling.notify.quiet_log import quiet
 
 BODY_LENGTH = 64 * 1024
 """How many bytes of an answer are read."""
@@ -84,7 +85,7 @@ def call(method: str, url: str, headers: Mapping[str, str], body: bytes, seconds
 
 
 def send_request(method: str, url: str, seconds: float, *, needs_body: bool = True, **content: Any) -> Answer:
-    """Send one request and read the answer, as `call` does.
+    """Send one request and read the answer, as `call` does. The log gets no line about it: the URL may be a secret.
 
     Args:
         needs_body: whether an answer without its whole body is none. Otherwise the status is the answer: the body of a
@@ -100,6 +101,7 @@ def send_request(method: str, url: str, seconds: float, *, needs_body: bool = Tr
     try:
         # The answer is closed, too: the session forgets the connection of an answer that is not read to its end.
         with (
+            quiet(),
             ConnectionDeadline(seconds) as deadline,
             _session(url, deadline) as session,
             session.request(method, url, **content, **options) as answer,

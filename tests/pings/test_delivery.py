@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 import uuid
 from collections.abc import Iterator
@@ -139,6 +140,23 @@ def test_an_answer_that_is_final_is_not_tried_again(healthchecks: Healthchecks, 
     assert [(state, error) for _event, state, error in rows()] == [
         ("dropped", f"The server answered {status}: no such check")
     ] * 2
+
+
+def test_no_log_line_has_the_address_of_a_monitor(
+    healthchecks: Healthchecks, caplog: pytest.LogCaptureFixture, free_port: int, settings: Any
+) -> None:
+    settings.CRON_INTERNAL_HOSTS = "127.0.0.1"
+    for logger in (None, "urllib3"):
+        caplog.set_level(1, logger)
+    url = healthchecks.url(check := uuid.uuid4())
+    away = f"http://127.0.0.1:{free_port}/{check}"
+    ends = send_all([Request("POST", f"{url}/fail", {}), Request("POST", away, {})])
+    assert ends[0].reason == ""
+    assert ends[1].silent
+    logging.getLogger("urllib3.connectionpool").debug("a line of the project itself")
+    assert str(check) not in caplog.text
+    assert str(free_port) not in caplog.text
+    assert "a line of the project itself" in caplog.text
 
 
 def test_a_redirect_to_an_internal_address_is_not_followed(healthchecks: Healthchecks) -> None:
