@@ -9,6 +9,8 @@ from typing import Any
 from requests.adapters import HTTPAdapter
 from requests_hardened.ip_filter_adapter import IPFilterAdapter
 
+from scheduling.core.internal_hosts import may_be_internal
+
 
 class AddressFilter(IPFilterAdapter):  # type: ignore[misc]  # the package has no types
     """Connects to hosts with a public address, and to the named hosts.
@@ -42,7 +44,7 @@ class AddressFilter(IPFilterAdapter):  # type: ignore[misc]  # the package has n
 
     def build_connection_pool_key_attributes(self, request: Any, verify: Any, cert: Any = None) -> Any:
         unfiltered = HTTPAdapter.build_connection_pool_key_attributes(self, request, verify, cert)
-        host, port = unfiltered[0]["host"], unfiltered[0]["port"]
-        if {host, f"{host}:{port}"} & self._hosts:
+        called = unfiltered[0]
+        if may_be_internal(self._hosts, called["scheme"], called["host"], called["port"]):
             return unfiltered
         return super().build_connection_pool_key_attributes(request, verify, cert)

@@ -17,6 +17,7 @@ from django.utils import timezone as clock
 
 from scheduling.conf import get_conf
 from scheduling.core import delivery_sentences as say
+from scheduling.core.internal_hosts import may_be_internal
 from scheduling.core.retry_after import retry_after
 from scheduling.notify.connection_deadline import ConnectionDeadline
 from scheduling.notify.quiet_log import quiet
@@ -132,12 +133,12 @@ def check_host(url: str) -> None:
 
     try:
         parts = urlsplit(url)
-        host, port = parts.hostname or "", parts.port or (443 if parts.scheme == "https" else 80)
+        host, port = parts.hostname or "", parts.port
     except ValueError:
         raise Forbidden(say.NO_HOST.format()) from None
     if not host:
         raise Forbidden(say.NO_HOST.format())
-    if {host, f"{host}:{port}"} & set(get_conf().internal_hosts):
+    if may_be_internal(get_conf().internal_hosts, parts.scheme, host, port):
         return
     name = host.rstrip(".")
     if name == "localhost" or name.endswith(".localhost"):

@@ -8,12 +8,16 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import requests
 from pydantic import ValidationError
+from requests_hardened.ip_filter import InvalidIPAddress
 
 from scheduling.models import Attempt, Output, SchedulerExecution
 from scheduling.notify import guarded_http
+from scheduling.notify.connection_deadline import ConnectionDeadline
 from scheduling.notify.guarded_http import Forbidden, NoAnswer, call
 from scheduling.workers.http_request import HttpRequestParams
 from tests.factories import ManualExecutionFactory, SchedulerFactory
@@ -89,6 +93,28 @@ def test_a_host_that_the_setting_names_may_be_internal(site: Site, settings: Any
     assert (method, path, headers["X-One"], body) == ("POST", "/path?q=1", "1", b"body")
     with pytest.raises(Forbidden):
         call("GET", f"http://127.0.0.1:{site.port + 1}/", {}, b"", 2)  # the other ports stay closed
+
+
+@pytest.mark.parametrize(
+    "url", ["http://127.0.0.1/", "http://127.0.0.1:80/", "https://127.0.0.1/", "http://127.0.0.1:81/"]
+)
+@pytest.mark.parametrize("port", [80, 443])
+def test_the_form_and_the_call_allow_the_same_ports(url: str, port: int, settings: Any) -> None:
+    settings.CRON_INTERNAL_HOSTS = f"127.0.0.1:{port}"
+    parts = urlsplit(url)
+    session = guarded_http._session(url, ConnectionDeadline(1))
+    request = requests.Request("GET", url).prepare()
+    outcomes = []
+    for ask in (
+        lambda: guarded_http.check_host(url),
+        lambda: session.get_adapter(url).build_connection_pool_key_attributes(request, True),
+    ):
+        try:
+            ask()
+            outcomes.append(True)
+        except (Forbidden, InvalidIPAddress):
+            outcomes.append(False)
+    assert outcomes == [port == (parts.port or {"http": 80, "https": 443}[parts.scheme])] * 2
 
 
 @pytest.mark.parametrize("sign", ["\\", "\\\\", "/\\", "#", "?", "%5C", "\t", "\n", ";"])
