@@ -20,7 +20,8 @@ def note_groups(present: Collection[str], now: datetime, *, complete: bool) -> s
 
     Args:
         present: the keys of the error groups with failures in the inbox.
-        complete: whether all failures of the inbox were looked at. If not, no group counts as gone.
+        complete: whether all failures of the inbox were looked at. If not, no group counts as gone until
+            `cleanup_executions` looks at all of them (`execution.retention`).
     """
     rows = KnownErrorGroup.objects.all()
     noted = dict(rows.filter(left_at=None).order_by("-pk").values_list("key", "is_back")[:MOST_PRESENT])
@@ -28,9 +29,12 @@ def note_groups(present: Collection[str], now: datetime, *, complete: bool) -> s
     missing = [key for key in present if key not in noted]
     returned: set[str] = set()
     for some in chunks(missing):
-        returned |= set(rows.filter(key__in=some).values_list("key", flat=True))
-    if gone or missing:
-        new = [KnownErrorGroup(key=key) for key in missing if key not in returned]
+        known = rows.filter(key__in=some)
+        returned |= set(known.exclude(left_at=None).values_list("key", flat=True))
+        # These never left. They are older than the rows that were read first.
+        noted |= dict(known.filter(left_at=None).values_list("key", "is_back"))
+    new = [KnownErrorGroup(key=key) for key in missing if key not in returned and key not in noted]
+    if gone or returned or new:
         with transaction.atomic():
             for some in chunks(gone):
                 rows.filter(key__in=some).update(left_at=now, is_back=False)

@@ -8,12 +8,15 @@ from typing import Any
 import pytest
 from django.forms.models import model_to_dict
 
+from scheduling.alerts import known_groups
 from scheduling.alerts.known_groups import note_groups
 from scheduling.alerts.runs import MOST_RUNS
 from scheduling.core.alert_rules import RuleKind
+from scheduling.core.alerts import error_group_key
 from scheduling.core.skip_reasons import NO_PRODUCER, missed
+from scheduling.execution.retention import prune
 from scheduling.execution.rule_pauses import pause_failing
-from scheduling.models import Alert, Attempt, Scheduler, SchedulerExecution
+from scheduling.models import Alert, Attempt, KnownErrorGroup, Scheduler, SchedulerExecution
 from tests.alerts.scripted import START, Script, run_of
 from tests.factories import AttemptFactory, GroupFactory, SchedulerFactory, TallyFactory, due
 
@@ -322,6 +325,36 @@ def test_no_error_group_counts_as_gone_while_the_inbox_has_too_many_failures() -
     assert note_groups({"a", "b"}, START, complete=True) == set()
     assert note_groups({"b"}, START, complete=True) == set()
     assert note_groups({"a", "b"}, START, complete=True) == {"a"}
+
+
+def test_a_group_that_never_left_is_not_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(known_groups, "MOST_PRESENT", 2)
+    assert note_groups({"a", "b", "c"}, START, complete=False) == set()
+    for _time in range(2):
+        assert note_groups({"a", "b", "c"}, START, complete=False) == set()
+    assert set(KnownErrorGroup.objects.values_list("left_at", "is_back")) == {(None, False)}
+    KnownErrorGroup.objects.filter(key="a").update(is_back=True)
+    assert note_groups({"a", "b", "c"}, START, complete=False) == {"a"}
+
+
+def test_the_cleanup_finds_the_groups_that_have_left_a_full_inbox(schedule: Scheduler) -> None:
+    group = GroupFactory()
+    gone = run_of(schedule, "failed", START, fingerprint="f1")
+    run_of(schedule, "failed", START, fingerprint="f1", group=group)
+    left, stays = error_group_key("f1", None), error_group_key("f1", group.pk)
+    note_groups({left, stays}, START, complete=False)
+    KnownErrorGroup.objects.update(is_back=True)
+    set_state(gone, "discarded")
+    prune(START, dry_run=True)
+    assert not KnownErrorGroup.objects.exclude(left_at=None).exists()
+    prune(START)
+    assert set(KnownErrorGroup.objects.values_list("key", "left_at", "is_back")) == {
+        (left, START, False), (stays, None, True),
+    }  # fmt: skip
+    assert note_groups({left}, START, complete=False) == {left}
+    KnownErrorGroup.objects.filter(key=left).update(left_at=START - timedelta(days=400))
+    prune(START)
+    assert KnownErrorGroup.objects.get().key == stays
 
 
 def test_paused_by_failures(schedule: Scheduler) -> None:

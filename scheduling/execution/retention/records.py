@@ -62,7 +62,7 @@ def remove_records(cutoff: datetime, now: datetime, done: Pruned, *, dry_run: bo
     done.tallies = tallies.count() if dry_run else remove_in_batches(tallies)
     uncounted = UncountedSkip.objects.filter(at__lt=(now - timedelta(days=get_conf().tally_days)).timestamp())
     done.tallies += uncounted.count() if dry_run else remove_in_batches(uncounted)
-    remove_alert_records(cutoff, done, dry_run=dry_run)
+    remove_alert_records(cutoff, now, done, dry_run=dry_run)
     remove_revisions(now - timedelta(days=get_conf().revision_days), done, dry_run=dry_run)
 
 
