@@ -57,6 +57,14 @@ FAILED_OFTEN = StoredSentence(
     "%(count)s failures in a row; the last is execution %(execution)s.", count=NUMBER, execution=NUMBER
 )
 
+# Imports that make a schedule paused (`management.moving`)
+
+NOT_SWITCHED_FROM_CRONTAB = StoredSentence("Imported from a crontab, and not switched over yet.")
+NOT_SWITCHED_FROM_BEAT = StoredSentence("Imported from Celery beat, and not switched over yet.")
+NOT_SWITCHED_OVER = (NOT_SWITCHED_FROM_CRONTAB.template, NOT_SWITCHED_FROM_BEAT.template)
+"""The reasons of schedules that an import with `--paused` has made, as rows have them in each language of the site."""
+OFF_IN_BEAT = StoredSentence("It was disabled in Celery beat.")
+
 # Rows that cannot be used, and databases that were copied or restored
 
 UNUSABLE_ROW = StoredSentence("A column of this row cannot be used. Correct it, then republish.")

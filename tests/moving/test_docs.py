@@ -1,11 +1,9 @@
-"""The examples of docs/moving.md can be read and run, and its loop resumes what was imported."""
+"""The examples of docs/moving.md can be read and run, and its command resumes what was imported."""
 
 from __future__ import annotations
 
-import json
 import re
 import shlex
-import subprocess
 import sys
 from collections.abc import Iterator
 from types import ModuleType
@@ -14,6 +12,7 @@ from typing import Any
 import pytest
 from celery import Celery
 from django.core.management import load_command_class
+from django.utils import translation
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
@@ -21,10 +20,12 @@ from scheduling.handlers import NoParams, find, registry
 from scheduling.management.moving.beat_items import TARGET_TYPES
 from scheduling.models import Scheduler
 from scheduling.testing import run_inline
+from tests.factories import SchedulerFactory
 from tests.management.cron.calls import cron
 from tests.moving.calls import imported
 from tests.support import ROOT
 
+PAGE = (ROOT / "docs" / "moving.md").read_text()
 PAGES = "".join((ROOT / "docs" / name).read_text() for name in ("moving.md", "commands.md"))
 COMMANDS = ("import_crontab", "import_celery_beat")
 
@@ -91,16 +92,21 @@ def test_each_option_is_described(command: str) -> None:
     assert all(f"`{type_}:NAME`" in PAGES for type_ in TARGET_TYPES)
 
 
-def test_the_loop_of_the_page_resumes_what_was_imported_as_paused(tmp_path: Any, root: Any) -> None:
+@pytest.mark.parametrize("language", ["en", "de"])
+def test_the_command_of_the_page_resumes_what_was_imported_as_paused(tmp_path: Any, root: Any, language: str) -> None:
     file = tmp_path / "crontab"
-    file.write_text("0 1 * * * python manage.py clearsessions\n")
-    imported("import_crontab", file, "--timezone", "UTC", "--paused")
-    paused = Scheduler.objects.get(name__startswith="crontab-")
-    code = re.search(r"python3 -c '([^']+)'", PAGES)
-    assert code is not None
-    listed = cron("list", "--status", "paused", "--json", "--limit", "500").out
-    told = subprocess.run([sys.executable, "-c", code[1]], input=listed, capture_output=True, text=True, check=True)
-    assert told.stdout.split() == [str(paused.pk)]
-    assert json.loads(listed)["kind"] == "schedules"
-    assert cron("resume", paused.pk, "--as", "root").code == 0
-    assert Scheduler.objects.get(pk=paused.pk).status
+    file.write_text("0 1 * * * python manage.py clearsessions\n0 2 * * * python manage.py clearsessions\n")
+    other = SchedulerFactory(status=False, pause_reason="The warehouse moves")
+    with translation.override(language):
+        imported("import_crontab", file, "--timezone", "UTC", "--paused")
+        command = re.search(r"^manage\.py cron (resume --imported .*)$", PAGE, re.MULTILINE)
+        assert command is not None
+        ended = cron(*command[1].replace("anna", "root").split())
+        again = cron("resume", "--imported", "--json")
+    paused = Scheduler.objects.filter(name__startswith="crontab-")
+    assert ended.code == 0
+    assert re.search(r"\b2\b", ended.out), ended.out
+    assert [row.status for row in paused] == [True, True]
+    assert (again.code, again.json["kind"], again.json["resumed"]) == (0, "resumed", [])
+    other.refresh_from_db()
+    assert other.status is False

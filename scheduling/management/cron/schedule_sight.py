@@ -7,6 +7,7 @@ from datetime import datetime
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import in_language
 from scheduling.handlers.targets import handler_of
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.moments import due_moment, moment
@@ -41,7 +42,7 @@ def show_schedule(console: Console, row: ScheduleShape) -> None:
         (_("health"), toned(row.health)),
         (_("next run"), due_moment(row.next_run_at, zone) if row.status else _("paused")),
         (_("paused"), "" if row.status else " ".join(filter(None, [moment(row.paused_at), row.paused_by]))),
-        (_("reason"), "" if row.status else row.pause_reason),
+        (_("reason"), "" if row.status else in_language(row.pause_reason)),
         (_("last run"), "" if last is None else f"{last.id} {last.state}"),
         (_("service"), _("yes") if row.stay_alive else ""),
         (_("after"), _after(row)),

@@ -10,6 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.run_sentences import NOT_SWITCHED_FROM_BEAT, OFF_IN_BEAT
 from scheduling.core.targets import TARGET_KINDS
 from scheduling.core.text import visible_text
 from scheduling.handlers.targets import handler_named
@@ -163,9 +164,9 @@ def _status(row: Values, choices: Choices) -> dict[str, Any]:
     if row["enabled"] not in (True, False):
         raise Listed(_("Its column enabled has neither true nor false."))
     if not row["enabled"]:
-        return {"status": False, "pause_reason": _("It was disabled in Celery beat.")}
+        return {"status": False, "pause_reason": OFF_IN_BEAT.format()}
     if choices.paused:
-        return {"status": False, "pause_reason": _("Imported from Celery beat, and not switched over yet.")}
+        return {"status": False, "pause_reason": NOT_SWITCHED_FROM_BEAT.format()}
     return {}
 
 

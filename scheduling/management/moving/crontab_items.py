@@ -14,6 +14,7 @@ from django.utils.translation import gettext as _
 from scheduling.core.cron_error import CronError
 from scheduling.core.crontab_lines import CrontabLine, Unreadable, Variable
 from scheduling.core.interval_dialect import EVERY
+from scheduling.core.run_sentences import NOT_SWITCHED_FROM_CRONTAB
 from scheduling.core.shell_commands import Found, NoCommand, management_command
 from scheduling.core.text import visible_text
 from scheduling.core.timetables import parse
@@ -118,7 +119,7 @@ def _part(line: CrontabLine, around: Surroundings, notes: list[str], met: Counte
         "params": {"command": found.command, "args": list(found.args)},
     }
     if around.paused:
-        values |= {"status": False, "pause_reason": _("Imported from a crontab, and not switched over yet.")}
+        values |= {"status": False, "pause_reason": NOT_SWITCHED_FROM_CRONTAB.format()}
     return Part(values)
 
 

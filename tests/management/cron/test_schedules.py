@@ -11,6 +11,7 @@ from django.contrib.auth.models import User
 from django.test import override_settings
 from django.utils import timezone as clock
 
+from scheduling.core.run_sentences import NOT_SWITCHED_OVER
 from scheduling.models import Scheduler, ScheduleRevision, SchedulerExecution
 from scheduling.models.schedule_revision import REASON_LENGTH
 from scheduling.operations.audit import read
@@ -55,6 +56,32 @@ def test_a_schedule_is_made_changed_paused_and_resumed() -> None:
     entries = list(LogEntry.objects.filter(object_id=pk))
     assert len(entries) == 5
     assert all(entry.user.username == "boss" and read(entry)[0] == "command" for entry in entries)
+
+
+def test_the_imported_schedules_are_resumed_together() -> None:
+    waiting = [
+        SchedulerFactory(name=f"from-{number}", status=False, pause_reason=reason)
+        for number, reason in enumerate(NOT_SWITCHED_OVER)
+    ]
+    stays = [SchedulerFactory(status=False, pause_reason=reason) for reason in ("It was disabled in Celery beat.", "")]
+    assert cron("resume", "--imported", waiting[0].pk).code == 2
+    assert cron("resume").code == 2
+    UserFactory(username="ann")
+    assert cron("resume", "--imported", "--as", "ann").code == 4
+    ended = cron("resume", "--imported")
+    assert (ended.code, ended.out) == (0, "Imported schedules resumed: 2. Still paused: 0.\n")
+    assert [Scheduler.objects.get(pk=row.pk).status for row in [*waiting, *stays]] == [True, True, False, False]
+
+
+def test_an_imported_schedule_that_is_refused_keeps_no_other_one_back() -> None:
+    bad, good = (
+        SchedulerFactory(name=f"from-{number}", status=False, pause_reason=NOT_SWITCHED_OVER[0]) for number in (1, 2)
+    )
+    Scheduler.objects.filter(pk=bad.pk).update(schedule="no cron at all")
+    ended = cron("resume", "--imported", "--json")
+    assert (ended.code, ended.json["resumed"]) == (1, [good.pk])
+    assert [row["id"] for row in ended.json["refused"]] == [bad.pk]
+    assert f"Schedule {bad.pk} (from-1) stays paused: " in ended.err
 
 
 def test_an_interval_is_made_and_told() -> None:
