@@ -20,6 +20,7 @@ from scheduling.consumer import framing
 from scheduling.consumer.child_answers import ended_by, failed, packed, portable, succeeded, told
 from scheduling.consumer.child_batch import BatchCall, Watcher, members_of
 from scheduling.consumer.child_logging import leave_console, log_to_pipe
+from scheduling.consumer.child_secrets import masked_log
 from scheduling.consumer.child_state import ChildState, close_idle_connections, memory_bytes, open_streams
 from scheduling.consumer.descendants import named_descendants, own_children
 from scheduling.consumer.handler_call import call, surroundings
@@ -126,7 +127,8 @@ def _perform(task: dict[str, Any], channel: socket.socket, pending: list[dict[st
     try:
         # The handler runs in a copy of the context. If the handler changes a context variable (for example the active
         # language or time zone), the change ends with the run.
-        answer = contextvars.copy_context().run(call_handler, task, ways)
+        with masked_log(task):
+            answer = contextvars.copy_context().run(call_handler, task, ways)
     except Terminated:
         answer = failed(sys.exc_info()[1], terminated=True)
     finally:

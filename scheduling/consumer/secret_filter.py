@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from copy import copy
 from typing import Any
 from urllib.parse import quote
@@ -104,9 +104,15 @@ def secrets_of(message: TaskMessage, config: RunConfig) -> SecretFilter | None:
 def secret_texts(message: TaskMessage, config: RunConfig) -> list[str]:
     """The texts that must not be shown of a run."""
     params = message.params if isinstance(message.params, dict) else {}
-    values = secret_values(handler_named(message.type, config.handler), merge(config.target_params, params))
-    if message.headers:
-        values += [text for value in secret_header_values(message.headers) for text in _written(value)]
+    handler = handler_named(message.type, config.handler)
+    return texts_of(handler, merge(config.target_params, params), message.headers)
+
+
+def texts_of(handler: Handler | None, params: dict[str, Any], headers: Mapping[str, str]) -> list[str]:
+    """The texts that must not be shown of a run with these params and headers."""
+    values = secret_values(handler, params)
+    if headers:
+        values += [text for value in secret_header_values(headers) for text in _written(value)]
     return values
 
 

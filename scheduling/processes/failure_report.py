@@ -13,6 +13,7 @@ from django.db import transaction
 
 from scheduling.core.events import WORKER
 from scheduling.core.messages import iso_utc
+from scheduling.core.text import one_line
 from scheduling.logs import error_elsewhere, get_logger, short_json
 from scheduling.models import Event, SchedulerExecution
 from scheduling.processes.execution_signals import send
@@ -83,7 +84,9 @@ def _report(failure: Failure, details: Details) -> None:
     }
     error = ": ".join(part for part in (failure.error_class, failure.error_message) if part).rstrip(".")
     raised = error_elsewhere(failure.error_class, failure.error_message, failure.traceback)
-    log.error("PERMANENTLY FAILED TASK: %s (%s)", error, failure.reason, extra=context, exc_info=raised)
+    # A project's formatters and mails show no context, so the message names the run, as the lines of its output do.
+    run = one_line(f"[{failure.type.capitalize()}:{failure.target_name}:{failure.execution_id}]")
+    log.error("PERMANENTLY FAILED TASK: %s (%s) %s", error, failure.reason, run, extra=context, exc_info=raised)
     if log.isEnabledFor(logging.DEBUG):
         with suppress(Exception):  # plain SQL may have written values that no message can hold
             if fields := details():

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import itertools
+import logging
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scheduling.consumer.child_secrets import masked_log
 from scheduling.consumer.output import OutputBuffer
 from scheduling.consumer.secret_filter import LONGEST, SHORTEST, SecretFilter, secret_values
 from scheduling.handlers.registry import find
 from scheduling.handlers.secret_headers import masked_headers, secret_header_values
 from scheduling.handlers.secret_params import MASK
+from scheduling.logs import JsonFormatter, LineFormatter
 from scheduling.models import Attempt, Output, SchedulerExecution
 from tests.factories import ManualExecutionFactory, SchedulerFactory
 from tests.support import Commands, examples
@@ -77,6 +81,42 @@ def test_the_end_of_a_long_output_is_masked_too() -> None:
     buffer.finish(0.0)
     assert buffer.tail is not None
     assert not any("hunter2" in text for _sequence, text in buffer.tail.unstored(0.0))
+
+
+@pytest.mark.parametrize("members", [False, True], ids=["run", "batch"])
+def test_the_log_handlers_of_a_project_get_no_secret(caplog: pytest.LogCaptureFixture, members: bool) -> None:
+    facts = {"headers": {"Authorization": "Bearer hunter3-and-more"}}
+    run = {"params": {"token": "hunter2-and-more", "days": 12_345}, "run": facts}
+    task: dict[str, Any] = {"type": "worker", "handler": "tests.keep", "target_params": {}, **run}
+    if members:
+        task = {**task, "params": {}, "run": {}, "members": [run]}
+    log, born = logging.getLogger("orders"), logging.getLogRecordFactory()
+    with masked_log(task):
+        log.warning("token %s of %s days", "hunter2-and-more", 12_345)
+        log.warning("header hunter3-and-more")
+        log.warning("nothing %s", "secret")
+        try:
+            raise LookupError("no hunter2-and-more")
+        except LookupError:
+            log.exception("it failed", stack_info=True)
+    assert logging.getLogRecordFactory() is born
+    token, header, plain, failed = caplog.records
+    assert token.getMessage() == f"token {MASK} of 12345 days"
+    assert header.getMessage() == f"header {MASK}"
+    assert (plain.msg, plain.args) == ("nothing %s", ("secret",))
+    for formatter in (logging.Formatter(), LineFormatter(), JsonFormatter()):
+        text = formatter.format(failed)
+        assert "hunter2" not in text
+        assert f"LookupError: no {MASK}" in text
+        assert text.count("raise LookupError") == 1
+    assert failed.exc_info is not None
+    assert (type(failed.exc_info[1]).__name__, str(failed.exc_info[1])) == ("LookupError", f"no {MASK}")
+
+
+def test_a_run_without_secrets_keeps_the_records_as_they_are() -> None:
+    born = logging.getLogRecordFactory()
+    with masked_log({"type": "worker", "handler": "tests.noop", "target_params": None, "params": {}, "run": {}}):
+        assert logging.getLogRecordFactory() is born
 
 
 @pytest.mark.processes

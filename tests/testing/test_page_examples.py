@@ -25,6 +25,7 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 
 from scheduling import conf
 from scheduling.handlers import find, worker
+from scheduling.logs import get_logger
 from scheduling.models import SchedulerExecution
 from scheduling.testing import run_inline
 from tests.docs import pages
@@ -171,11 +172,19 @@ def test_a_guest(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("own_logging")
 def test_the_logging_of_a_project(capsys: pytest.CaptureFixture[str]) -> None:
     sentry = SimpleNamespace(init=lambda **options: None)
-    (first, second, third), names = examples(pages.DOCS / "logging.md", sentry_sdk=sentry)
+    (first, own, second, third), names = examples(pages.DOCS / "logging.md", sentry_sdk=sentry)
     first.evaluate()
     logging.config.dictConfig(deepcopy(names["LOGGING"]))
     logging.getLogger("scheduling.consumer").warning("a retry")
     assert '"message": "a retry"' in capsys.readouterr().err
+    own.evaluate()
+    names["LOGGING"]["handlers"]["stderr"]["formatter"] = "own"
+    logging.config.dictConfig(deepcopy(names["LOGGING"]))
+    get_logger("scheduling.consumer").warning("it failed", extra={"execution": 41})
+    logging.getLogger("scheduling.consumer").warning("of no run")
+    told, plain = capsys.readouterr().err.splitlines()
+    assert told.endswith("WARNING scheduling.consumer it failed {'execution': 41}")
+    assert plain.endswith("WARNING scheduling.consumer of no run ")
     second.evaluate()
     event = {
         "logger": "scheduling.processes.failure_report",
