@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -10,7 +10,9 @@ from django.db import connection
 from django.test import override_settings
 from django.utils import timezone as clock
 
+from scheduling.core.due_between import due_between
 from scheduling.models import Scheduler
+from tests.moving.beat_clock import beat_runs
 from tests.moving.beat_rows import FUTURE, Beat, do_import, found, made, why
 from tests.moving.calls import imported
 
@@ -106,6 +108,32 @@ def test_intervals_go_on_from_the_last_run(rows: Beat) -> None:
         do_import()
         assert found("minutes").schedule == f"@every 1h30m from {last:%Y-%m-%dT%H:%M:%S}Z"
         assert found("seconds").schedule.startswith("@every 10s from ")
+
+
+@pytest.mark.parametrize("seconds", [False, True], ids=["minutes", "seconds"])
+def test_the_first_run_of_an_interval_is_at_its_start_time(rows: Beat, seconds: bool) -> None:
+    start = FUTURE + timedelta(seconds=17, microseconds=123_456)
+    bounds = {"start_time": start, "expires": start + timedelta(days=3)}
+    task = rows.task("days", interval=rows.every(1, "days"), **bounds)
+    hours = rows.task(
+        "hours", interval=rows.every(12, "hours"), last_run_at=start - timedelta(hours=6, seconds=-5), **bounds
+    )
+    with override_settings(CRON_SECONDS=seconds):
+        do_import()
+    for row in (task, hours):
+        beat = list(beat_runs(row, start - timedelta(hours=5), start + timedelta(days=9), 20))
+        assert beat[0] >= start
+        floors = {"microsecond": 0} if seconds else {"microsecond": 0, "second": 0}
+        assert due(found(row.name)) == [one.replace(**floors) for one in beat], row.name
+    assert len(due(found("days"))) == 3
+
+
+def due(row: Scheduler) -> list[datetime]:
+    """When the schedule runs, from some days before FUTURE on."""
+    state = {"schedule": row.schedule, "date_time": None, **{
+        name: value.isoformat() for name in ("active_from", "active_until") if (value := getattr(row, name)) is not None
+    }}  # fmt: skip
+    return list(due_between(state, row.zone_name, FUTURE - timedelta(days=9), FUTURE + timedelta(days=9)))
 
 
 def test_an_older_table_without_newer_columns_is_read(rows: Beat) -> None:

@@ -149,15 +149,15 @@ def _bounds(row: Values, times: Times) -> dict[str, Any]:
             raise Listed(_("It runs once, but its times need several schedules."))
         found["max_runs"] = 1
     if row["expires"] is not None:
-        # Beat stops at this instant. Our end still counts.
-        found["active_until"] = (utc(row["expires"]).replace(microsecond=0) - _exclusive(row["expires"])).isoformat()
+        found["active_until"] = _before(utc(row["expires"]) - times.earlier).isoformat()
     if row["start_time"] is not None:
-        found["active_from"] = utc(row["start_time"]).isoformat()
+        found["active_from"] = (utc(row["start_time"]) - times.earlier).isoformat()
     return found
 
 
-def _exclusive(instant: datetime) -> timedelta:
-    return timedelta(0) if instant.microsecond else _SECOND
+def _before(end: datetime) -> datetime:
+    """The last full second before it. Beat stops at this instant, and our end still counts."""
+    return end.replace(microsecond=0) - (timedelta(0) if end.microsecond else _SECOND)
 
 
 def _status(row: Values, choices: Choices) -> dict[str, Any]:

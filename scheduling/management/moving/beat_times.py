@@ -35,6 +35,8 @@ class Times:
     Args:
         schedules: one expression or several; empty with a `date_time`.
         differing: where the instants of the next two years differ from beat's.
+        earlier: so much earlier than with beat is each instant, because an interval begins at a full minute or second.
+            Bounds move with the instants, or the first one would lie before the start time.
     """
 
     schedules: list[str] = field(default_factory=list)
@@ -42,6 +44,7 @@ class Times:
     timezone: str = ""
     notes: list[str] = field(default_factory=list)
     differing: Differences = field(default_factory=Differences)
+    earlier: timedelta = timedelta(0)
 
 
 def crontab_times(row: Values, task: Values, now: datetime, exact: bool) -> Times:
@@ -117,7 +120,8 @@ def interval_times(row: Values, task: Values, seconds: bool, exact: bool) -> Tim
         said = _("An interval is counted in whole seconds at least, and not in “%(period)s”.")
         raise Listed(said % {"period": str(period)[:40]})
     length = every * _UNITS[period]
-    start, notes = _beginning(task, length), list[str]()
+    exactly, notes = _beginning(task, length), list[str]()
+    start = exactly.replace(microsecond=0)
     if not seconds:
         if length % 60:
             raise Listed(_("Its interval counts seconds. The setting CRON_SECONDS allows it."))
@@ -131,7 +135,7 @@ def interval_times(row: Values, task: Values, seconds: bool, exact: bool) -> Tim
     hours, rest = divmod(length, 3_600)
     text = "".join(f"{number}{unit}" for number, unit in ((hours, "h"), (rest // 60, "m"), (rest % 60, "s")) if number)
     since = start.strftime("%Y-%m-%dT%H:%M:%SZ" if start.second else "%Y-%m-%dT%H:%MZ")
-    return Times([f"@every {text} from {since}"], notes=notes)
+    return Times([f"@every {text} from {since}"], notes=notes, earlier=exactly - start)
 
 
 def _beginning(task: Values, length: int) -> datetime:
@@ -145,7 +149,7 @@ def _beginning(task: Values, length: int) -> datetime:
         raise Listed(_("It has neither a last run nor an instant of its last change, from which beat counts."))
     if start is not None and start > found and (last is None or last + timedelta(seconds=length) <= start):
         found = start
-    return found.replace(microsecond=0)
+    return found
 
 
 def clocked_times(row: Values, task: Values, now: datetime) -> Times:
