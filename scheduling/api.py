@@ -20,6 +20,7 @@ from typing import Any, Unpack
 from django.utils import timezone as clock
 from pydantic import BaseModel
 
+from scheduling.core.deployment import Held
 from scheduling.core.keys import is_name
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.submitted import Scheduled, Submitted
@@ -29,15 +30,20 @@ from scheduling.execution.named_schedules import ScheduleOptions, upsert
 from scheduling.execution.own_broker import own_broker
 from scheduling.execution.run_status import Status, UnknownRun, status, wait
 from scheduling.execution.submit import Asked, submit
+from scheduling.handlers import UnknownHandler
+from scheduling.handlers.params import ParamsInvalid
 from scheduling.models import Scheduler
 from scheduling.models.author import Author, AuthorKind, authored
 
 __all__ = [
     "Asked",
+    "Held",
+    "ParamsInvalid",
     "ScheduleOptions",
     "Scheduled",
     "Status",
     "Submitted",
+    "UnknownHandler",
     "UnknownRun",
     "cancel_schedule",
     "run",

@@ -1,6 +1,6 @@
 """Django system checks of the project in which this app is a guest.
 
-The errors E008 to E011 stop every command. The warnings W006 and W007 stop no command.
+The errors E008 to E011 stop every command. The warnings W006 to W008 stop no command.
 """
 
 from __future__ import annotations
@@ -12,12 +12,14 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import django
 from django.apps import apps
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.contrib.auth.models import Group
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DEFAULT_DB_ALIAS, router
+from django.utils.module_loading import module_has_submodule
 
 from scheduling import conf
 from scheduling.models import Scheduler
@@ -129,3 +131,28 @@ def check_unread_broker(**_kwargs: Any) -> list[CheckMessage]:
             id="scheduling.W007",
         )
     ]
+
+
+@register("scheduling")
+def check_tasks(**_kwargs: Any) -> list[CheckMessage]:
+    """W008: TASKS names our backend, an app has a module `tasks`, and there is no Tasks framework. So none runs."""
+    backends = getattr(settings, "TASKS", None) or {}
+    named = {one.get("BACKEND") for one in backends.values() if isinstance(one, dict)} if backends else set()
+    if not named & TASK_BACKENDS or find_spec("django.tasks") or find_spec("django_tasks"):
+        return []
+    apps_with = [each.name for each in apps.get_app_configs() if module_has_submodule(each.module, "tasks")]
+    found = sorted(name for name in apps_with if name != "scheduling")
+    if not found:
+        return []
+    return [
+        Warning(
+            f"TASKS names CronBackend, but Django {django.get_version()} has no Tasks framework, and django-tasks is "
+            f"not installed. So these modules are not imported, and their tasks do not run: "
+            f"{', '.join(f'{name}.tasks' for name in found[:5])}.",
+            hint="Install the extra `tasks` of this package (pip install django-tasks), then restart all processes.",
+            id="scheduling.W008",
+        )
+    ]
+
+
+TASK_BACKENDS = {"scheduling.tasks.CronBackend", "scheduling.tasks.backend.CronBackend"}

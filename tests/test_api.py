@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from functools import partial
 from typing import Any
@@ -20,7 +21,7 @@ from scheduling.handlers import UnknownHandler
 from scheduling.handlers.params import ParamsInvalid
 from scheduling.models import SchedulerExecution, Worker
 from tests.apps.sample.workers import MarkParams
-from tests.support import Commands, at_once, wait_for
+from tests.support import ROOT, Commands, at_once, wait_for
 
 pytestmark = pytest.mark.django_db
 
@@ -35,6 +36,18 @@ def row(pk: int) -> SchedulerExecution:
 def moved(pk: int, **columns: Any) -> None:
     """Change a row as a consumer would."""
     SchedulerExecution.objects.filter(pk=pk).update(**columns)
+
+
+def test_the_errors_of_the_page_can_be_imported() -> None:
+    page = (ROOT / "docs" / "api.md").read_text().partition("## Errors")[2]
+    named = set(re.findall(r"^\| `(\w+)` \|", page, re.MULTILINE)) - {"ValueError"}
+    assert len(named) >= 4
+    assert named <= set(api.__all__)
+    assert all(issubclass(getattr(api, name), Exception) for name in named)
+    with pytest.raises(api.UnknownHandler):
+        run("tests.unknown")
+    with pytest.raises(api.ParamsInvalid):
+        run("tests.mark", {"seconds": "x"})
 
 
 def test_a_run_without_a_schedule() -> None:

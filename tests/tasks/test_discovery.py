@@ -9,7 +9,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from django.apps import apps
 
+from scheduling import project_checks
 from scheduling.core.retry import RetryPolicy
 from scheduling.handlers import UnknownHandler, find, registry
 from scheduling.handlers.contract import contract
@@ -110,6 +112,26 @@ def test_without_this_backend_no_module_is_imported(
     settings.TASKS = setting
     discover_tasks()
     assert not known._known
+
+
+@pytest.mark.parametrize("backend", ["scheduling.tasks.CronBackend", "other.Backend"])
+def test_modules_with_tasks_that_cannot_run_are_told(
+    settings: Any, monkeypatch: pytest.MonkeyPatch, backend: str
+) -> None:
+    settings.TASKS = {"default": {"BACKEND": backend}}
+    assert project_checks.check_tasks() == []  # the framework is installed
+    monkeypatch.setattr(project_checks, "find_spec", lambda name: None)
+    found = project_checks.check_tasks()
+    if backend == "other.Backend":
+        assert found == []
+        return
+    (warning,) = found
+    assert warning.id == "scheduling.W008"
+    assert NAME in warning.msg
+    assert "extra `tasks`" in str(warning.hint)
+    with_no_tasks = [each for each in apps.get_app_configs() if each.name != NAME.removesuffix(".tasks")]
+    monkeypatch.setattr(apps, "get_app_configs", lambda: with_no_tasks)
+    assert project_checks.check_tasks() == []  # such as the ready-made site, whose settings have the backend
 
 
 def test_tasks_of_another_backend_are_not_known(settings: Any, nothing_known: None) -> None:
