@@ -15,6 +15,7 @@ from django.utils import timezone as clock
 from scheduling.conf import get_conf
 from scheduling.core.occurrence_audit import Fault
 from scheduling.core.zones import zone
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.models import SchedulerExecution
 from scheduling.operations.actor import Actor
 from scheduling.operations.occurrence_audit import OCCURRENCES, Audited, audit_schedules
@@ -51,6 +52,7 @@ class Command(BaseCommand):
         parser.add_argument("--schedule", metavar="SCHEDULE", help="only this one: an id, a name or its beginning")
         parser.add_argument("--json", action="store_true", help="write one JSON document")
 
+    @may_be_cut
     @no_translations  # scripts read the answer, so the language must not change
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the faults; exit with FOUND if there is one."""

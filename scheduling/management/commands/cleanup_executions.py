@@ -19,6 +19,7 @@ from scheduling.core.retention import Rule
 from scheduling.execution.retention import Pruned, prune
 from scheduling.inbox.failed_messages import FailedMessages
 from scheduling.management.base import SchedulingCommand, open_broker
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.models.labels import RETENTION_RULES
 from scheduling.operations.shapes import VERSION
 from scheduling.processes.server_clock import ServerClock
@@ -36,6 +37,7 @@ class Command(SchedulingCommand):
         parser.add_argument("--max-seconds", type=float, help="stop after so long; the next pass goes on")
         parser.add_argument("--json", action="store_true", help="write one JSON document")
 
+    @may_be_cut
     def work(self, conf: Conf, **options: Any) -> None:
         """Remove old executions once and print a summary.
 

@@ -12,6 +12,7 @@ from django.utils import timezone as clock
 
 from scheduling.core.text import visible_text
 from scheduling.execution.confirm import RUN_WAITING, SET_WAITING_ASIDE, Outlook, confirm, outlook
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.models import Deployment
 
 
@@ -32,6 +33,7 @@ class Command(BaseCommand):
             "--user", default="", help="the name of the user in whose name the confirmation is recorded"
         )
 
+    @may_be_cut
     def handle(self, *_args: Any, waiting: str | None, user: str, **_options: Any) -> None:
         """Print what a confirmation would do; do it if `--waiting` says how."""
         now = clock.now()

@@ -8,6 +8,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandParser, no_translations
 from django.utils import timezone as clock
 
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.management.quiet_log import quiet_log
 from scheduling.monitoring.doctor.examine import AREAS, examine
 from scheduling.monitoring.doctor.report import as_json, plain
@@ -32,6 +33,7 @@ class Command(BaseCommand):
         areas = f"look at these only ({', '.join(AREAS)}); before a first start: settings database broker"
         parser.add_argument("--only", nargs="+", choices=AREAS, default=AREAS, metavar="AREA", help=areas)
 
+    @may_be_cut
     @no_translations  # scripts read the findings, so the language must not change
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print the report; exit with FOUND if it contains a failure (or, with --strict, a warning)."""

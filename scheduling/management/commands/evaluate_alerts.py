@@ -14,6 +14,7 @@ from scheduling.alerts.evaluator import Evaluator
 from scheduling.alerts.watcher import impatient
 from scheduling.conf import Conf
 from scheduling.management.base import FAILED, SchedulingCommand
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.operations.shapes import VERSION
 
 DEFAULT_SECONDS = 50
@@ -32,6 +33,7 @@ class Command(SchedulingCommand):
         parser.add_argument("--max-seconds", type=int, default=DEFAULT_SECONDS, help=limit)
         parser.add_argument("--json", action="store_true", help="write one JSON document")
 
+    @may_be_cut
     def work(self, conf: Conf, **options: Any) -> None:
         """Evaluate once, and print one sentence. The exit code is FAILED if it was not possible.
 

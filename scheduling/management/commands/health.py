@@ -9,6 +9,7 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone as clock
 
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.management.quiet_log import quiet_log
 from scheduling.monitoring.doctor.liveness import of_process, of_web
 from scheduling.operations.shapes import VERSION
@@ -29,6 +30,7 @@ class Command(BaseCommand):
         parser.add_argument("--port", type=int, default=8000, help=where)
         parser.add_argument("--json", action="store_true", help="write one JSON document")
 
+    @may_be_cut
     def handle(self, *_args: Any, **options: Any) -> None:
         """Print one line. Exit with UNHEALTHY if the process is not healthy."""
         if options["seconds"] is not None and options["seconds"] < 1:

@@ -7,6 +7,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.management.groups import VIEWER, make_groups, wanted
 
 
@@ -24,6 +25,7 @@ class Command(BaseCommand):
         lacking = "Give groups that are there the permissions they lack. Nothing is ever taken away."
         parser.add_argument("--update", action="store_true", help=lacking)
 
+    @may_be_cut
     def handle(self, *_args: Any, prefix: str, update: bool, verbosity: int, **_options: Any) -> None:
         """Create the missing groups and print a line for each group."""
         if not wanted(VIEWER):

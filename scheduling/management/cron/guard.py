@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -15,6 +14,7 @@ from scheduling.broker import BrokerError
 from scheduling.conf import get_conf
 from scheduling.core.database_errors import Verdict
 from scheduling.core.setting_values import ConfError
+from scheduling.management.cron.closed_pipe import discard_output
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit, exit_of
 from scheduling.operations.refused import Code, Refused
@@ -34,8 +34,7 @@ def guarded(command: BaseCommand, options: Mapping[str, Any], work: Callable[[Co
     except KeyboardInterrupt:
         code = Exit.INTERRUPTED
     except BrokenPipeError:
-        # Python would complain at its end that it cannot flush stdout.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
         code = Exit.CLOSED_PIPE
     if code:
         sys.exit(int(code))

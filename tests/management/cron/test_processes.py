@@ -23,8 +23,11 @@ def test_wrong_usage_and_a_database_that_is_away(tmp_path: Path) -> None:
     assert "Traceback" not in made.log(usage) + made.log(away)
 
 
-def test_a_closed_pipe_is_no_error(commands: Commands) -> None:
-    command = [sys.executable, "manage.py", "cron", "list", "--json"]
+@pytest.mark.parametrize(
+    "line", ["cron list --json", "doctor", "make_groups", "audit_occurrences", "cleanup_executions"]
+)
+def test_a_closed_pipe_is_no_error(commands: Commands, line: str) -> None:
+    command = [sys.executable, "manage.py", *line.split()]
     process = subprocess.Popen(
         command, cwd=ROOT, env=commands.environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
