@@ -11,6 +11,9 @@ import re
 from dataclasses import dataclass, field
 from datetime import date
 
+from scheduling.core.cron_error import part_error
+from scheduling.core.words import gettext as _
+
 MOST_DAYS = {month: 29 if month == 2 else 30 if month in (4, 6, 9, 11) else 31 for month in range(1, 13)}
 """How many days each month has at most."""
 
@@ -64,7 +67,7 @@ def parse_celery(minute: str, hour: str, day: str, month: str, weekday: str) -> 
         (minute, hour, day, month, weekday),
     )
     if not any(number <= MOST_DAYS[one] for one in found.months for number in found.days):
-        raise CeleryCrontabError("Day of month: none of these months has such a day, so it never runs.")
+        raise CeleryCrontabError(_("Day of month: none of these months has such a day, so it never runs."))
     return found
 
 
@@ -74,7 +77,7 @@ def _values(name: str, text: str, low: int, high: int) -> frozenset[int]:
         try:
             found |= _part(part, low, high)
         except ValueError as error:
-            raise CeleryCrontabError(f"{name.capitalize()}: {error}") from None
+            raise CeleryCrontabError(str(part_error(name, str(error)))) from None
     return frozenset(found)
 
 
@@ -83,12 +86,12 @@ def _part(part: str, low: int, high: int) -> set[int]:
     match = _PART.fullmatch(part.strip() if part.strip().isdecimal() else part)
     shown = f"'{part[:40]}'"
     if match is None:
-        raise ValueError(f"{shown} cannot be read." if part else "an item of the list is empty.")
+        raise ValueError(_("{text} cannot be read.").format(text=shown) if part else _("an item of the list is empty."))
     star, first, last, step = match.groups()
     if step is not None and int(step) == 0:
-        raise ValueError(f"the step of {shown} is 0.")
+        raise ValueError(_("the step of {text} is 0.").format(text=shown))
     if step is not None and not star and last is None:
-        raise ValueError(f"{shown} cannot be read: a step needs a range or a star.")
+        raise ValueError(_("{text} cannot be read: a step needs a range or a star.").format(text=shown))
     if star:
         values = list(range(low, high + 1))
     else:
@@ -100,8 +103,9 @@ def _part(part: str, low: int, high: int) -> set[int]:
 
 def _number(text: str, low: int, high: int) -> int:
     if not text.isdecimal() and text.lower() not in _NAMES:
-        raise ValueError(f"'{text[:40]}' is no number and no name of a month or weekday.")
+        said = _("{text} is no number and no name of a month or weekday.")
+        raise ValueError(said.format(text=f"'{text[:40]}'"))
     number = int(text) if text.isdecimal() else _NAMES[text.lower()]
     if not low <= number <= high:
-        raise ValueError(f"'{text[:40]}' is outside {low}-{high}.")
+        raise ValueError(_("{text} is outside {low}-{high}.").format(text=f"'{text[:40]}'", low=low, high=high))
     return number

@@ -19,6 +19,7 @@ from scheduling.core.celery_crontab import MOST_DAYS, CeleryCrontab
 from scheduling.core.cron_error import CronError
 from scheduling.core.dialect import MAX_LENGTH
 from scheduling.core.timetables import parse
+from scheduling.core.words import gettext as _
 
 _ALL_WEEKDAYS = frozenset(range(7))
 _DAY_STEPS = {step: frozenset(range(1, 32, step)) for step in range(2, 32)}
@@ -55,7 +56,8 @@ def expressions(crontab: CeleryCrontab) -> list[str]:
     ]
     for one in found:
         if len(one) > MAX_LENGTH:
-            raise CannotSay(f"The expression would have more than {MAX_LENGTH} characters; write several schedules.")
+            said = _("The expression would have more than {most} characters; write several schedules.")
+            raise CannotSay(said.format(most=MAX_LENGTH))
         try:
             parse(one)
         except CronError as error:
@@ -100,10 +102,11 @@ def _forms(crontab: CeleryCrontab, month: int) -> list[Form]:
         rest = days - some
         if (some & month_days) <= days and rest and (weeks := _weeks(rest, month_days)) is not None:
             return [(f"*/{step}", listed(weekdays)), _counted(weekdays, weeks)]
-    raise CannotSay(
-        f"Celery asks for both a day of the month ({listed(crontab.days)}) and a weekday ({listed(weekdays)}), where "
-        f"cron takes either. Write a schedule for the days, with a calendar that excludes the other weekdays."
+    said = _(
+        "Celery asks for both a day of the month ({days}) and a weekday ({weekdays}), where cron takes either. Write a "
+        "schedule for the days, with a calendar that excludes the other weekdays."
     )
+    raise CannotSay(said.format(days=listed(crontab.days), weekdays=listed(weekdays)))
 
 
 def _by_step(crontab: CeleryCrontab, days: frozenset[int], month_days: frozenset[int]) -> Form | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scheduling.core.words import gettext as _
+from scheduling.core.words import pgettext
 
 
 class CronError(ValueError):
@@ -26,6 +27,9 @@ def part_error(part: str, sentence: str) -> CronError:
         "month": _("Month"),
         "weekday": _("Weekday"),
         "interval": _("Interval"),
+        "on": pgettext("a part of an interval", "On"),
+        "at": pgettext("a part of an interval", "At"),
+        "from": pgettext("a part of an interval", "From"),
     }
     return CronError(f"{names.get(part) or part.capitalize()}: {sentence}", part)
 

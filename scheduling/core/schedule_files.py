@@ -15,6 +15,7 @@ from typing import Any, Literal, NamedTuple
 
 from scheduling.core import yaml_documents
 from scheduling.core.json_bounds import NotStorable, check
+from scheduling.core.json_faults import json_fault
 from scheduling.core.keys import is_name
 from scheduling.core.text import visible_text
 from scheduling.core.words import gettext as _
@@ -140,7 +141,7 @@ def _json(text: str) -> Any:
         return json.loads(text, object_pairs_hook=_object)
     except json.JSONDecodeError as error:
         said = _("Line {line}: the file is not JSON: {fault}.")
-        raise FileInvalid(said.format(line=error.lineno, fault=error.msg)) from None
+        raise FileInvalid(said.format(line=error.lineno, fault=json_fault(error))) from None
     except FileInvalid:
         raise
     except RecursionError:

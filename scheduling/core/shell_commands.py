@@ -17,8 +17,16 @@ _PYTHON = re.compile(r"(?:python|pypy)[0-9.]*")
 _REDIRECTION = re.compile(r"(?:(?<=\s)[0-9])?&?>>?\s*(?:&[0-9]|[^\s&|;<>()]+)")
 _ASSIGNMENT = re.compile(r"[A-Za-z_][A-Za-z0-9_]*=.*", re.DOTALL)
 _CHANGE = re.compile(r"cd\s+(\"[^\"$`\\]*\"|'[^']*'|[^\s;&|$`'\"\\*?~]+)\s*(?:&&|;)\s*(.*)", re.DOTALL)
+_ACTIVATION = re.compile(r"(?:source|\.)\s+[^\s;&|]*\bactivate\s*(?:&&|;).*", re.DOTALL)
+_USER = re.compile(r"([a-z_][a-z0-9_-]*\$?)\s+(.*)", re.DOTALL)
 _EXPANDED = re.compile(r"[$`]")
 _GLOB = re.compile(r"[*?\[\]{}~]")
+
+
+_RUNNERS = frozenset({
+    "uv", "poetry", "pipenv", "pdm", "hatch", "rye", "nohup", "exec", "time", "setsid", "stdbuf", "unbuffer", "command",
+})  # fmt: skip
+"""Programs that start another one, and that nothing here has to replace."""
 
 
 class NoCommand(ValueError):
@@ -55,6 +63,11 @@ def management_command(line: str, home: str = "") -> Found:
     rest = line.strip()
     if change := _CHANGE.fullmatch(rest):
         folder, rest = change[1].strip("\"'"), change[2].strip()
+    if _ACTIVATION.fullmatch(rest):
+        said = _(
+            "It activates a virtual environment. A command runs in that of the consumers: take it out of the line."
+        )
+        raise NoCommand(said)
     rest, redirections = _without_redirections(rest)
     words = _words(rest)
     settings = ""
@@ -68,6 +81,21 @@ def management_command(line: str, home: str = "") -> Found:
     path = None if where is None else PurePosixPath(home, folder or "", where).parent
     known = str(path) if path is not None and path.is_absolute() else None
     return Found(command, tuple(args), known, settings, redirections)
+
+
+def named_user(line: str, home: str = "") -> str:
+    """The user before a command, as in a line of `/etc/crontab`; empty if the line does not look like one.
+
+    Call it with a line that `management_command` refuses.
+    """
+    found = _USER.fullmatch(line.strip())
+    if found is None or found[1] in _RUNNERS or _instead_of(found[1]):
+        return ""
+    try:
+        management_command(found[2], home)
+    except NoCommand:
+        return ""
+    return found[1]
 
 
 def _without_redirections(line: str) -> tuple[str, bool]:
@@ -116,6 +144,10 @@ def _split(words: list[str]) -> tuple[str | None, str, list[str]]:
     name = PurePosixPath(program).name
     if instead := _instead_of(name):
         raise NoCommand(instead)
+    if name in _RUNNERS:
+        shown = f"{name} run" if rest[:1] == ["run"] else name
+        said = _("It runs through “{name}”, and a command runs in the process of a consumer. Take it out of the line.")
+        raise NoCommand(said.format(name=shown))
     where, rest = _arguments(program, name, rest)
     if not rest or rest[0].startswith("-"):
         raise NoCommand(_("There is no management command after it."))

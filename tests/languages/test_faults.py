@@ -12,7 +12,10 @@ from django.utils import translation
 
 from scheduling.core import events, json_bounds, queues
 from scheduling.core.calendar_entries import LONGEST_TEXT, CalendarError, parse_entries
+from scheduling.core.celery_crontab import parse_celery
+from scheduling.core.celery_days import expressions
 from scheduling.core.cron import next_after, parse, resolve_wall, zone
+from scheduling.core.json_faults import json_fault
 from scheduling.core.retention import RetentionPolicy
 from scheduling.core.retry import RetryPolicy
 from scheduling.core.schedule_files import MAX_BYTES, MAX_SCHEDULES, FileInvalid, read, write
@@ -54,8 +57,17 @@ DOCUMENTS = ("&a b", "!!str a", "a\n---\nb", "1: 2", "a: 1\na: 1", "{a: " * 100)
 LINES = (
     "", "TOKEN=1 ./manage.py check", './manage.py "check', "./manage.py check | mail", "./manage.py check $A",
     "./manage.py check *", "./manage.py", "rsync a b", *(f"{name} ./manage.py check" for name in (
-        "flock", "timeout", "nice", "ionice", "sudo", "su", "env", "chronic",
-    )),
+        "flock", "timeout", "nice", "ionice", "sudo", "su", "env", "chronic", "uv run", "nohup",
+    )), "source venv/bin/activate && ./manage.py check",
+)  # fmt: skip
+
+CELERY = (
+    ("a", "*", "*", "*", "*"), ("", "*", "*", "*", "*"), ("*/0", "*", "*", "*", "*"), ("1/2", "*", "*", "*", "*"),
+    ("60", "*", "*", "*", "*"), ("0", "8", "31", "2", "*"), ("0", "8", "13", "*", "5"),
+)  # fmt: skip
+
+BROKEN = (
+    "[1,", "{a: 1}", '{"a" 1}', "[1 2]", "1 2", '"a', '"a\nb"', '"\\x"', '"\\u12"', "[1,]", '{"a": 1,}',
 )  # fmt: skip
 
 VALUES = (float("nan"), 2**64, "\x00", ["x" * json_bounds.MAX_CHARS])
@@ -99,6 +111,7 @@ FAULTS: dict[str, Callable[[], object]] = {
     "a file that is no text": lambda: read(b"\xff", "json"),
     "a file that would be too long": lambda: write([{"name": "a", "params": {"a": "x" * MAX_BYTES}}], "json"),
     **{f"document {one[:9]!r}": lambda one=one: read(one.encode(), "yaml") for one in DOCUMENTS},
+    **{f"crontab of Celery {one}": lambda one=one: expressions(parse_celery(*one)) for one in CELERY},
     **{f"line {one!r}": lambda one=one: management_command(one) for one in LINES},
 }  # fmt: skip
 
@@ -131,6 +144,26 @@ def test_a_fault_is_german_for_a_german(name: str) -> None:
     assert ENGLISH & words_of(english)
     assert not ENGLISH & words_of(german)
     assert not re.search(r"\{[a-z]+\}", german)
+
+
+@pytest.mark.parametrize("text", BROKEN)
+def test_what_is_wrong_with_json_is_german_for_a_german(text: str) -> None:
+    with pytest.raises(json.JSONDecodeError) as broken:
+        json.loads(text)
+    english = json_fault(broken.value)
+    with translation.override("de"):
+        german = json_fault(broken.value)
+    assert english[0] == english[0].lower()
+    assert {"a", "is", "there", "without"} & words_of(english)
+    assert not (ENGLISH | {"a", "expecting", "without"}) & words_of(german)
+
+
+def test_the_parts_of_an_interval_have_german_names() -> None:
+    found = [fault_of(lambda one=one: parse(one)) for one in ("@every 2d at 25:00", "@every 2w on friday")]
+    assert [text.partition(":")[0] for text in found] == ["At", "On"]
+    with translation.override("de"):
+        found = [fault_of(lambda one=one: parse(one)) for one in ("@every 2d at 25:00", "@every 2w on friday")]
+    assert [text.partition(":")[0] for text in found] == ["Uhrzeit (at)", "Wochentage (on)"]
 
 
 def test_large_numbers_are_written_as_the_language_writes_them() -> None:

@@ -85,6 +85,47 @@ def test_commands_become_schedules_and_the_other_lines_are_listed(crontab: Path)
     assert "line 3: Its output went to a file" in ended.out
 
 
+def test_the_reasons_name_the_way_out(tmp_path: Path, root: Any) -> None:
+    file = tmp_path / "crontab"
+    file.write_text(
+        "0 6 * * * root cd /srv/site && python manage.py clearsessions\n"
+        "0 6 * * * www-data python manage.py clearsessions\n"
+        "0 6 * * * cd /srv/site && source .venv/bin/activate && python manage.py clearsessions\n"
+        "0 6 * * * . /srv/venv/bin/activate; python manage.py clearsessions\n"
+        "0 6 * * * uv run manage.py clearsessions\n"
+        "0 6 * * * cd /srv/site && poetry run python manage.py clearsessions\n"
+        "0 6 * * * nohup python manage.py clearsessions\n"
+        "0 6 * * * sudo python manage.py clearsessions\n"
+        "0 6 * * * root tar cf /backup/a.tar /srv\n"
+    )
+    items = given(file, "--dry-run", "--json").json["items"]
+    wanted = [
+        "the user “root” before its command, as in /etc/crontab: give --system", "the user “www-data”",
+        "activates a virtual environment", "take it out of the line", "“uv run”", "“poetry run”", "“nohup”",
+        "start the consumers as this user", "It runs “root”",
+    ]  # fmt: skip
+    assert [item["listed"] for item in items] == [True] * 9
+    assert [(words, item["why"]) for words, item in zip(wanted, items, strict=True) if words not in item["why"]] == []
+    file.write_text("".join(file.read_text().splitlines(keepends=True)[:2]))
+    assert given(file, "--dry-run", "--system", "--json").json["made"] == 2
+
+
+def test_the_notes_about_variables(tmp_path: Path, root: Any) -> None:
+    file = tmp_path / "crontab"
+    file.write_text(
+        'SECRET_TOKEN=abc123\nLC_ALL=C.UTF-8\nMAILTO=""\nCRON_TZ=Europe/Madrid\n'
+        "0 6 * * * cd /srv/site && python manage.py clearsessions\n"
+    )
+    for ended in (given(file, "--dry-run"), given(file, "--dry-run", "--json")):
+        assert "abc123" not in ended.out
+        assert "line 1: SECRET_TOKEN=…. Commands have the environment of the consumers" in ended.out
+        assert "line 2: LC_ALL=C.UTF-8. Commands" in ended.out
+        assert "line 3: MAILTO is empty, so cron mails nothing" in ended.out
+        assert "make one for failed runs" not in ended.out
+        assert "line 4: CRON_TZ=Europe/Madrid. The times of the lines after it are read in this zone" in ended.out
+        assert "lines without a CRON_TZ before them are read in the zone America/New_York" in ended.out
+
+
 def test_the_second_import_changes_nothing_wherever_the_lines_stand(crontab: Path) -> None:
     given(crontab)
     before = list(Scheduler.objects.order_by("pk").values())
@@ -148,7 +189,7 @@ def test_the_zone_is_that_of_the_machine_or_is_asked_for(
     assert (refused.code, ours()) == (4, [])
     assert "This machine does not tell its time zone" in refused.err
     (tmp_path / "timezone").write_text("Asia/Tokyo\n")
-    assert "The times are read in the zone Asia/Tokyo." in imported("import_crontab", crontab).out
+    assert "are read in the zone Asia/Tokyo." in imported("import_crontab", crontab).out
     assert "Asia/Tokyo" in {row.timezone for row in ours()}
     assert imported("import_crontab", crontab, "--timezone", "Mars/Base").code == 4
 

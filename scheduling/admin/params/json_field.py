@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext_lazy as _
 
 from scheduling.core import json_bounds
+from scheduling.core.json_faults import json_fault
 from scheduling.core.text import visible_text
 from scheduling.core.words import quoted
 
@@ -125,8 +126,7 @@ class PrettyJSONField(forms.JSONField):
     def _invalid(self, text: str, error: json.JSONDecodeError) -> ValidationError:
         line, column = error.lineno, error.colno
         near = text.splitlines()[line - 1][max(column - 11, 0) : column + 10].strip()
-        # The parser's message becomes part of a sentence, so its capital letter and its full stop are removed.
-        what = error.msg[:1].lower() + error.msg[1:].rstrip(".")
+        what = json_fault(error)
         place = quoted(visible_text(near)) if near else str(_("the end"))
         return self._error("invalid", what=what, line=line, column=column, near=place)
 

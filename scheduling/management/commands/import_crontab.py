@@ -12,7 +12,7 @@ from django.core.management.base import BaseCommand, CommandParser
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
-from scheduling.core.crontab_lines import MAX_BYTES, read_crontab
+from scheduling.core.crontab_lines import MAX_BYTES, CrontabLine, read_crontab
 from scheduling.core.text import visible_text
 from scheduling.core.zones import ZoneError, zone
 from scheduling.management.cron.console import Console
@@ -59,7 +59,10 @@ def _work(console: Console, options: Mapping[str, Any]) -> int:
     examine(actor, items, clock.now())
     if not options["dry_run"]:
         carry_out(actor, items, "a crontab")
-    hints = [*variables_told(lines), _("The times are read in the zone %(zone)s.") % {"zone": around.timezone}]
+    said = _("The times are read in the zone %(zone)s.")
+    if any(isinstance(line, CrontabLine) and line.zone for line in lines):
+        said = _("The times of lines without a CRON_TZ before them are read in the zone %(zone)s.")
+    hints = [*variables_told(lines), said % {"zone": around.timezone}]
     return tell(console, items, hints, done=not options["dry_run"])
 
 

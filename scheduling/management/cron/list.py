@@ -16,7 +16,8 @@ from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.moments import due_moment, moment
 from scheduling.management.cron.paging import add_paging
-from scheduling.management.cron.table import Cell, toned
+from scheduling.management.cron.table import Cell
+from scheduling.management.cron.words import health, state
 from scheduling.operations.schedule_filter import ScheduleFilter, filtered_schedules
 from scheduling.operations.schedule_words import zone_named
 from scheduling.operations.shapes import ScheduleShape
@@ -67,7 +68,7 @@ def _row(row: ScheduleShape) -> list[object]:
         row.name or row.description or "-",
         row.schedule or moment(row.date_time, zone),
         row.target.name,
-        toned(row.health),
+        health(row.health),
         due_moment(row.next_run_at, zone) if row.status else Cell(_("paused"), "quiet"),
-        toned(last.state) if last is not None else "-",
+        state(last.state) if last is not None else "-",
     ]

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import in_language
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.moments import moment
-from scheduling.management.cron.table import toned
+from scheduling.management.cron.words import state
 from scheduling.models.time_words import format_duration
 from scheduling.operations.execution_shapes import ExecutionShape
 from scheduling.operations.shapes import UnusableShape
@@ -27,10 +28,10 @@ def _row(row: ExecutionShape) -> list[object]:
     took = "-"
     if row.started_at is not None and row.finished_at is not None:
         took = format_duration((row.finished_at - row.started_at).total_seconds())
-    error = f"{row.error_class}: {row.error_message}" if row.error_class else row.reason
+    error = in_language(f"{row.error_class}: {row.error_message}" if row.error_class else row.reason)
     return [
         row.id,
-        toned(row.state),
+        state(row.state),
         moment(row.scheduled_at),
         took,
         row.schedule_name or row.schedule or row.target.name,

@@ -11,6 +11,7 @@ from typing import Any
 from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
+from scheduling.core.known_sentences import in_language
 from scheduling.core.lifecycle import State, Trigger
 from scheduling.core.targets import TARGETS
 from scheduling.management.cron.checked import checked
@@ -20,7 +21,7 @@ from scheduling.management.cron.moments import moment
 from scheduling.management.cron.paging import add_paging
 from scheduling.management.cron.run_table import run_table
 from scheduling.management.cron.schedule_name import READING
-from scheduling.management.cron.table import toned
+from scheduling.management.cron.words import state
 from scheduling.operations.actor import Actor
 from scheduling.operations.execution_shapes import ExecutionDetail
 from scheduling.operations.executions import find
@@ -97,9 +98,9 @@ def _one(console: Console, row: ExecutionDetail) -> int:
         (_("id"), row.id),
         (_("schedule"), row.schedule),
         (_("target"), f"{row.target.name} ({row.target.type})"),
-        (_("state"), toned(row.state)),
-        (_("reason"), row.reason),
-        (_("error"), f"{row.error_class}: {row.error_message}" if row.error_class else ""),
+        (_("state"), state(row.state)),
+        (_("reason"), in_language(row.reason)),
+        (_("error"), in_language(f"{row.error_class}: {row.error_message}") if row.error_class else ""),
         (_("error group"), row.fingerprint),
         (_("due"), moment(row.scheduled_at)),
         (_("started"), moment(row.started_at)),
@@ -112,7 +113,7 @@ def _one(console: Console, row: ExecutionDetail) -> int:
         console.say()
         columns = [_("Attempt"), _("Outcome"), _("Started"), _("Consumer"), _("Error")]
         attempts = [
-            [one.number, toned(one.outcome), moment(one.started_at), one.consumer, one.error_message]
+            [one.number, state(one.outcome), moment(one.started_at), one.consumer, in_language(one.error_message)]
             for one in row.attempts
         ]
         console.table(columns, attempts)

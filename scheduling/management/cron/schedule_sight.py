@@ -11,7 +11,7 @@ from scheduling.core.known_sentences import in_language
 from scheduling.handlers.targets import handler_of
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.moments import due_moment, moment
-from scheduling.management.cron.table import toned
+from scheduling.management.cron.words import health, state
 from scheduling.models import Scheduler
 from scheduling.models.after import SPANS
 from scheduling.models.own_timing import PLAIN
@@ -39,11 +39,11 @@ def show_schedule(console: Console, row: ScheduleShape) -> None:
         (_("zone"), row.timezone),
         (_("target"), f"{row.target.name} ({row.target.type})"),
         (_("params"), json.dumps(row.params, ensure_ascii=False) if row.params else ""),
-        (_("health"), toned(row.health)),
+        (_("health"), health(row.health)),
         (_("next run"), due_moment(row.next_run_at, zone) if row.status else _("paused")),
         (_("paused"), "" if row.status else " ".join(filter(None, [moment(row.paused_at), row.paused_by]))),
         (_("reason"), "" if row.status else in_language(row.pause_reason)),
-        (_("last run"), "" if last is None else f"{last.id} {last.state}"),
+        (_("last run"), "" if last is None else f"{last.id} {state(last.state).text}"),
         (_("service"), _("yes") if row.stay_alive else ""),
         (_("after"), _after(row)),
     ]

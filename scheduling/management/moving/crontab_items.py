@@ -15,13 +15,13 @@ from scheduling.core.cron_error import CronError
 from scheduling.core.crontab_lines import CrontabLine, Unreadable, Variable
 from scheduling.core.interval_dialect import EVERY
 from scheduling.core.run_sentences import NOT_SWITCHED_FROM_CRONTAB
-from scheduling.core.shell_commands import Found, NoCommand, management_command
+from scheduling.core.shell_commands import Found, NoCommand, management_command, named_user
 from scheduling.core.text import visible_text
 from scheduling.core.timetables import parse
 from scheduling.operations.schedule_import import Item, Part, described, name_from
 
 HANDLER = "run_command"
-_PLAIN = ("SHELL", "LOGNAME", "USER", "HOME", "DJANGO_SETTINGS_MODULE", "CRON_TZ")
+_PLAIN = ("SHELL", "LOGNAME", "USER", "HOME", "DJANGO_SETTINGS_MODULE")
 """Variables about which nothing is to be done: they change nothing here, or lines are read with them."""
 
 
@@ -71,7 +71,18 @@ def variables_told(lines: Iterable[CrontabLine | Variable | Unreadable]) -> list
 
 
 def _mail(facts: dict[str, object]) -> str:
-    return _("line %(number)s: MAILTO=%(value)s. Mails are sent by alert rules: make one for failed runs.") % facts
+    if facts["name"] == "MAILTO" and not facts["value"]:
+        said = _("line %(number)s: MAILTO is empty, so cron mails nothing. Here, only alert rules send mails.")
+        return said % facts
+    return _("line %(number)s: %(name)s=%(value)s. Mails are sent by alert rules: make one for failed runs.") % facts
+
+
+def _zone_of_times(facts: dict[str, object]) -> str:
+    said = _(
+        "line %(number)s: CRON_TZ=%(value)s. The times of the lines after it are read in this zone, as cronie does. "
+        "Debian's cron ignores CRON_TZ: if yours does, take this line out."
+    )
+    return said % facts
 
 
 def _zone(facts: dict[str, object]) -> str:
@@ -86,10 +97,14 @@ def _other(facts: dict[str, object]) -> str:
     said = _(
         "line %(number)s: %(name)s=%(value)s. Commands have the environment of the consumers: set it there if needed."
     )
+    if facts["name"] not in _SHOWN and not str(facts["name"]).startswith("LC_"):
+        facts = {**facts, "value": "…"}
     return said % facts
 
 
-_WORDS = {"MAILTO": _mail, "MAILFROM": _mail, "TZ": _zone}
+_WORDS = {"MAILTO": _mail, "MAILFROM": _mail, "TZ": _zone, "CRON_TZ": _zone_of_times}
+_SHOWN = ("PATH", "PYTHONPATH", "LANG", "LANGUAGE", "CONTENT_TYPE", "CONTENT_TRANSFER_ENCODING", "RANDOM_DELAY")
+"""Variables whose values are told. Any other may be a secret, and what an import tells may be kept in a log."""
 
 
 def _part(line: CrontabLine, around: Surroundings, notes: list[str], met: Counter[str]) -> Part:
@@ -100,7 +115,7 @@ def _part(line: CrontabLine, around: Surroundings, notes: list[str], met: Counte
             "the command read a file, or take an argument."
         )
         raise NoCommand(said)
-    found = management_command(line.command, line.environment.get("HOME", ""))
+    found = _found(line)
     settings = found.settings or line.environment.get("DJANGO_SETTINGS_MODULE", "")
     _require_this_project(found.folder, settings, around)
     if found.folder is None and not settings:
@@ -121,6 +136,23 @@ def _part(line: CrontabLine, around: Surroundings, notes: list[str], met: Counte
     if around.paused:
         values |= {"status": False, "pause_reason": NOT_SWITCHED_FROM_CRONTAB.format()}
     return Part(values)
+
+
+def _found(line: CrontabLine) -> Found:
+    """The management command of the line.
+
+    Raises:
+        NoCommand: there is none. If the line seems to name a user first, the reason says so.
+    """
+    home = line.environment.get("HOME", "")
+    try:
+        return management_command(line.command, home)
+    except NoCommand:
+        user = "" if line.user else named_user(line.command, home)
+        if not user:
+            raise
+    said = _("It seems to name the user “%(user)s” before its command, as in /etc/crontab: give --system.")
+    raise NoCommand(said % {"user": visible_text(user, 40)})
 
 
 def _require_times(times: str) -> None:

@@ -131,7 +131,10 @@ def test_what_cannot_be_applied_is_refused_with_sentences(monkeypatch: pytest.Mo
         assert second == "b.time_limit: must be a whole number"
     assert json.loads(cron("apply", "f.json", "--json")[1])["problems"][0]["field"] == "a.wrong"
     Path("f.json").write_text('{"version": 1, "schedules": [{"name": "A\x1b"}, {}]}')
-    assert cron("apply", "f.json")[::2] == (4, "Line 1: the file is not JSON: Invalid control character at.\n")
+    assert cron("apply", "f.json")[::2] == (
+        4,
+        "Line 1: the file is not JSON: a text has a control character, such as a line end.\n",
+    )
     Path("deep.yaml").write_text("[" * 10_000)
     Path("long.yaml").write_text("x" * 10_000_000)
     for file in ("deep.yaml", "long.yaml", "nowhere.json", ".", "a\x00b"):

@@ -10,6 +10,7 @@ from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import override_settings
 from django.utils import timezone as clock
+from django.utils import translation
 
 from scheduling.core.run_sentences import NOT_SWITCHED_OVER
 from scheduling.models import Scheduler, ScheduleRevision, SchedulerExecution
@@ -82,6 +83,22 @@ def test_an_imported_schedule_that_is_refused_keeps_no_other_one_back() -> None:
     assert (ended.code, ended.json["resumed"]) == (1, [good.pk])
     assert [row["id"] for row in ended.json["refused"]] == [bad.pk]
     assert f"Schedule {bad.pk} (from-1) stays paused: " in ended.err
+
+
+def test_a_german_reads_german_words() -> None:
+    row = SchedulerFactory(name="nightly")
+    SchedulerExecutionFactory(scheduler=row, state="skipped", reason="Retries are off.", finished_at=clock.now())
+    paused = SchedulerFactory(name="paused", status=False, pause_reason=NOT_SWITCHED_OVER[0])
+    english = cron("show", "paused").out
+    assert re.search(r"^health +paused$", english, re.MULTILINE)
+    assert re.search(rf"^reason +{NOT_SWITCHED_OVER[0]}$", english, re.MULTILINE)
+    with translation.override("de"):
+        told = "".join(cron(*line.split()).out for line in ("show nightly", "show paused", "list", "runs"))
+        assert cron("show", paused.pk, "--json").json["schedule"]["health"] == "paused"
+    assert "Aus einer Crontab importiert und noch nicht umgestellt." in told
+    assert re.search(r"^Zustand +ausgelassen$", told, re.MULTILINE)
+    assert "Wiederholungen sind" in told
+    assert not re.search(r"\b(skipped|healthy|switched|off)\b", told)
 
 
 def test_an_interval_is_made_and_told() -> None:
