@@ -17,24 +17,20 @@ from scheduling.alerts.outage import Outage
 from scheduling.alerts.outage_record import record
 from scheduling.alerts.sending import Claim, Sender
 from scheduling.alerts.sign_of_life import SignOfLife
+from scheduling.alerts.step import cannot_be_reached, tried
 from scheduling.alerts.tries import Send, Tries, send
 from scheduling.conf import get_conf
 from scheduling.core.alert_rules import KINDS, RuleKind, Threshold
-from scheduling.core.database_errors import Verdict
 from scheduling.core.lifecycle import silent_after
 from scheduling.logs import get_logger
 from scheduling.models import Alert
 from scheduling.models.alert_watch import AlertWatch
-from scheduling.processes.database import is_away, verdict_of
+from scheduling.processes.database import is_away
 from scheduling.processes.guard import Guard
 from scheduling.processes.identity import container_id
 from scheduling.processes.server_clock import ServerClock, elapsed_seconds
 
 log = get_logger(__name__)
-
-LOCKED = (5, 6)
-"""SQLite: SQLITE_BUSY and SQLITE_LOCKED. Another process writes, so the database is not away."""
-
 
 LOOK_SECONDS = 0.5
 """The time between two looks of a process that evaluates once."""
@@ -101,7 +97,7 @@ class Evaluator:
         except Exception as error:
             self._failed(error)
             self._answers_since = None
-            self._is_away = _cannot_be_reached(error)
+            self._is_away = cannot_be_reached(error)
             if self._is_away and self._had:
                 self._tell_from_memory(error)
             self.hurries = self._is_away and self._had
@@ -117,9 +113,9 @@ class Evaluator:
                 self._outage.forget()
         except Exception as error:
             self._failed(error)
-            if _cannot_be_reached(error):
+            if cannot_be_reached(error):
                 self._answers_since = None
-            self.hurries, self._was_fine = self._was_fine and _cannot_be_reached(error), False
+            self.hurries, self._was_fine = self._was_fine and cannot_be_reached(error), False
             return False
         self._was_fine, self.problem = True, ""
         self._complaint.over()
@@ -226,12 +222,16 @@ class Evaluator:
             self._broker.look()
         hold = self._guard.look()
         self._hold = hold.said if hold is not None else ""
-        if self.settles_in <= 0:
-            evaluate(Look(now, self._broker, hold=self._hold))
-            note_evaluation(self._clock.now())
-        self._outage.remember()
-        self._begin()
+        # A defect of one step stops no other one. The monitor outside is told only if there is none.
+        defects = [defect for step in (self._evaluate, self._outage.remember, self._begin) if (defect := tried(step))]
+        if defects:
+            raise defects[0]
         self._sign.evaluated(now)
+
+    def _evaluate(self) -> None:
+        if self.settles_in <= 0:
+            evaluate(Look(self._clock.now(), self._broker, hold=self._hold))
+            note_evaluation(self._clock.now())
 
     def _continue(self, broker: BrokerWatch) -> None:
         """Go on with what the process before has found: its watch of the broker was in its memory."""
@@ -265,10 +265,3 @@ class Evaluator:
             self._outage.turn(self._clock.now(), str(error), self._broker)
         except Exception as defect:
             self._complaint.say(defect)
-
-
-def _cannot_be_reached(error: Exception) -> bool:
-    if verdict_of(error) is not Verdict.AWAY:
-        return False
-    code = getattr(error.__cause__, "sqlite_errorcode", None)
-    return code is None or code & 0xFF not in LOCKED

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
+from scheduling.alerts.reading import readable
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import tells
 from scheduling.core.chunks import chunks
@@ -21,6 +22,14 @@ MOST_LOOKED_AT = 20_000
 
 MOST_AT_ONCE = 1_000
 """So many alerts are handed to the channels in one evaluation."""
+
+MOST_CHANNELS = 10_000
+
+ROUTING = ("pk", "least_severity", "group_id")
+"""The columns of a channel that say of which alerts it is told."""
+
+CALLED = (*ROUTING, "name", "kind", "address", "secret", "recipients")
+"""These columns, and those with which a message is sent to the channel."""
 
 Event = AlertNotice.Event
 
@@ -38,8 +47,7 @@ def tell_starts(now: datetime, *, only_hold: bool = False) -> None:
     rows = Alert.objects.filter(not_muted, rule_not_muted, ended_at=None, told_at=None)
     if only_hold:
         rows = rows.filter(kind=RuleKind.HOLD.value)
-    # Only columns that each database can read whatever plain SQL has written into the others.
-    alerts = list(rows.order_by("pk").values_list("pk", "rule", "severity", "group")[:MOST_LOOKED_AT])
+    alerts = readable(rows.order_by("pk"), MOST_LOOKED_AT, ("pk", "rule", "severity", "group"))
     if not alerts:
         return
     channels = Routes({rule for _pk, rule, _severity, _group in alerts if rule is not None})
@@ -84,30 +92,34 @@ def tell_ends(alerts: Collection[int]) -> None:
 
 
 class Routes:
-    """The channels of rules.
+    """The channels of rules. One that cannot be read is told of nothing, and the others are told.
 
     Args:
         rules: the primary keys of the rules.
+        columns: the columns that the channels have, with `ROUTING`. An unreadable value in another column does no harm.
     """
 
-    def __init__(self, rules: Collection[int]) -> None:
-        self._of_rules: dict[int, list[Channel]] = {}
-        between = AlertRule.channels.through._default_manager.filter(alertrule__in=list(rules))
-        for row in between.select_related("channel").order_by("channel"):
-            self._of_rules.setdefault(row.alertrule_id, []).append(row.channel)
-        self._default = list(Channel.objects.filter(tells_by_default=True).order_by("pk"))
+    def __init__(self, rules: Collection[int], columns: Sequence[str] = ROUTING) -> None:
+        self._columns = columns
+        self._of_rules: dict[int, list[int]] = {}
+        keys = [key for key in rules if type(key) is int]  # SQLite stores any type
+        between = AlertRule.channels.through._default_manager.filter(alertrule__in=keys).order_by("channel")
+        for rule, channel in between.values_list("alertrule", "channel"):
+            self._of_rules.setdefault(rule, []).append(channel)
+        own = {key for named in self._of_rules.values() for key in named if type(key) is int}
+        self._own = {one.pk: one for one in self._read(Channel.objects.filter(pk__in=own))} if own else {}
+        self._default = self._read(Channel.objects.filter(tells_by_default=True))
+
+    def _read(self, rows: QuerySet[Channel]) -> list[Channel]:
+        found = readable(rows.order_by("pk"), MOST_CHANNELS, self._columns)
+        return [Channel(**dict(zip(self._columns, values, strict=True))) for values in found]
 
     def of(self, alert: Alert) -> Sequence[Channel]:
         """The channels that are told of this alert: those of its rule, or the default ones if the rule has none."""
         return self.chosen(alert.rule_id, alert.severity, alert.group_id)
 
     def chosen(self, rule: int | None, severity: str, group: int | None) -> Sequence[Channel]:
-        """The channels that are told of an alert of this rule."""
-        channels = self._of_rules.get(rule or 0) or self._default
+        """The channels that are told of an alert of this rule. A rule that names channels tells no default one."""
+        named = self._of_rules.get(rule or 0)
+        channels = [self._own[key] for key in named if key in self._own] if named else self._default
         return [one for one in channels if tells(severity, one.least_severity, group, one.group_id)]
-
-
-def active_rules(kind: str, now: datetime) -> list[AlertRule]:
-    """The rules of a kind that are on and not muted."""
-    rows = AlertRule.objects.filter(Q(muted_until=None) | Q(muted_until__lte=now), enabled=True, kind=kind)
-    return list(rows.order_by("pk"))

@@ -13,7 +13,8 @@ from django.utils.translation import gettext as _
 from scheduling.alerts.brokers import BrokerWatch
 from scheduling.alerts.letter import Digest, Told, facts_of, letter_of
 from scheduling.alerts.look import Look, RuleProblem, span_of
-from scheduling.alerts.notices import Routes
+from scheduling.alerts.notices import CALLED, Routes
+from scheduling.alerts.reading import readable
 from scheduling.alerts.rules.away import broker_away
 from scheduling.alerts.tries import Ending, Tries, Try
 from scheduling.core.alert_retry import next_try
@@ -27,6 +28,9 @@ KINDS = (RuleKind.DATABASE_AWAY, RuleKind.BROKER_AWAY)
 
 MOST_RULES = 20
 REASON_CHARS = 200
+
+OF_RULES = ("pk", "name", "kind", "severity", "seconds", "muted_until")
+"""The columns of a rule that are needed to tell it from memory."""
 
 State = AlertMessage.State
 
@@ -123,16 +127,19 @@ class Outage:
     def remember(self) -> None:
         """Read the rules and channels that can be told from memory. The process that holds the lease does so each turn.
 
+        A rule or a channel that cannot be read is left out.
+
         Raises:
             django.db.DatabaseError: the database cannot be reached.
         """
-        rows = list(AlertRule.objects.filter(enabled=True, kind__in=KINDS).order_by("pk")[:MOST_RULES])
+        found = readable(AlertRule.objects.filter(enabled=True, kind__in=KINDS).order_by("pk"), MOST_RULES, OF_RULES)
+        rows = [AlertRule(**dict(zip(OF_RULES, values, strict=True))) for values in found]
         if not rows:
             self._rules = ()
             return
         keys = [row.pk for row in rows]
         open_alerts = Alert.objects.filter(rule__in=keys, kind=RuleKind.BROKER_AWAY, ended_at=None)
-        self._rules = list(_known(rows, Routes(keys), set(open_alerts.values_list("rule", flat=True))))
+        self._rules = list(_known(rows, Routes(keys, CALLED), set(open_alerts.values_list("rule", flat=True))))
 
     def forget(self) -> None:
         """Another process evaluates, so this one tells nothing."""
@@ -230,6 +237,7 @@ class Outage:
 
 def _known(rows: Sequence[AlertRule], routes: Routes, told: set[int]) -> Iterator[KnownRule]:
     for row in rows:
+        row.name, row.severity = visible_text(row.name)[:100], visible_text(row.severity)[:10]  # SQLite has any type
         with suppress(RuleProblem):  # the evaluation has recorded it
             seconds = span_of(row).total_seconds()
             yield KnownRule(row, seconds, row.pk in told, routes.chosen(row.pk, row.severity, None))

@@ -65,7 +65,7 @@ def _message(telling: Telling, now: datetime, *, known: bool) -> AlertMessage:
     sending = telling.state == State.SENDING
     next_try_at = now + timedelta(seconds=SENDING_SECONDS) if sending else telling.next_try_at
     return AlertMessage.objects.create(
-        channel_id=telling.channel.pk if known else None, channel_name=telling.channel.name,
+        channel_id=telling.channel.pk if known else None, channel_name=visible_text(telling.channel.name)[:100],
         delivery_id=telling.delivery_id, state=telling.state, tries=telling.tries, repeats=telling.repeats,
         done=list(telling.done), next_try_at=next_try_at, error=text_of(telling.error), created_at=telling.created_at,
         ended_at=telling.ended_at,

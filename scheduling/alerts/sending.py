@@ -13,6 +13,7 @@ from django.db.models import F, Q, QuerySet
 from scheduling.alerts.aside import set_aside
 from scheduling.alerts.digest import digest_of
 from scheduling.alerts.letter import facts_of, letter_of
+from scheduling.alerts.reading import readable_and_bad
 from scheduling.alerts.tries import Ending, Tries, Try
 from scheduling.core import delivery_sentences as say
 from scheduling.core.alert_retry import LONGEST_SECONDS, MOST_REPEATS, MOST_TRIES, SENDING_SECONDS, next_try
@@ -29,6 +30,13 @@ MOST_NOTICES = 10_000
 """One message takes along at most so many notices."""
 
 MOST_CHANNELS = 1_000
+NAME_LENGTH = 100
+
+NEEDED = (
+    "state", "tries", "repeats", "delivery_id", "created_at", "channel", "channel__kind", "channel__address",
+    "channel__secret", "channel__recipients",
+)  # fmt: skip
+"""The columns with which a message is sent. An unreadable value in another column does no harm."""
 
 State = AlertMessage.State
 UNDER_WAY = (State.WAITING, State.SENDING)
@@ -129,7 +137,7 @@ class Sender:
             _give_up(AlertMessage.objects.filter(pk=pk), f"{type(error).__name__}: {error}", self._now())
 
     def _begin(self, pk: int) -> None:
-        message = AlertMessage.objects.defer("done").select_related("channel").filter(pk=pk).first()
+        message = AlertMessage.objects.only(*NEEDED).select_related("channel").filter(pk=pk).first()
         if message is None:
             return
         now = self._now()
@@ -158,16 +166,16 @@ def _gather(now: datetime, *, only_holds: bool) -> None:
     under_way = AlertMessage.objects.filter(state__in=UNDER_WAY)
     if only_holds:
         notices, under_way = notices.filter(alert__kind=RuleKind.HOLD), _about_holds(under_way)
-    waiting = notices.order_by().values_list("channel", flat=True).distinct()
+    waiting = notices.order_by().values_list("channel", flat=True).distinct()[:MOST_CHANNELS]
     busy = set(under_way.values_list("channel", flat=True))
-    for channel, name in Channel.objects.filter(pk__in=list(waiting[:MOST_CHANNELS])).values_list("pk", "name"):
-        if channel in busy:
-            continue
+    idle = Channel.objects.filter(pk__in=[key for key in waiting if type(key) is int and key not in busy])
+    named, nameless = readable_and_bad(idle, MOST_CHANNELS, ("pk", "name"))
+    for channel, name in [*named, *((pk, "?") for pk in nameless)]:
         keys = list(notices.filter(channel=channel).order_by("pk").values_list("pk", flat=True)[:MOST_NOTICES])
         with transaction.atomic():
             message = AlertMessage.objects.create(
-                channel_id=channel, channel_name=name, delivery_id=uuid4().hex, state=State.WAITING, next_try_at=now,
-                created_at=now,
+                channel_id=channel, channel_name=visible_text(name)[:NAME_LENGTH], delivery_id=uuid4().hex,
+                state=State.WAITING, next_try_at=now, created_at=now,
             )  # fmt: skip
             parts = [keys[start : start + 500] for start in range(0, len(keys), 500)]
             taken = sum(AlertNotice.objects.filter(pk__in=part, message=None).update(message=message) for part in parts)

@@ -6,6 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
+from scheduling.alerts.reading import readable_and_bad
 from scheduling.conf import get_conf
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.text import visible_text
@@ -59,7 +60,8 @@ class SignOfLife:
             Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
         )
         rows = Alert.objects.filter(not_muted, ended_at=None, kind__in=FAILING).order_by("pk")
-        names = [f"{rule}: {seen}" for rule, seen in rows.values_list("rule_name", "seen")[:NAMED]]
+        found, bad = readable_and_bad(rows, NAMED, ("pk", "rule_name", "seen"))
+        names = [*(f"{rule}: {seen}" for _pk, rule, seen in found), *(f"alert {pk}" for pk in bad)]
         self._heartbeat.beat(elapsed_seconds(), healthy=not names, text=visible_text("\n".join(names)))
 
     def database_is_away(self) -> None:

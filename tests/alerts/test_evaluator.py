@@ -20,6 +20,7 @@ from scheduling.core.lifecycle import silent_after
 from scheduling.models import Alert, AlertRule, Process
 from scheduling.models.alert_watch import AlertWatch
 from tests.alerts.support import alert, channel, states, told
+from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)  # an evaluator closes its connection after an error
 
@@ -217,3 +218,14 @@ def test_a_trouble_that_comes_and_goes_is_one(caplog: pytest.LogCaptureFixture) 
                 complaint.say(error)
             now[0] += 10
     assert len(caplog.messages) == 1
+
+
+def test_a_defect_of_one_step_stops_no_message(seconds: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    subjects: list[str] = []
+    one = Evaluator(name="one", send=lambda given: subjects.append(given.letter.subject))
+    told(channel("json://host/"), alert())
+    monkeypatch.setattr(one._outage, "remember", lambda: [][0])
+    assert not one.turn()
+    assert one.problem == "The alerts cannot be evaluated: list index out of range"
+    wait_for(lambda: bool(subjects), "the message is sent all the same")
+    one.close()

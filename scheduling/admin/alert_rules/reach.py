@@ -9,7 +9,7 @@ from django.utils.safestring import SafeString
 from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import badge
-from scheduling.alerts.notices import Routes
+from scheduling.alerts.notices import ROUTING, Routes
 from scheduling.core.text import visible_text
 from scheduling.models import AlertRule
 from scheduling.models.visibility import Visibility
@@ -65,10 +65,10 @@ class Reach:
 
 
 def reaches(rules: Iterable[AlertRule], visible: Visibility) -> dict[int, Reach]:
-    """The reach of each rule, by primary key. Three queries read the channels of all rules."""
+    """The reach of each rule, by primary key. Four queries read the channels of all rules."""
     listed = list(rules)
     keys = {rule.pk for rule in listed}
-    routes = Routes(keys)
+    routes = Routes(keys, (*ROUTING, "name"))
     named = AlertRule.channels.through._default_manager.filter(alertrule__in=keys)
     own = set(named.values_list("alertrule", flat=True))
     found = {}
