@@ -82,7 +82,7 @@ class Tries(Generic[Claim]):
     backend without a time limit costs one thread for each channel.
 
     Args:
-        ended: called in the thread of a try when it has ended.
+        ended: called when a try has ended: in the thread of the try, or in that of the caller if it has none.
         seconds: the time limit. All channels of this project have shorter ones.
     """
 
@@ -113,15 +113,16 @@ class Tries(Generic[Claim]):
         return channel in self._under_way
 
     def begin(self, claim: Claim, one: Try) -> None:
-        """Begin a try in a thread.
+        """Begin a try in a thread. If the process has no room for another thread, the try ends at once, unsent.
 
         Args:
             claim: comes back with the ending.
-
-        Raises:
-            RuntimeError: the process has no room for another thread.
         """
-        Thread(target=self._run, args=(one,), name="alerts-message", daemon=True).start()
+        try:
+            Thread(target=self._run, args=(one,), name="alerts-message", daemon=True).start()
+        except RuntimeError as error:
+            self._endings.put((one.channel.pk, Ending(say.DEFECT.format(error=str(error)), done=one.done)))
+            self._tell()
         self._under_way[one.channel.pk] = _UnderWay(claim, self._elapsed())
 
     def ended(self) -> Iterator[tuple[Claim, Ending]]:

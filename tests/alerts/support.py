@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from threading import Thread
 from typing import Any
+
+import pytest
 
 from scheduling.alerts.sending import Claim, Sender
 from scheduling.alerts.tries import Tries
@@ -66,3 +69,12 @@ def send_all(by: Sender, may_go_on: Callable[[], bool] = lambda: True, *, only_h
 def states() -> list[str]:
     """The states of the messages, in their order."""
     return list(AlertMessage.objects.order_by("pk").values_list("state", flat=True))
+
+
+def no_threads(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let this process have no room for another thread that sends."""
+
+    def refuse(thread: Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(Thread, "start", refuse)

@@ -17,7 +17,7 @@ from scheduling.alerts.sending import Claim
 from scheduling.alerts.tries import Tries
 from scheduling.core.alert_rules import RuleKind
 from scheduling.models import Alert, AlertMessage, AlertNotice, AlertRule, Channel
-from tests.alerts.support import Clock, channel, send_all, sender, states
+from tests.alerts.support import Clock, channel, no_threads, send_all, sender, states
 from tests.notify.chat_server import ChatServer
 from tests.support import wait_for
 
@@ -249,3 +249,20 @@ def test_a_broker_alert_that_is_open_is_not_told_again(
     site.back()
     assert not chat.arrived
     assert Alert.objects.get().is_open
+
+
+def test_without_room_for_a_thread_it_is_told_later_in_the_outage(
+    chat: ChatServer, team: Channel, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rule(RuleKind.DATABASE_AWAY, seconds=10)
+    site = Site(clock)
+    site.outage.remember()
+    with monkeypatch.context() as patch:
+        no_threads(patch)
+        site.away(15)
+    assert titles(chat) == []
+    site.away(60)
+    assert titles(chat) == ["CRITICAL: database_away: database"]
+    site.back()
+    first = AlertMessage.objects.earliest("pk")
+    assert (first.state, first.repeats) == ("sent", 0)

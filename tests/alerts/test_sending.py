@@ -15,7 +15,7 @@ from scheduling.alerts.letter import TEXT_CHARS
 from scheduling.core.alert_retry import GIVEN_UP_AFTER, LONGEST_SECONDS, SENDING_SECONDS
 from scheduling.core.alert_rules import RuleKind
 from scheduling.models import Alert, AlertMessage, AlertNotice
-from tests.alerts.support import Clock, alert, channel, send_all, sender, states, told
+from tests.alerts.support import Clock, alert, channel, no_threads, send_all, sender, states, told
 from tests.notify.chat_server import ChatServer, chat_server
 from tests.notify.mail_server import mail_server, use
 from tests.support import wait_for
@@ -306,3 +306,22 @@ def test_a_time_that_is_none(value: str, chat: ChatServer, clock: Clock) -> None
         send_all(by)
         clock.pass_seconds(LONGEST_SECONDS)
     assert len(chat.at("/good")) == 1
+
+
+def test_without_room_for_a_thread_the_message_waits(clock: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    told(channel("json://host/"), alert(1))
+    sent: list[str] = []
+    by = sender(clock, send=lambda one: sent.append(one.delivery_id))
+    with monkeypatch.context() as patch:
+        no_threads(patch)
+        send_all(by)
+    row = AlertMessage.objects.get()
+    assert (row.state, row.tries, row.repeats) == ("waiting", 1, 0)
+    assert row.error == "The message could not be sent: can't start new thread"
+    assert row.next_try_at is not None and row.next_try_at > clock.now()
+    send_all(by)
+    assert states() == ["waiting"], "not before its time"
+    clock.pass_seconds(LONGEST_SECONDS)
+    send_all(by)
+    assert states() == ["sent"]
+    assert sent == [row.delivery_id]
