@@ -133,8 +133,9 @@ class Sender:
         note_other_ends(clock.now())
         while self._may_send and self.send_due(clock.now()):
             pass
-        first = Ping.objects.next_of_schedules().order_by("at").values_list("at", flat=True).first()
-        left = None if first is None else max(0.2, (first - clock.now()).total_seconds())
+        now = clock.now()
+        first, unusable = readable(Ping.objects.next_of_schedules().select_related("execution").order_by("at")[:1], now)
+        left = max(0.2, (first[0].at - now).total_seconds()) if first else 0.2 if unusable else None
         self._look_at = None if left is None else time.monotonic() + left
 
     def send_due(self, now: datetime, limit: int = AT_ONCE) -> int:
@@ -142,9 +143,7 @@ class Sender:
         rows, unusable = readable(Ping.objects.due(now).select_related("execution").order_by("at", "pk")[:limit], now)
         lost = [ping for ping in rows if ping.sending and give_up_lost(ping, now)]
         claimed = [ping for ping in rows if ping not in lost and claim(ping, now)]
-        keys = {ping.scheduler_id for ping in claimed}
-        schedules = Scheduler.objects.select_related(*TARGETS).in_bulk(keys) if keys else {}
-        prepared = [(ping, _request(ping, schedules.get(ping.scheduler_id))) for ping in claimed]
+        prepared = [(ping, _request(ping)) for ping in claimed]
         calls: list[tuple[Ping, Request]] = []
         for ping, found in prepared:
             if isinstance(found, Ending):
@@ -164,12 +163,16 @@ class Sender:
         return len(claimed) + len(lost) + unusable
 
 
-def _request(ping: Ping, scheduler: Scheduler | None) -> Request | Ending:
-    """The request of a ping. A row that cannot be used ends with its reason, and the others go on."""
+def _request(ping: Ping) -> Request | Ending:
+    """The request of a ping. A row that cannot be used ends with its reason, and the others go on.
+
+    The schedules are read one by one: one that cannot be read stops no ping of another.
+    """
+    schedule = Scheduler.objects.filter(pk=ping.scheduler_id)
     try:
         if ping.kind == Kind.SENTRY:
-            return sentry.request_of(ping, scheduler)
-        return healthchecks.request_of(ping, scheduler.ping_url if scheduler is not None else "")
+            return sentry.request_of(ping, schedule.select_related(*TARGETS).first())
+        return healthchecks.request_of(ping, schedule.values_list("ping_url", flat=True).first() or "")
     except Exception as error:
         if is_away(error):
             raise
