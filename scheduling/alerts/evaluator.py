@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from datetime import datetime
 
 from django.db import DatabaseError, connection, connections
 
@@ -25,6 +26,7 @@ from scheduling.core.lifecycle import silent_after
 from scheduling.logs import get_logger
 from scheduling.models import Alert
 from scheduling.models.alert_watch import AlertWatch
+from scheduling.models.process import AHEAD
 from scheduling.processes.database import is_away
 from scheduling.processes.guard import Guard
 from scheduling.processes.identity import container_id
@@ -85,6 +87,8 @@ class Evaluator:
         self._is_away = self._was_fine = False
         self._answers_since: float | None = None
         self._answered_at = 0.0
+        self._time: datetime | None = None
+        """The time of the database at the last turn."""
         self.hurries = False
         """Whether the next turn should come soon, because the database could not be reached."""
         self.problem = ""
@@ -194,11 +198,15 @@ class Evaluator:
             connections.close_all()
 
     def _answered(self) -> None:
-        """Note that the database answers. If this process was suspended, its machine may have been, with all others."""
-        now = elapsed_seconds()
-        if self._answers_since is None or now - self._answered_at > self._seconds:
+        """Note that the database answers. If this process was suspended, its machine may have been, with all others.
+
+        If the database's clock was set back, the heartbeats of all processes lie ahead until they beat again.
+        """
+        now, time_ = elapsed_seconds(), self._clock.now()
+        was_set_back = self._time is not None and time_ < self._time - AHEAD / 2
+        if self._answers_since is None or now - self._answered_at > self._seconds or was_set_back:
             self._answers_since = now
-        self._answered_at = now
+        self._answered_at, self._time = now, time_
 
     def _take(self) -> bool:
         """Record what is left, and take the lease. If this fails, the database is away."""

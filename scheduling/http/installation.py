@@ -14,7 +14,6 @@ from scheduling.http.auth import caller_of
 from scheduling.http.parameters import PROBLEMS, Page
 from scheduling.http.schemas import FindingShape, HealthShape, Listing, ProcessShape
 from scheduling.models import Process
-from scheduling.models.process import oldest_beat
 from scheduling.monitoring.findings.areas import problems
 from scheduling.monitoring.findings.finding import worst
 from scheduling.monitoring.findings.present import Present
@@ -32,7 +31,7 @@ def list_processes(request: HttpRequest, page: Page) -> HttpResponse:
     """Producers and consumers, the newest first, also those that have stopped."""
     caller_of(request).must(VIEW_PROCESSES)
     keys, following = page_keys(Process.objects.all(), page.after, page.limit, descending=True)
-    oldest = oldest_beat(clock.now())
+    now = clock.now()
 
     def bulk(some: Sequence[int]) -> dict[int, ProcessShape]:
         rows = Process.objects.in_bulk(some)
@@ -41,7 +40,7 @@ def list_processes(request: HttpRequest, page: Page) -> HttpResponse:
                 id=pk,
                 kind=row.kind,
                 container_id=visible_text(row.container_id),
-                state="stopped" if row.stopped_at else "alive" if row.heartbeat_at >= oldest else "silent",
+                state="stopped" if row.stopped_at else "alive" if row.is_alive(now) else "silent",
                 started_at=row.started_at,
                 heartbeat_at=row.heartbeat_at,
                 stopped_at=row.stopped_at,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from django.db import models
@@ -31,6 +31,10 @@ HELD = "held"
 ALARM = "alarm"
 """The key of `Process.info` with why the broker takes no messages, and for how many seconds (`core.broker_alarm`)."""
 
+AHEAD = timedelta(minutes=1)
+"""A heartbeat may lie so far ahead of the clock of a host that reads it. One that lies further ahead was written before
+the database's clock was set back, and says nothing: a process that lives writes a new one within seconds."""
+
 MOST_SECONDS = 1e12
 """A greater number, an infinite one, or one that is no number was not written by this software."""
 
@@ -54,12 +58,13 @@ class ProcessQuerySet(models.QuerySet["Process"]):
 
     def alive(self, now: datetime, kind: str = "") -> ProcessQuerySet:
         """Processes that have not stopped, with a recent heartbeat. If `kind` is given, only those of this kind."""
-        rows = self.filter(stopped_at__isnull=True, heartbeat_at__gte=oldest_beat(now))
+        rows = self.filter(stopped_at__isnull=True, heartbeat_at__gte=oldest_beat(now), heartbeat_at__lte=now + AHEAD)
         return rows.filter(kind=kind) if kind else rows
 
     def silent(self, now: datetime) -> ProcessQuerySet:
-        """Processes that have not stopped and whose heartbeat is old. They died or cannot reach the database."""
-        return self.filter(stopped_at__isnull=True, heartbeat_at__lt=oldest_beat(now))
+        """Processes that have not stopped and have no recent heartbeat. They died or cannot reach the database."""
+        not_recent = models.Q(heartbeat_at__lt=oldest_beat(now)) | models.Q(heartbeat_at__gt=now + AHEAD)
+        return self.filter(not_recent, stopped_at__isnull=True)
 
     def serving(self, queue: str, now: datetime) -> list[Process]:
         """The alive consumers that serve this queue."""
@@ -158,8 +163,8 @@ class Process(models.Model):
 
     def is_alive(self, now: datetime) -> bool:
         """Whether the process has not stopped and its heartbeat is recent."""
-        return self.stopped_at is None and self.heartbeat_at >= oldest_beat(now)
+        return self.stopped_at is None and oldest_beat(now) <= self.heartbeat_at <= now + AHEAD
 
     def is_silent(self, now: datetime) -> bool:
-        """Whether the process has not stopped and its heartbeat is old: it died or cannot reach the database."""
+        """Whether the process has not stopped and has no recent heartbeat: it died or cannot reach the database."""
         return self.stopped_at is None and not self.is_alive(now)

@@ -10,7 +10,7 @@ from scheduling.alerts.evaluation import evaluate
 from scheduling.alerts.look import Look
 from scheduling.alerts.memory import Memory
 from scheduling.core.alert_rules import RuleKind
-from scheduling.models import Alert, AlertNotice, AlertRule, Channel, Scheduler, SchedulerExecution
+from scheduling.models import Alert, AlertNotice, AlertRule, Channel, Process, Scheduler, SchedulerExecution
 from tests.factories import SchedulerExecutionFactory
 
 START = datetime(2026, 11, 25, 12, tzinfo=UTC)
@@ -33,11 +33,15 @@ class Script:
         )
         self.now, self.memory = now, Memory()
         self.options: dict[str, Any] = {}
+        self.beating: set[int] = set()
+        """The processes that beat before each look, until they stop."""
 
     def look(self, times: int = LOOKS, seconds: float = 10) -> None:
         """Evaluate so many times."""
         for _time in range(times):
             self.now += timedelta(seconds=seconds)
+            if self.beating:
+                Process.objects.filter(pk__in=self.beating, stopped_at=None).update(heartbeat_at=self.now)
             evaluate(Look(self.now, memory=self.memory, **self.options))
             self.rule.refresh_from_db()
 

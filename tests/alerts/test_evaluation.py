@@ -196,7 +196,7 @@ def test_a_run_that_cannot_be_read_hides_no_other_one(column: str) -> None:
 
 
 def test_an_evaluation_without_news_writes_nothing(script: Script) -> None:
-    ProcessFactory(heartbeat_at=START + timedelta(days=1), producer=True)
+    ProcessFactory(heartbeat_at=START + timedelta(seconds=55), producer=True)
     for kind in RuleKind:
         if kind is not RuleKind.NOT_FINISHED:
             AlertRuleFactory(kind=kind.value)

@@ -229,3 +229,16 @@ def test_a_defect_of_one_step_stops_no_message(seconds: list[float], monkeypatch
     assert one.problem == "The alerts cannot be evaluated: list index out of range"
     wait_for(lambda: bool(subjects), "the message is sent all the same")
     one.close()
+
+
+def test_after_the_clock_was_set_back_no_process_is_blamed_until_it_can_have_beaten(
+    seconds: list[float], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    only(RuleKind.NO_PRODUCER)
+    one = Evaluator(name="one")
+    settle(one, seconds)
+    real = one._clock.now
+    monkeypatch.setattr(one._clock, "now", lambda: real() - timedelta(hours=2))
+    one.turn()
+    assert one.settles_in > 0
+    one.close()

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.utils import translation
 
 from scheduling.alerts import disks
@@ -16,13 +17,15 @@ from scheduling.core.alert_rules import RuleKind
 from scheduling.models import Alert, Breaker, Process, SchedulerExecution
 from tests.alerts.scripted import START, Script, run_of
 from tests.factories import BreakerFactory, ProcessFactory
+from tests.support import lax_sql
 
 pytestmark = pytest.mark.django_db
 
 
 def alive(script: Script, **columns: Any) -> Process:
-    """A process that stays alive for the whole test."""
-    row: Process = ProcessFactory(heartbeat_at=START + timedelta(days=1), **columns)
+    """A process that stays alive until the test says otherwise: it beats before each look."""
+    row: Process = ProcessFactory(heartbeat_at=script.now, **columns)
+    script.beating.add(row.pk)
     return row
 
 
@@ -30,10 +33,26 @@ def test_no_producer() -> None:
     script = Script(RuleKind.NO_PRODUCER)
     producer = alive(script, producer=True)
     script.stays_silent()
+    script.beating.clear()
     Process.objects.filter(pk=producer.pk).update(heartbeat_at=script.ago(minutes=1))
     script.begins()
-    Process.objects.filter(pk=producer.pk).update(heartbeat_at=START + timedelta(days=1))
+    script.beating.add(producer.pk)
     script.ends()
+
+
+def test_a_heartbeat_from_before_the_clock_was_set_back_hides_no_dead_producer() -> None:
+    script = Script(RuleKind.NO_PRODUCER)
+    ProcessFactory(producer=True, heartbeat_at=START + timedelta(hours=2))
+    script.begins()
+
+
+def test_an_unreadable_heartbeat_hides_no_dead_producer() -> None:
+    script = Script(RuleKind.NO_PRODUCER)
+    producer = ProcessFactory(producer=True, heartbeat_at=START)
+    unreadable = {"sqlite": "2026-11-25 12:61:61", "postgresql": "infinity"}.get(connection.vendor, "0000-00-00")
+    with lax_sql(), connection.cursor() as cursor:
+        cursor.execute("UPDATE scheduling_process SET heartbeat_at = %s WHERE id = %s", [unreadable, producer.pk])
+    script.begins()
 
 
 def test_a_restart_is_silent() -> None:

@@ -148,7 +148,7 @@ def test_hostile_rows_hide_only_what_cannot_be_read() -> None:
     assert not any("\n" in text or "\u202e" in text for _name, labels in found for _label, text in labels)
     unreadable = "infinity" if connection.vendor == "postgresql" else "9999-99-99 00:00:00"
     with lenient():
-        write(Process, Process._meta.get_field("heartbeat_at"), rows[4][0].pk, unreadable)
+        write(Process, Process._meta.get_field("started_at"), rows[4][0].pk, unreadable)
     found = scrape()
     assert value(found, "pauses") == 0
     assert value(found, "looks_failed") == int(connection.vendor != "mysql"), "MariaDB has no such instant"

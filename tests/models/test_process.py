@@ -24,6 +24,8 @@ pytestmark = pytest.mark.django_db
         ("15", 1, True, "stopped"),
         ("300", 37, False, "alive"),  # a heartbeat every 15 s
         ("300", 38, False, "silent"),
+        ("15", -60, False, "alive"),  # the clocks of hosts differ
+        ("15", -61, False, "silent"),  # the database's clock was set back
     ],
 )
 def test_queryset_row_and_badge_agree(settings: Any, lease: str, age: int, stopped: bool, presence: str) -> None:

@@ -11,11 +11,13 @@ from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy
 
 from scheduling.alerts.look import Look
+from scheduling.alerts.reading import readable_rows
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.known_sentences import in_language
 from scheduling.core.queues import MAIN, STANDALONE
 from scheduling.models import Process
+from scheduling.models.process import AHEAD
 from scheduling.monitoring.findings import processes, queues
 from scheduling.monitoring.findings.deployment import CONFIRM
 from scheduling.monitoring.findings.finding import Finding, Level
@@ -62,8 +64,8 @@ def _gone_lately(look: Look, kind: Process.Kind) -> list[Process]:
     """The processes of this kind that have stopped, or have beaten for the last time, within `RESTART`."""
     since = look.now - RESTART
     lately = Q(stopped_at__gte=since) | Q(stopped_at=None, heartbeat_at__gte=since)
-    rows = Process.objects.filter(lately, kind=kind, heartbeat_at__gte=since)
-    return [process for process in rows.order_by("-pk")[:MOST_PROCESSES] if not process.held]
+    rows = Process.objects.filter(lately, kind=kind, heartbeat_at__gte=since, heartbeat_at__lte=look.now + AHEAD)
+    return [process for process in readable_rows(rows.order_by("-pk"), MOST_PROCESSES) if not process.held]
 
 
 def clock(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:

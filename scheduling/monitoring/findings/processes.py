@@ -119,6 +119,6 @@ def _clock(process: Process) -> Named:
 
 
 def _silent(process: Process, now: datetime) -> Named:
-    age = format_span((now - process.heartbeat_at).total_seconds())
+    age = format_span(max(0.0, (now - process.heartbeat_at).total_seconds()))
     name = f"{process.get_kind_display()} {visible_text(process.container_id, 60)}"
     return Named(name, _("last heartbeat %(time)s ago") % {"time": age})

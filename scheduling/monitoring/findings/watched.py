@@ -80,7 +80,8 @@ def fell_silent(now: datetime) -> QuerySet[Process]:
 
     A killed process stays silent for ever. After a day, it no longer needs attention and is left out.
     """
-    return Process.objects.silent(now).filter(heartbeat_at__gte=now - SILENT_REMEMBERED).order_by("-heartbeat_at")
+    lately = (now - SILENT_REMEMBERED, now + SILENT_REMEMBERED)
+    return Process.objects.silent(now).filter(heartbeat_at__range=lately).order_by("-heartbeat_at")
 
 
 def set_aside(_now: datetime) -> QuerySet[Scheduler]:
