@@ -142,6 +142,12 @@ class Evaluator:
         return self._sender.idle and self._outage.idle and (not self._had or self._sign.has_ended)
 
     @property
+    def saw_too_little(self) -> bool:
+        """Whether the broker is away, and a rule waits for longer than a process looks that evaluates once."""
+        away = self._broker is not None and self._broker.away_seconds > 0
+        return away and self._outage.broker_seconds > BROKER_SECONDS
+
+    @property
     def settles_in(self) -> float:
         """The seconds until this process may judge which processes are alive.
 

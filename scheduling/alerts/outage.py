@@ -193,6 +193,11 @@ class Outage:
         return bool(self._rules)
 
     @property
+    def broker_seconds(self) -> float:
+        """The longest time that a known rule waits for the broker; 0 if there is none."""
+        return max((rule.seconds for rule in self._rules if rule.row.kind == RuleKind.BROKER_AWAY), default=0.0)
+
+    @property
     def idle(self) -> bool:
         """Whether no message is being sent and nothing waits for the database."""
         return self._since is None and self._tries.idle and not self._late

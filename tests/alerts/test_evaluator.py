@@ -8,10 +8,12 @@ from threading import Event, Timer
 from typing import Any
 
 import pytest
+from django.core.management import call_command
 from django.db import OperationalError, connection
 from django.utils import timezone
 
 from scheduling.alerts import evaluator as module
+from scheduling.alerts.brokers import BrokerWatch
 from scheduling.alerts.complaint import AGAIN_SECONDS, Complaint
 from scheduling.alerts.evaluator import Evaluator
 from scheduling.alerts.tries import Try
@@ -242,3 +244,19 @@ def test_after_the_clock_was_set_back_no_process_is_blamed_until_it_can_have_bea
     one.turn()
     assert one.settles_in > 0
     one.close()
+
+
+@pytest.mark.parametrize(("span", "says"), [(30.0, False), (60.0, True)])
+def test_one_call_cannot_wait_for_a_broker_for_longer_than_it_looks(
+    span: float, says: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = only(RuleKind.BROKER_AWAY)
+    AlertRule.objects.filter(pk=rule.pk).update(seconds=span)
+    away = BrokerWatch("amqp://broker", elapsed=lambda: 100.0)
+    away.assume_away(module.BROKER_SECONDS)
+    monkeypatch.setattr(away, "look", lambda: None)
+    monkeypatch.setattr(module, "watch_of", lambda _url: away)
+    monkeypatch.setattr(Evaluator, "settles_in", 0.0)
+    call_command("evaluate_alerts")
+    assert ("so it cannot evaluate rules that wait for longer." in capsys.readouterr().out) is says
+    assert Alert.objects.filter(rule=rule).exists() is not says

@@ -10,7 +10,7 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from scheduling.alerts.evaluator import Evaluator
+from scheduling.alerts.evaluator import BROKER_SECONDS, Evaluator
 from scheduling.alerts.watcher import impatient
 from scheduling.conf import Conf
 from scheduling.management.base import FAILED, SchedulingCommand
@@ -21,6 +21,11 @@ DEFAULT_SECONDS = 50
 """A crontab starts the command each minute."""
 
 MOST_SECONDS = 600
+
+SAW_TOO_LITTLE = (
+    f"The broker cannot be reached. The command looks at it for {BROKER_SECONDS:g} s, so it cannot evaluate rules that "
+    "wait for longer."
+)
 
 
 class Command(SchedulingCommand):
@@ -54,11 +59,13 @@ class Command(SchedulingCommand):
                     woken.wait(left)
                     woken.clear()
                     evaluator.between()
-                late = not evaluator.idle
+                late, saw_too_little = not evaluator.idle, evaluator.saw_too_little
             finally:
                 evaluator.close()
         if options["verbosity"] > 0 or options["json"] or evaluator.problem:
             text = _sentence(evaluator.problem, evaluated=evaluated, late=late)
+            if evaluated and saw_too_little:
+                text = f"{text} {SAW_TOO_LITTLE}"
             self._say(text, evaluator, evaluated, as_json=options["json"])
 
     def _say(self, text: str, evaluator: Evaluator, evaluated: bool, *, as_json: bool) -> None:
