@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import uuid4
 
 from django.db import transaction
@@ -14,6 +15,7 @@ from scheduling.alerts.aside import set_aside
 from scheduling.alerts.digest import digest_of
 from scheduling.alerts.letter import facts_of, letter_of
 from scheduling.alerts.reading import readable_and_bad
+from scheduling.alerts.step import tried
 from scheduling.alerts.tries import Ending, Tries, Try
 from scheduling.core import delivery_sentences as say
 from scheduling.core.alert_retry import LONGEST_SECONDS, MOST_REPEATS, MOST_TRIES, SENDING_SECONDS, next_try
@@ -134,7 +136,12 @@ class Sender:
             if is_away(error):
                 raise
             log.exception("A message of alerts cannot be used")
-            _give_up(AlertMessage.objects.filter(pk=pk), f"{type(error).__name__}: {error}", self._now())
+            row, why = AlertMessage.objects.filter(pk=pk), f"{type(error).__name__}: {error}"
+            refused = tried(lambda: _give_up(row, why, self._now()))
+            if refused is not None:  # MariaDB changes no row with broken JSON, so that is replaced, too
+                refused = tried(lambda: _give_up(row, why, self._now(), done=[]))
+            if refused is not None:
+                log.error("A message of alerts cannot be given up: %s", refused)
 
     def _begin(self, pk: int) -> None:
         message = AlertMessage.objects.only(*NEEDED).select_related("channel").filter(pk=pk).first()
@@ -236,8 +243,8 @@ def _record(claim: Claim, ending: Ending, now: datetime) -> None:
         own.update(state=State.WAITING, error=text_of(ending.error), next_try_at=again, repeats=repeats, done=done)
 
 
-def _give_up(own: QuerySet[AlertMessage], error: str, now: datetime) -> None:
-    own.update(state=State.GIVEN_UP, error=text_of(error), next_try_at=None, ended_at=now)
+def _give_up(own: QuerySet[AlertMessage], error: str, now: datetime, **further: Any) -> None:
+    own.update(state=State.GIVEN_UP, error=text_of(error), next_try_at=None, ended_at=now, **further)
 
 
 def text_of(error: str) -> str:
