@@ -46,7 +46,8 @@ class Foretold:
     Args:
         rows: those that must be made.
         reaches: up to here it was said; None: for ever.
-        trailing: what may be made without a run after it: the last occurrences, which a calendar excludes.
+        trailing: what may be made without a run after it: the last occurrences, which a calendar excludes, and one that
+            is due when the last run pauses the schedule.
     """
 
     rows: list[Row] = field(default_factory=list)
@@ -79,7 +80,19 @@ def foretell(schedule: Scheduler, now: datetime) -> Foretold:
     reaches = None
     if starts >= MOST or found.not_run >= MOST_NOT_RUN:
         reaches = max((row.at for row in found.made if row.at is not None), default=now)
-    return Foretold(rows + found.made, reaches, found.take(None))
+    return Foretold(rows + found.made, reaches, [*found.take(None), *_after_the_last_run(schedule, rows + found.made)])
+
+
+def _after_the_last_run(schedule: Scheduler, made: list[Row]) -> list[Row]:
+    """What may be due and wait for its start when the last run of a schedule pauses it."""
+    own, runs = schedule.assigned(), [row for row in made if not row.reason and row.at is not None]
+    if schedule.max_runs is None or own is None or not runs:
+        return []
+    last = max(runs, key=lambda row: row.nominal)
+    first = own.times.after(last.nominal)
+    if first is None or last.at is None or first > last.at:
+        return []
+    return [Row(cron_key(first), first, None, None, 0, skip_reasons.SWITCHED_OFF)]
 
 
 def _caught_up(late: Plan, now: datetime) -> list[Row]:
