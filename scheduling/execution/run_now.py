@@ -122,11 +122,11 @@ def run_now(
     if not scheduler.target_type:
         raise ValueError(f"The schedule has no target: choose {A_TARGET}.")
     guard.check(broker, may_claim=True)
-    now = clock.now()
     own = scheduler.params if instead is None else instead
     source, group_id = (None, None) if again is None else (again.pk, again.group_id)
     with transaction.atomic():
         alone = overlap.locked(scheduler.pk)
+        now = clock.now()  # after the wait for the lock: the run is decided about now
         entry = overlap.enter(alone) if alone is not None else STARTS
         if beside and alone is not None and not alone.stay_alive and entry.behind is not None:
             alone, entry = None, STARTS

@@ -60,6 +60,11 @@ class History(Generic[Value]):
             if since <= last + SLACK and over >= first - SLACK
         ]  # fmt: skip
 
+    def changes(self, first: float, last: float) -> list[tuple[float, float, Value]]:
+        """The changes in [first, last], and the last one before them: from when, known when, and the value."""
+        earlier = [one for one in self._changes if one[0] < first]
+        return earlier[-1:] + [one for one in self._changes if first <= one[0] <= last]
+
     def changed(self, first: float, last: float) -> bool:
         """Whether there may have been a change in [first, last]."""
         return len(self.between(first, last)) > 1

@@ -24,7 +24,7 @@ from tests.support import Commands
 
 pytestmark = [pytest.mark.processes, pytest.mark.django_db(transaction=True)]
 
-SHOWN = 20
+SHOWN = 60
 """At most so many problems are shown."""
 
 
