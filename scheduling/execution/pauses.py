@@ -15,10 +15,13 @@ from scheduling.core.lifecycle import Trigger
 from scheduling.core.occurrences import cron_key, date_key, left_out
 from scheduling.core.text import clean
 from scheduling.execution.insert import execution_of, insert, skipped
-from scheduling.models import Scheduler
+from scheduling.models import Scheduler, SchedulerExecution
 from scheduling.models.plan import FIRST_INSTANT
 
 _TICK = timedelta(microseconds=1)
+
+MOST_ON_RECORD = 1_000
+"""So many occurrences are looked for that were claimed while the pause began."""
 
 _Found = tuple[datetime, int, str, Trigger]
 """The first occurrence that was left out, how many there are, and the key and trigger of the first."""
@@ -63,7 +66,26 @@ def _left_out(row: Scheduler, after: Scheduler, now: datetime) -> tuple[_Found |
     if kept is not None:
         since = min(since, kept - _TICK)
     found = _found(row, after, max(since, FIRST_INSTANT), now, kept)
-    return found, found is not None and kept is not None
+    return _without_those_on_record(row, after, found, now), found is not None and kept is not None
+
+
+def _without_those_on_record(row: Scheduler, after: Scheduler, found: _Found | None, now: datetime) -> _Found | None:
+    """What is left without the first ones that are on record.
+
+    The process that paused the schedule read the clock, and then waited for the row, which a claim had locked. So the
+    first occurrences after the beginning of the pause may have been claimed.
+    """
+    rows, counted = SchedulerExecution.objects.filter(scheduler=row.pk), 0
+    for _ in range(MOST_ON_RECORD):
+        if found is None:
+            break
+        if not counted:
+            missed = rows.filter(execution_key=found[2]).values_list("missed", flat=True).first()
+            if missed is None:
+                break
+            counted = max(missed, 1)
+        found, counted = _found(row, after, found[0], now), counted - 1
+    return found
 
 
 def left_out_of(row: Scheduler, now: datetime) -> tuple[datetime, int] | None:

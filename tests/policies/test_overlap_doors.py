@@ -17,9 +17,10 @@ from scheduling.execution.foreign import adopt
 from scheduling.execution.run_now import overlap_problem, run_now
 from scheduling.inbox.actions import republish, requeue_in_transaction
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.policies import overlap
 from tests.factories import SchedulerExecutionFactory, due
-from tests.policies.schedules import OPEN, alone, occurrence, put, skips
-from tests.support import NOON, at_once
+from tests.policies.schedules import HOUR, OPEN, alone, occurrence, put, skips
+from tests.support import NOON, Clock, at_once
 
 pytestmark = pytest.mark.django_db
 
@@ -44,6 +45,20 @@ def test_what_other_doors_let_in_while_overlap_was_allowed_is_not_forgotten(door
         assert adopt(Delivery(message, message_id="m1"), "main", broker, clock.now()) is not None
     Scheduler.objects.update(overlap="skip")
     assert occurrence(row, 2) == []
+
+
+def test_a_run_now_is_dated_after_its_wait_for_the_schedule(at: Clock, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise, it could be left out because of an execution that was claimed later than it was asked for."""
+    row, lock = alone(), overlap.locked
+
+    def waits(pk: int) -> object:
+        found = lock(pk)
+        at(NOON + HOUR)
+        return found
+
+    at(NOON)
+    monkeypatch.setattr(overlap, "locked", waits)
+    assert run_now(row, DatabaseBroker()).executed_at == NOON + HOUR
 
 
 def test_run_now_is_refused_while_an_execution_is_open() -> None:
