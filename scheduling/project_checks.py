@@ -28,6 +28,9 @@ from scheduling.processes.sqlite_place import in_memory
 REPORTS = "cron_reports"
 """The label of our app `reports`."""
 
+TASK_BACKENDS = {"scheduling.tasks.CronBackend", "scheduling.tasks.backend.CronBackend"}
+"""The names of our backend in TASKS."""
+
 
 @register("scheduling")
 def check_use_tz(**_kwargs: Any) -> list[CheckMessage]:
@@ -153,6 +156,3 @@ def check_tasks(**_kwargs: Any) -> list[CheckMessage]:
             id="scheduling.W008",
         )
     ]
-
-
-TASK_BACKENDS = {"scheduling.tasks.CronBackend", "scheduling.tasks.backend.CronBackend"}

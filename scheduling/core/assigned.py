@@ -4,18 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from scheduling.core.nominal import TICK, NominalTimes
 from scheduling.core.spread_offset import SpreadOffset
 from scheduling.core.stretches import Stretch, walk
-from scheduling.core.timing import OnExcluded, Timing
+from scheduling.core.timing import EXCLUDED_FOR_EVER, OnExcluded, Timing
 
 MOST_SEARCHED = 1_000
 """So many stretches are searched for the next occurrence that runs. Then the search goes on at the last of them."""
 
-LONGEST_SEARCH = timedelta(days=3_653)
-"""If a calendar excludes each occurrence for 10 years, the schedule never runs."""
 MOST_UNTIL_NEVER = 4_000
 """So many stretches are searched if they reach so far: a day has at most one of them then."""
 FEWEST_UNTIL_NEVER = 100
@@ -120,9 +118,9 @@ class Assigned:
             if self.holds:
                 return Wake(first, self.release(stretch)[0])
             seen, reach = stretch, stretch.first - first
-            if number >= FEWEST_UNTIL_NEVER and reach > LONGEST_SEARCH:
+            if number >= FEWEST_UNTIL_NEVER and reach > EXCLUDED_FOR_EVER:
                 return Wake(first, None)
-            is_sparse = number < MOST_UNTIL_NEVER and reach * (MOST_UNTIL_NEVER / (number + 1)) > LONGEST_SEARCH
+            is_sparse = number < MOST_UNTIL_NEVER and reach * (MOST_UNTIL_NEVER / (number + 1)) > EXCLUDED_FOR_EVER
             if number >= MOST_SEARCHED and not is_sparse:
                 break
         # No occurrence runs that is in sight. The last one that is excluded still has to be put on record.

@@ -18,19 +18,17 @@ from zoneinfo import ZoneInfo
 from scheduling.core.calendar_days import Days, days_of
 from scheduling.core.calendar_entries import MINUTES_A_DAY, CalendarError, Entry, parse_entries
 from scheduling.core.calendar_spans import Span, span_at, span_from
+from scheduling.core.timing import EXCLUDED_FOR_EVER
 from scheduling.core.zones import ZoneError, reached, require_aware, resolve, zone
 
 __all__ = ["Blocked", "CalendarError", "Excluded", "ExclusionCalendar", "parse_calendar"]
-
-LONGEST_SEARCH = timedelta(days=3_653)
-"""An exclusion that goes on for longer than 10 years counts as one that never ends."""
 
 MOST_REASONS = 5
 MOST_PIECES = 5_000
 """So many pieces of an exclusion are looked at for its reasons. An exclusion may last for years, and each of its
 minutes may have another entry."""
 
-_SEARCHED = int(LONGEST_SEARCH / timedelta(minutes=1))
+_SEARCHED = int(EXCLUDED_FOR_EVER / timedelta(minutes=1))
 _LAST_MINUTE = (date.max.toordinal() - 1) * MINUTES_A_DAY
 _MONTH = 31 * MINUTES_A_DAY
 _MOST_KNOWN = 16

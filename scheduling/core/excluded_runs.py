@@ -8,11 +8,9 @@ from datetime import datetime, timedelta
 from typing import Protocol
 
 from scheduling.core.calendars import Blocked
+from scheduling.core.timing import EXCLUDED_FOR_EVER
 
 _TICK = timedelta(microseconds=1)
-
-LONGEST_SEARCH = timedelta(days=3_653)
-"""Occurrences that are excluded later than this are not looked for."""
 
 MOST_STEPS = 2_000
 """So many occurrences and exclusions are compared at most. So a search lasts only milliseconds."""
@@ -72,7 +70,7 @@ def excluded_runs(
     Args:
         next_after: the first occurrence later than an instant; None if there is none.
     """
-    here, until, found = now, now + LONGEST_SEARCH, 0
+    here, until, found = now, now + EXCLUDED_FOR_EVER, 0
     for _step in range(MOST_STEPS):
         instant = next_after(here)
         if found == count or instant is None or instant >= until:

@@ -8,6 +8,9 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Protocol
 
+EXCLUDED_FOR_EVER = timedelta(days=3_653)
+"""What is excluded for longer than 10 years counts as excluded for ever. Nothing later is looked for."""
+
 LONGEST_SPREAD = 86_400
 """Seconds."""
 MOST_CAUGHT_UP = 1_000

@@ -47,6 +47,16 @@ class Teams:
         """Give the schedule to group B, which renames it."""
         Scheduler.objects.filter(pk=self.schedule.pk).update(group=self.b, description="Layoffs of May")
 
+    @classmethod
+    def moved_before_they_are_told(cls) -> Teams:
+        """The schedule has failed in its first group, and is in the other one before a message was sent."""
+        teams = cls(number=0)
+        teams.narrow()
+        teams.fails()
+        teams.script.look(2)
+        teams.move()
+        return teams
+
     def look_and_send(self, times: int = 10) -> None:
         """Evaluate so many times, and send what waits."""
         self.script.look(times)
@@ -59,11 +69,7 @@ class Teams:
 
 
 def test_a_start_that_waited_is_not_told_to_the_group_that_the_schedule_has_left() -> None:
-    teams = Teams(number=0)
-    teams.narrow()
-    teams.fails()
-    teams.script.look(2)
-    teams.move()
+    teams = Teams.moved_before_they_are_told()
     teams.fails(3)
     teams.look_and_send()
     assert Alert.objects.get().group_id == teams.b.pk
@@ -182,11 +188,7 @@ def test_the_channel_of_the_new_group_is_told_once() -> None:
 
 
 def test_a_schedule_that_comes_back_to_its_group_is_told_if_it_was_not() -> None:
-    teams = Teams(number=0)
-    teams.narrow()
-    teams.fails()
-    teams.script.look(2)
-    teams.move()
+    teams = Teams.moved_before_they_are_told()
     teams.look_and_send()
     assert [to for to, _text in teams.letters] == [teams.of_b]
     Scheduler.objects.filter(pk=teams.schedule.pk).update(group=teams.a)
