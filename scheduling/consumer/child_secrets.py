@@ -62,11 +62,11 @@ def _mask(record: logging.LogRecord, secrets: SecretFilter) -> None:
     error = record.exc_info[1] if record.exc_info else None
     if error is None:
         return
-    trace = _PLAIN.formatException(record.exc_info)  # type: ignore[arg-type]
+    kind = type(error)
+    trace = _PLAIN.formatException((kind, error, error.__traceback__))
     shown = secrets.text(trace)
     if shown == trace:
         return
-    kind = type(error)
     other = error_elsewhere(f"{kind.__module__}.{kind.__name__}", secrets.text(str(error)), shown)
     record.exc_info = type(other), other, None
     record.exc_text = shown  # the usual formatters write it
