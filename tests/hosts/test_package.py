@@ -17,7 +17,7 @@ import pytest
 from tests.hosts.package import Package, run
 from tests.support import ROOT
 
-pytestmark = [pytest.mark.processes, pytest.mark.hosts]
+pytestmark = pytest.mark.hosts
 
 PACKAGES = ("cronsite", "reports", "scheduling")
 ADDRESS = "https://example.org/team/cronsite"
