@@ -9,6 +9,7 @@ from django.utils import timezone as clock
 
 from scheduling.core.fingerprint import fingerprint
 from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models.process import AHEAD
 from tests.admin.inbox import fill
 from tests.factories import ProcessFactory, SchedulerExecutionFactory, SchedulerFactory, UserFactory, WorkerFactory
 
@@ -28,7 +29,7 @@ KINDS = {"PaymentGatewayTimeout": 150, "MissingColumn": 101, "DiskFull": 49}
 def people_and_processes() -> None:
     """An operator who may also edit schedules, and one process of each kind."""
     UserFactory(username="olga", permissions=RIGHTS)
-    alive = clock.now() + timedelta(hours=1)  # on a slow machine, too
+    alive = clock.now() + AHEAD  # for as long as possible: the machine may be slow
     ProcessFactory(producer=True, heartbeat_at=alive)
     ProcessFactory(heartbeat_at=alive)
 
