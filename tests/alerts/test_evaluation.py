@@ -114,7 +114,8 @@ def test_a_threshold_that_plain_sql_has_written_stops_no_other_rule(script: Scri
 def test_a_rule_whose_schedule_is_gone_says_so(script: Script) -> None:
     bad = AlertRuleFactory(schedule=SchedulerFactory())
     with lenient():
-        write(AlertRule, AlertRule._meta.get_field("schedule"), bad.pk, 10**9)  # type: ignore[arg-type]
+        if write(AlertRule, AlertRule._meta.get_field("schedule"), bad.pk, 10**9) is None:  # type: ignore[arg-type]
+            pytest.skip(f"refused by {connection.vendor}")
     script.look(1)
     assert "does not exist" in AlertRule.objects.get(pk=bad.pk).error
     AlertRule.objects.filter(pk=bad.pk)._raw_delete("default")
