@@ -46,6 +46,19 @@ def read_above(_app: Sphinx, name: str, source: list[str]) -> None:
         source[0] = source[0].replace(f"]({up}../{file}", f"]({up}{page}.md")
 
 
+def name_pages(_app: Sphinx, name: str, source: list[str]) -> None:
+    """Give links whose text is the name of a file, as GitHub's readers know it, the title of its page."""
+    folder = (ROOT / "docs" / name).parent
+
+    def titled(link: re.Match[str]) -> str:
+        file = folder / link["file"]
+        lines = (ROOT / ABOVE.get(file.stem, "") if file.stem in ABOVE else file).read_text().splitlines()
+        title = next((line.removeprefix("# ") for line in lines if line.startswith("# ")), None)
+        return f"[{title or link['text']}]({link['file']}{link['rest'] or ''})"
+
+    source[0] = re.sub(r"\[(?P<text>[\w/.-]+\.md)\]\((?P<file>[\w/.-]+\.md)(?P<rest>#[\w-]+)?\)", titled, source[0])
+
+
 def note_external_links(app: Sphinx, tree: nodes.document, _name: str) -> None:
     """Collect the addresses that lead out of the site."""
     for reference in tree.findall(nodes.reference):
@@ -66,5 +79,6 @@ def setup(app: Sphinx) -> None:
         app.add_lexer(plain, TextLexer)
     app.connect("builder-inited", lambda app: setattr(app.env, "external_links", set()))
     app.connect("source-read", read_above)
+    app.connect("source-read", name_pages)
     app.connect("doctree-resolved", note_external_links)
     app.connect("build-finished", write_external_links)

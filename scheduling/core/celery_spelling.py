@@ -14,7 +14,7 @@ _LAST = (59, 23)
 
 
 def spellings(expressions: Sequence[str]) -> Iterator[list[str]]:
-    """The same local times, written as fixed schedules; and, where the hour is a full list, as interval schedules."""
+    """The same local times, written as fixed schedules; and, where the hour is a full list, as real-time schedules."""
     for change in (_fixed, _real):
         found = [" ".join(change(one.split())) for one in expressions]
         if found != list(expressions) and all(len(one) <= MAX_LENGTH for one in found):

@@ -28,11 +28,11 @@ class Effect(Enum):
     ONCE = "once"
     """A fixed schedule runs only in the first pass of the repeated readings."""
     DROPPED = "dropped"
-    """An interval schedule does not run for the skipped readings."""
+    """A real-time schedule does not run for the skipped readings."""
     TWICE = "twice"
-    """An interval schedule runs in both passes of the repeated readings."""
+    """A real-time schedule runs in both passes of the repeated readings."""
     STEADY = "steady"
-    """The clock change has no effect: an interval schedule that runs in every hour keeps its interval."""
+    """The clock change has no effect: a real-time schedule that runs in every hour keeps its interval."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,7 +45,7 @@ class Cron:
     expression: str
     """The expression with its alias expanded and single spaces between the fields."""
     interval: bool = field(compare=False)
-    """True for an interval schedule, False for a fixed schedule. The module ``cron`` explains the two kinds."""
+    """True for a real-time schedule, False for a fixed schedule. The module ``cron`` explains the two kinds."""
     minutes: tuple[int, ...] = field(compare=False, repr=False)
     """Minutes of the hour, ascending."""
     hours: tuple[int, ...] = field(compare=False, repr=False)
@@ -163,7 +163,7 @@ def _values(kind: _Field, text: str) -> tuple[int, ...]:
     found: set[int] = set()
     for item in items:
         if item.startswith("*") and len(items) > 1:
-            # Other cron programs read such a list as the whole field. They treat the schedule as an interval schedule
+            # Other cron programs read such a list as the whole field. They treat the schedule as a real-time schedule
             # only if the list begins with the star. The author of the expression probably expects something else.
             said = _("'*' cannot stand in a list; write '*' alone, or a range such as {low}-{last}.")
             raise kind.error(said.format(low=kind.low, last=kind.last))

@@ -61,12 +61,12 @@ def times(expression: str, tz: str, after: str, until: str) -> list[str]:
             "2026-11-01T08",
             ["01 04:00", "01 05:00", "01 07:00", "01 08:00"],
         ),
-        # An interval schedule in a gap: it follows real time and does not fire at a time that the clock skips.
+        # A real-time schedule in a gap: it follows real time and does not fire at a time that the clock skips.
         ("0 * * * *", NEW_YORK, "2026-03-08T05:30", "2026-03-08T08", ["08 06:00", "08 07:00", "08 08:00"]),
         ("*/30 * * * *", MADRID, "2026-03-29T00:15", "2026-03-29T01:45", ["29 00:30", "29 01:00", "29 01:30"]),
         ("* 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", []),
         ("*/15 2 * * *", NEW_YORK, "2026-03-08", "2026-03-09", []),
-        # An interval schedule in a fold: it fires at both instants of a repeated time.
+        # A real-time schedule in a fold: it fires at both instants of a repeated time.
         ("0 * * * *", NEW_YORK, "2026-11-01T04:30", "2026-11-01T08", ["01 05:00", "01 06:00", "01 07:00", "01 08:00"]),
         ("*/30 1 * * *", NEW_YORK, "2026-11-01", "2026-11-02", ["01 05:00", "01 05:30", "01 06:00", "01 06:30"]),
         ("0 */2 * * *", MADRID, "2026-10-24T23", "2026-10-25T04", ["25 00:00", "25 01:00", "25 03:00"]),
@@ -206,7 +206,7 @@ def test_five_years_of_every_minute() -> None:
     cron, after, until = parse("* * * * *"), utc("2021-01-01T00:00:30"), utc("2026-01-01T00:00:30")
     minutes = (until - after) // MINUTE
 
-    # This interval schedule runs once in each minute that passes, so clock changes do not change the number of runs.
+    # This real-time schedule runs once in each minute that passes, so clock changes do not change the number of runs.
     assert count_between(cron, "UTC", after, until) == minutes
     assert count_between(cron, NEW_YORK, after, until) == minutes
     assert count_between(cron, LORD_HOWE, after, until) == minutes
