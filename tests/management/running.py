@@ -10,6 +10,7 @@ import subprocess
 import sys
 import threading
 import time
+import urllib.request
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
@@ -43,6 +44,15 @@ def exists(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except FileNotFoundError:
         return not Path("/proc/self").exists()
+
+
+def answers(address: str) -> bool:
+    """Whether the address answers with status 200."""
+    try:
+        with urllib.request.urlopen(address) as response:  # noqa: S310 - an address of this test's server
+            return bool(response.status == 200)
+    except OSError:
+        return False
 
 
 def free_ports(number: int) -> list[int]:

@@ -6,7 +6,6 @@ import os
 import signal
 import sys
 import time
-import urllib.request
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 
 from scheduling.management.commands.run_web import application_of_project
 from scheduling.processes.loaded_code import EXIT_NEW_CODE
-from tests.management.running import ROOT, Running, until
+from tests.management.running import ROOT, Running, answers, until
 
 
 def test_a_project_that_serves_static_files_gets_no_second_handler() -> None:
@@ -41,15 +40,6 @@ def environment(folder: Path) -> dict[str, str]:
         "DATA_DIR": str(folder),
         "SECRET_KEY": "tests",
     }
-
-
-def answers(address: str) -> bool:
-    """Whether the address answers with status 200."""
-    try:
-        with urllib.request.urlopen(address) as response:  # noqa: S310 - an address of this test's server
-            return bool(response.status == 200)
-    except OSError:
-        return False
 
 
 @pytest.mark.processes

@@ -20,6 +20,7 @@ from scheduling.alerts.watcher import Watcher
 from scheduling.management.command_line import address_of
 from scheduling.management.logging_setup import configure_logging
 from scheduling.management.restart import CodeWatch, add_restart_on_change, follows_code, leave
+from scheduling.management.web_descriptors import keep_descriptors
 
 WSGI = Callable[..., Iterable[bytes]]
 
@@ -81,7 +82,8 @@ def _serve(base: Any, address: str, threads: int) -> None:
     opened: list[Watcher] = []
     """The watcher of this process. Only gunicorn's worker has one: its main process forks the worker."""
 
-    def begin(_worker: Any) -> None:
+    def begin(worker: Any) -> None:
+        keep_descriptors(worker)
         opened.append(Watcher().__enter__())
 
     def end(_server: Any, _worker: Any) -> None:
