@@ -52,8 +52,10 @@ class ShutdownRequest:
         for number, handler in self._former.items():
             signal.signal(number, handler)
         self._former.clear()
-        os.close(self._read)
-        os.close(self._write)
+        read, write = self._read, self._write
+        self._read = self._write = -1  # the numbers may soon be those of a database's file
+        os.close(read)
+        os.close(write)
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
         self._untold.append(number)

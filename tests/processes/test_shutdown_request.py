@@ -1,0 +1,19 @@
+"""What `ShutdownRequest` does after its end."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from scheduling.processes.shutdown import ShutdownRequest
+
+
+def test_a_late_request_to_stop_is_not_written_into_a_file_that_has_got_the_descriptor(tmp_path: Path) -> None:
+    with ShutdownRequest() as stop:
+        numbers = {stop._read, stop._write}
+    files = [os.open(tmp_path / str(number), os.O_CREAT | os.O_RDWR) for number in range(4)]
+    assert numbers <= set(files)
+    stop.ask()
+    assert [(tmp_path / str(number)).read_bytes() for number in range(4)] == [b""] * 4
+    for number in files:
+        os.close(number)
