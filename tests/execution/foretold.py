@@ -85,10 +85,12 @@ def foretell(schedule: Scheduler, now: datetime) -> Foretold:
 
 def _after_the_last_run(schedule: Scheduler, made: list[Row]) -> list[Row]:
     """What may be due and wait for its start when the last run of a schedule pauses it."""
-    own, runs = schedule.assigned(), [row for row in made if not row.reason and row.at is not None]
-    if schedule.max_runs is None or own is None or not runs:
+    own = schedule.assigned()
+    # If several are due at once, those after the last run are recorded one by one.
+    known = [row for row in made if row.reason in ("", skip_reasons.SWITCHED_OFF) and row.at is not None]
+    if schedule.max_runs is None or own is None or not known:
         return []
-    last = max(runs, key=lambda row: row.nominal)
+    last = max(known, key=lambda row: row.nominal)
     first = own.times.after(last.nominal)
     if first is None or last.at is None or first > last.at:
         return []
