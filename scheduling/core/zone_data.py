@@ -22,8 +22,6 @@ _VERSION = re.compile(r"([0-9]{4})([a-z]{1,3})")
 _MINUTE, _SECOND = timedelta(minutes=1), timedelta(seconds=1)
 _STEP = timedelta(days=5)
 """No zone has changed twice within six days (tzdata 2026f, 1800-2100)."""
-_LONGEST_GAP = 180
-"""The minutes of the longest gap for which a planned run is traced back to the local time that was skipped."""
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 YEARS = 10
@@ -100,7 +98,9 @@ def moved_to(
     offset = offset_at(offsets, planned)
     if offset is None or offset == timedelta(seconds=_offset(planned, info)):
         return planned
-    reading = _reading_of(cron, (planned + offset).replace(tzinfo=None, second=0, microsecond=0))
+    before = offset_at(offsets, planned - _SECOND)
+    gap = timedelta(0) if before is None else max(offset - before, timedelta(0))
+    reading = _reading_of(cron, (planned + offset).replace(tzinfo=None, second=0, microsecond=0), gap)
     if (again or reading is None) and _fires_at(cron, tz, planned):
         return planned
     if cron.interval or reading is None:
@@ -109,9 +109,14 @@ def moved_to(
     return resolve(reading, info)
 
 
-def _reading_of(cron: Cron | DayInterval, shown: datetime) -> datetime | None:
-    """The local time that a planned run stands for: the one that the clock shows, or one that a gap has skipped."""
-    for back in range(_LONGEST_GAP):
+def _reading_of(cron: Cron | DayInterval, shown: datetime, gap: timedelta) -> datetime | None:
+    """The first local time that a planned run stands for; None if it stands for none.
+
+    Args:
+        shown: what the clock shows at the run. If it follows a gap, the run also stands for all times in the gap.
+        gap: the length of the gap that ends at the run.
+    """
+    for back in range(gap // _MINUTE, -1, -1):
         wall = shown - back * _MINUTE
         if count_readings(cron, wall - _MINUTE, wall):
             return wall

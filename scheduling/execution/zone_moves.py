@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from django.db.models import F
+from django.db.models import F, QuerySet
 
 from scheduling.core.cron import CronError, ZoneError
 from scheduling.core.nominal import NominalTimes
@@ -20,6 +20,7 @@ from scheduling.logs import get_logger
 from scheduling.models import MovedRun, Scheduler, ZoneData
 from scheduling.models.exclusions import exclusions_of
 from scheduling.models.own_timing import assigned_of, has_own_timing
+from scheduling.models.plan import PlanState
 from scheduling.processes.database import locking
 
 log = get_logger(__name__)
@@ -114,6 +115,28 @@ def store(wanted: Sequence[Move], row: ZoneData) -> None:
     ZoneData.objects.filter(pk=row.pk).update(moved=F("moved") + len(done))
     for run in done[:MOST_LOGGED]:
         log.info("The next run moves from %s to %s", run.old_at, run.new_at, extra={"scheduler_id": run.scheduler_id})
+
+
+def plan_those_without(some: QuerySet[Scheduler], now: datetime) -> None:
+    """Plan those of the schedules that had no run left, and have one by the new data.
+
+    The bounds of a schedule are instants. By the new data, one of its local times may lie between them that lay outside
+    before. Only its runs after `now` count: by the former data, nothing was due before.
+    """
+    rows = some.filter(plan_state=PlanState.WITHOUT_NEXT_RUN, status=True, date_time=None)
+    for schedule in rows.exclude(active_until__lte=now).order_by("pk"):
+        times = times_of(schedule)
+        try:
+            schedule.plan(now)
+        except (CronError, ZoneError) as error:
+            set_aside(schedule.pk, error, now)
+            continue
+        if schedule.next_run_at is None:
+            continue
+        same = dict(zip(TIMES, times, strict=True))
+        planned = {"next_run_at": schedule.next_run_at, "next_nominal_at": schedule.next_nominal_at}
+        if Scheduler.objects.filter(pk=schedule.pk, status=True, next_run_at=None, **same).update(**planned):
+            log.info("The next run is now %s", schedule.next_run_at, extra={"scheduler_id": schedule.pk})
 
 
 def _columns(schedule: Scheduler, nominal: datetime | None) -> dict[str, datetime | None]:

@@ -25,7 +25,7 @@ from scheduling.core.words import in_english
 from scheduling.core.zone_data import Offsets, adopts, moved_to, offsets_of
 from scheduling.core.zones import zone_names
 from scheduling.execution.planning import set_aside
-from scheduling.execution.zone_moves import TIMES, Move, moves_by_rules, store, times_of
+from scheduling.execution.zone_moves import TIMES, Move, moves_by_rules, plan_those_without, store, times_of
 from scheduling.logs import get_logger
 from scheduling.models import MovedRun, Process, Scheduler, ZoneData
 from scheduling.models.own_timing import IS_PLAIN
@@ -206,6 +206,7 @@ def _move(some: QuerySet[Scheduler], row: ZoneData, former: Mapping[str, Offsets
     plain = [one for one in wanted if one.schedule not in ruled]
     moved = {one.schedule: one.nominal for one in wanted if one.nominal is not None and _is_as_read(one, ruled)}
     store([*plain, *moves_by_rules(ruled.values(), moved, row, now)], row)
+    plan_those_without(some, now)
 
 
 def _is_as_read(one: Move, ruled: Mapping[int, Scheduler]) -> bool:

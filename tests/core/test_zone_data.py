@@ -119,6 +119,9 @@ def test_a_run_that_the_present_data_has_stays_if_all_were_planned_anew() -> Non
 def test_a_run_after_a_gap_that_is_gone_takes_its_own_time() -> None:
     planned = datetime(2026, 3, 29, 1, 0, tzinfo=UTC)  # 2:30 is skipped in Madrid
     assert moved("30 2 * * *", planned, "Africa/Lagos", NOON) == datetime(2026, 3, 29, 1, 30, tzinfo=UTC)
+    # It stands for all times in the gap, and so for the first one of them. So it does for the end of the gap.
+    assert moved("15,45 2 * * *", planned, "Africa/Lagos", NOON) == datetime(2026, 3, 29, 1, 15, tzinfo=UTC)
+    assert moved("0 2,3 * * *", planned, "Africa/Lagos", NOON) == planned
 
 
 @examples(60)

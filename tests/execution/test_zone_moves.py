@@ -143,6 +143,27 @@ def test_what_moves_stays_within_the_bounds() -> None:
             assert (moved.scheduler, moved.old_at, moved.new_at) == (earlier, eight + HOUR, eight - HOUR + DAY)
 
 
+def test_a_schedule_without_a_run_gets_the_one_that_the_new_data_moves_between_its_bounds() -> None:
+    with travel(NOW):
+        with data(OLD):
+            producer(NOW)
+            # 9:00 in Madrid is 8:00 UTC, and then 9:00 UTC.
+            nine = NOW.replace(hour=9, minute=0, second=0, microsecond=0) + DAY
+            bounds: dict[str, Any] = {"active_from": nine - HOUR / 2, "active_until": nine + HOUR}
+            plain, spread = (
+                SchedulerFactory(schedule="0 9 * * *", timezone=MADRID, **bounds, **own)
+                for own in ({}, {"spread_seconds": 60})
+            )
+            outside = SchedulerFactory(schedule="0 13 * * *", timezone=MADRID, **bounds)
+            over = SchedulerFactory(schedule="0 9 * * *", timezone=MADRID, active_until=NOW - HOUR)
+            assert [plan(row) for row in (plain, spread, outside, over)] == [(None, None)] * 4
+        with data(NEW, {MADRID: LONDON}):
+            producer(NOW)
+            assert plan(plain) == (None, nine)
+            assert nine <= plan(spread)[1] <= nine + HOUR / 60
+            assert [plan(row) for row in (outside, over)] == [(None, None)] * 2
+
+
 @pytest.mark.parametrize("own", [{}, {"spread_seconds": 60}])
 def test_an_edit_between_the_look_and_the_move_comes_first(
     monkeypatch: pytest.MonkeyPatch, own: dict[str, Any]
