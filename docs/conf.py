@@ -52,7 +52,8 @@ def name_pages(_app: Sphinx, name: str, source: list[str]) -> None:
 
     def titled(link: re.Match[str]) -> str:
         file = folder / link["file"]
-        lines = (ROOT / ABOVE.get(file.stem, "") if file.stem in ABOVE else file).read_text().splitlines()
+        page = ROOT / ABOVE[file.stem] if file.stem in ABOVE else file
+        lines = page.read_text().splitlines()
         title = next((line.removeprefix("# ") for line in lines if line.startswith("# ")), None)
         return f"[{title or link['text']}]({link['file']}{link['rest'] or ''})"
 

@@ -46,6 +46,16 @@ def exists(pid: int) -> bool:
         return not Path("/proc/self").exists()
 
 
+def environment(folder: Path) -> dict[str, str]:
+    """The variables of our site with a data folder of its own."""
+    return {
+        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
+        "ENV_FILE": "/nonexistent",
+        "DATA_DIR": str(folder),
+        "SECRET_KEY": "tests",
+    }
+
+
 def answers(address: str) -> bool:
     """Whether the address answers with status 200."""
     try:

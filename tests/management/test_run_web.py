@@ -14,7 +14,7 @@ from django.contrib.staticfiles.handlers import StaticFilesHandler
 
 from scheduling.management.commands.run_web import application_of_project
 from scheduling.processes.loaded_code import EXIT_NEW_CODE
-from tests.management.running import ROOT, Running, answers, until
+from tests.management.running import ROOT, Running, answers, environment, until
 
 
 def test_a_project_that_serves_static_files_gets_no_second_handler() -> None:
@@ -30,16 +30,6 @@ def hide_gunicorn(folder: Path) -> None:
     """Make an empty package with the name gunicorn. In an import path, it hides the real package."""
     (folder / "gunicorn").mkdir()
     (folder / "gunicorn" / "__init__.py").touch()
-
-
-def environment(folder: Path) -> dict[str, str]:
-    """The variables of our site with a data folder of its own."""
-    return {
-        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
-        "ENV_FILE": "/nonexistent",
-        "DATA_DIR": str(folder),
-        "SECRET_KEY": "tests",
-    }
 
 
 @pytest.mark.processes

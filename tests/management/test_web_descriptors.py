@@ -12,14 +12,13 @@ import time
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
 from gunicorn.workers.gthread import PollableMethodQueue
 
 from scheduling.management.web_descriptors import keep_descriptors
 from tests.http.client import listens
-from tests.management.running import ROOT, Running, answers, exists, until
+from tests.management.running import ROOT, Running, answers, environment, exists, until
 
 SQLITE = b"SQLite format 3\x00"
 
@@ -69,15 +68,8 @@ def worker_of(main: int) -> int:
 
 @pytest.mark.processes
 def test_the_web_servers_worker_keeps_its_pipes_while_a_request_is_under_way(tmp_path: Path, free_port: int) -> None:
-    environment: dict[str, Any] = {
-        "DJANGO_SETTINGS_MODULE": "cronsite.settings",
-        "ENV_FILE": "/nonexistent",
-        "DATA_DIR": str(tmp_path),
-        "SECRET_KEY": "tests",
-    }
-    with Running(
-        [sys.executable, str(ROOT / "manage.py"), "run_web", "--port", str(free_port)], environment
-    ) as running:
+    command = [sys.executable, str(ROOT / "manage.py"), "run_web", "--port", str(free_port)]
+    with Running(command, environment(tmp_path)) as running:
         until(lambda: answers(f"http://127.0.0.1:{free_port}/favicon.ico"), "the site answers")
         worker = worker_of(running.process.pid)
         with socket.create_connection(("127.0.0.1", free_port)) as late:
