@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 from django.db import connection
 
 from scheduling.core.alert_rules import RuleKind
-from scheduling.models import AlertRule, Channel, Process
+from scheduling.models import AlertMessage, AlertRule, Channel, Process
 from scheduling.models.alert_watch import AlertWatch
 from tests.contract.proxy import Proxy
 from tests.notify.chat_server import ChatServer, chat_server
@@ -60,7 +60,11 @@ class AlertSite:
             self.processes.pop(name).wait()
 
     def replace_holder(self) -> None:
-        """Kill the process that evaluates, start it again, and wait until another one evaluates."""
+        """Kill the process that evaluates, start it again, and wait until another one evaluates.
+
+        What it has sent is on record then. Otherwise the next one would send it once more, and say so.
+        """
+        wait_for(lambda: not AlertMessage.objects.filter(state=AlertMessage.State.SENDING).exists(), "all is recorded")
         holder = AlertWatch.objects.get().holder
         names = [name for name, process in self.processes.items() if f"-{process.pid}-" in holder]
         name = names[0] if names else "web"  # its worker is a child
