@@ -57,8 +57,9 @@ class Drain:
         self._stage, self._until = ASKED, monotonic + self._grace_seconds
         services = [run for run in self._slots.running if run.config.service]
         if number := len(self._slots.running) - len(services):
-            text = "Asked to stop: %s runs may finish within %s s; ask again not to wait"
-            log.info(text, number, self._grace_seconds)
+            text = "Asked to stop: %s may finish within %s s; ask again not to wait"
+            runs = f"{number} run" if number == 1 else f"{number} runs"
+            log.info(text, runs, self._grace_seconds)
         if services:
             # A service never ends by itself. The sooner it is given back, the sooner another consumer starts it.
             log.info("Asked to stop: %s services are ended now, within %s s", len(services), self._grace_seconds)

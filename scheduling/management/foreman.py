@@ -5,7 +5,7 @@ from __future__ import annotations
 import selectors
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from enum import IntEnum
 from typing import TypeAlias
@@ -99,6 +99,10 @@ class Foreman:
     def all_running(self) -> bool:
         """Whether every child that is needed is alive now."""
         return all(child.alive or not child.wanted for child in self._children)
+
+    def pids(self, names: Collection[str]) -> list[int]:
+        """The process ids of the children with these names. A child that has not been started has none."""
+        return [child.pid for child in self._children if child.name in names and child.started]
 
     def _turn(self, stop: ShutdownRequest) -> None:
         """Wait up to _TURN_SECONDS for output or a signal. Then handle output, signals, ended children and restarts."""

@@ -2,13 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
-from contextlib import suppress
-
-from django.db import connections
 
 from scheduling.core.lifecycle import OPEN_STATES
+from scheduling.management.background_look import BackgroundLook
 from scheduling.models import Scheduler, SchedulerExecution
 
 SECONDS = 2.0
@@ -28,20 +25,12 @@ def services() -> int:
     return min(len(active) + others.count(), MOST)
 
 
-class ServiceDemand:
-    """Looks every `SECONDS` in a thread of its own, so that a database that hangs does not hold up the caller."""
+class ServiceDemand(BackgroundLook):
+    """Looks every `SECONDS` how many services there are."""
 
     def __init__(self) -> None:
+        super().__init__(self._count, SECONDS, "service-demand")
         self._number = 0
-        self._stop = threading.Event()
-        self._thread = threading.Thread(target=self._look, name="service-demand", daemon=True)
-
-    def __enter__(self) -> ServiceDemand:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_error: object) -> None:
-        self._stop.set()
 
     def arguments(self) -> Sequence[str] | None:
         """The arguments that give a consumer a slot for each service; None if there is no service.
@@ -50,13 +39,7 @@ class ServiceDemand:
         """
         return [f"--concurrency={self._number}"] if self._number else None
 
-    def _look(self) -> None:
-        while True:
-            # Every error: the database may be away, or may not be migrated. The last number then stays.
-            with suppress(Exception):
-                number = services()
-                self._number = max(number, self._number) if number else 0
-            with suppress(Exception):
-                connections.close_all()  # those of this thread
-            if self._stop.wait(SECONDS):
-                return
+    def _count(self) -> bool:
+        number = services()
+        self._number = max(number, self._number) if number else 0
+        return True

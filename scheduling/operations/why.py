@@ -21,7 +21,7 @@ from scheduling.operations.moved_start import moved_words
 from scheduling.operations.overdue import overdue
 from scheduling.operations.refused import Refused
 from scheduling.operations.schedule_words import zone_of
-from scheduling.operations.times import duration_between, format_minute, relative_time
+from scheduling.operations.times import duration_between, format_instant, format_minute, relative_time
 from scheduling.operations.typed_instants import typed_instants
 from scheduling.operations.waiting_words import waiting_words
 from scheduling.operations.why_facts import Found, found
@@ -210,11 +210,17 @@ def _start(found: Found, info: tzinfo) -> str:
 def _not_planned(found: Found, said: Answer, info: tzinfo) -> str:
     facts = found.facts
     if said is Answer.NOT_CREATED:
-        created = format_minute(facts.created_at, info)
+        created = _to_tell_apart(facts.created_at, facts.at, info)
         return _("It did not run: the schedule was created later, at %(time)s.") % {"time": created}
-    since = format_minute(facts.planned_at, info) if facts.planned_at is not None else ""
+    since = _to_tell_apart(facts.planned_at, facts.at, info) if facts.planned_at is not None else ""
     text = _("It was not planned then: it has its present times only since %(time)s. No earlier run is on record.")
     return text % {"time": since}
+
+
+def _to_tell_apart(instant: datetime, other: datetime, info: tzinfo) -> str:
+    """The instant to the minute; to the second if the other one lies in the same minute."""
+    same = instant.replace(second=0, microsecond=0) == other.replace(second=0, microsecond=0)
+    return format_instant(instant, info) if same else format_minute(instant, info)
 
 
 def _pause(found: Found, schedule: Scheduler, info: tzinfo) -> str:

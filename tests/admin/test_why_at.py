@@ -125,6 +125,9 @@ def test_other_times_a_later_creation_the_future_and_deleted_history(viewer: Cli
     assert why(viewer, row, "2026-03-09 03:00")["text"].startswith("It was due, but nothing is on record.")
     created = "It did not run: the schedule was created later, at 2026-03-07 13:00 CET."
     assert why(viewer, row, "2026-03-01 03:00")["text"] == created
+    Scheduler.objects.filter(pk=row.pk).update(created_at=NOON - timedelta(days=1, hours=9, minutes=59, seconds=48))
+    created = "It did not run: the schedule was created later, at 2026-03-09 03:00:12 CET."  # in the same minute
+    assert why(viewer, row, "2026-03-09 03:00")["text"] == created
     row.schedule = "30 * * * *"
     row.save()
     text = why(viewer, row, "2026-03-10 11:30")["text"]

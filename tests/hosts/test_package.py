@@ -32,7 +32,10 @@ def metadata(package: Package) -> Message:
 
 
 def tracked(*folders: str) -> set[str]:
-    """The files of these folders that belong to the repository."""
+    """The files of these folders that belong to the repository; without a repository, those that are not compiled."""
+    if not (ROOT / ".git").exists():
+        found = (path for folder in folders for path in (ROOT / folder).rglob("*") if path.is_file())
+        return {str(path.relative_to(ROOT)) for path in found if "__pycache__" not in path.parts}
     done = subprocess.run(["git", "ls-files", "-z", *folders], cwd=ROOT, capture_output=True, text=True, check=True)
     return set(done.stdout.split("\0")) - {""}
 

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-
 import pytest
 
-from scheduling.management import service_demand
 from scheduling.management.service_demand import ServiceDemand, services
 from scheduling.models import Scheduler, SchedulerExecution
 from tests.factories import ManualExecutionFactory, SchedulerFactory
@@ -27,17 +24,15 @@ def test_active_services_and_open_runs_of_others_need_a_slot() -> None:
     assert services() == 4
 
 
-def test_the_consumer_keeps_its_slots_until_there_is_no_service(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_consumer_keeps_its_slots_until_there_is_no_service() -> None:
     """A consumer with other arguments is started again, and would interrupt every service."""
-    monkeypatch.setattr(service_demand, "connections", SimpleNamespace(close_all=lambda: None))
     demand = ServiceDemand()
-    demand._stop.set()  # each call looks once
     seen = []
     rows = [SchedulerFactory(rare=True, stay_alive=True) for _ in range(2)]
     for row in (None, *rows):
         if row is not None:
             Scheduler.objects.filter(pk=row.pk).update(status=False)
-        demand._look()
+        assert demand._look()
         seen.append(demand.arguments())
     assert seen == [["--concurrency=2"], ["--concurrency=2"], None]
     assert SchedulerExecution.objects.count() == 0

@@ -16,11 +16,12 @@ from django.utils import translation
 from sybil import Sybil
 from sybil.parsers.markdown import PythonCodeBlockParser
 
+from scheduling.core.timetables import parse
 from scheduling.handlers import NoParams, find, registry
 from scheduling.management.moving.beat_items import TARGET_TYPES
 from scheduling.models import Scheduler
 from scheduling.testing import run_inline
-from tests.factories import SchedulerFactory
+from tests.factories import SchedulerFactory, WorkerFactory
 from tests.management.cron.calls import cron
 from tests.moving.calls import imported
 from tests.support import ROOT
@@ -81,6 +82,27 @@ def test_the_handlers_of_the_page_run_a_task_or_send_it(shop: Any) -> None:
     with shop.connection() as connection:
         queue = connection.SimpleQueue("celery")
         assert [queue.get(timeout=1).payload[1] for _number in range(3)] == [{}, {"invoice": 8}, {"region": "us"}]
+
+
+def test_the_entry_of_a_django_q2_schedule_is_applied(shop: Any, root: Any, tmp_path: Any) -> None:
+    document = Sybil(parsers=[PythonCodeBlockParser()]).parse(ROOT / "docs" / "moving.md")
+    next(iter(document.examples())).evaluate()
+    WorkerFactory(name="shop.tasks.send")
+    entry = re.search(r"```yaml\n(.*?)```", PAGE.partition("## django-q2")[2], re.DOTALL)
+    assert entry is not None
+    file = tmp_path / "schedules.yaml"
+    file.write_text(entry[1])
+    assert cron("apply", str(file), "--source", "shop", "--as", "root").code == 0
+    made = Scheduler.objects.get(name="send-the-invoices")
+    assert (made.schedule, made.timezone, made.params) == ("0 8 * * *", "Europe/Berlin", {"invoice": 7})
+
+
+def test_the_times_of_the_django_q2_table_are_valid() -> None:
+    table = PAGE.partition("| django-q2 | here |")[2].partition("## ")[0]
+    times = re.findall(r"`(@every [^`…]+|[\dL]+ [\dL]+ [^` ]+ [^` ]+ [^` ]+)`", table)
+    assert len(times) == 8
+    for text in times:
+        parse(text)  # raises CronError
 
 
 @pytest.mark.parametrize("command", COMMANDS)

@@ -21,6 +21,7 @@ from scheduling.management.first_start import Account, ensure_admin, ensure_data
 from scheduling.management.foreman import Foreman
 from scheduling.management.log_prefix import Prefixer, wants_colour
 from scheduling.management.metrics_port import must_have_prometheus_client
+from scheduling.management.reported_starts import ReportedStarts
 from scheduling.management.restart import OPTION
 from scheduling.management.service_demand import ServiceDemand
 from scheduling.management.welcome import Welcome, WelcomeWithoutWeb
@@ -138,9 +139,9 @@ class Command(BaseCommand):
             **_numbered("producer", options["producers"], ["run_scheduler", OPTION, "--skip-checks"]),
             **_numbered("consumer", options["consumers"], ["run_worker", slots, OPTION, "--skip-checks"]),
         }
+        at_work = [name for name in commands if name != "web"]
         if options["metrics_port"] is not None:
-            own = [name for name in commands if name != "web"]
-            for number, name in enumerate(own, options["metrics_port"]):
+            for number, name in enumerate(at_work, options["metrics_port"]):
                 commands[name].append(f"--metrics-port={number}")
         colour = options["force_color"] or (not options["no_color"] and wants_colour(self.stdout))
         out = Prefixer(self.stdout, [*commands, SERVICES], own="up", colour=colour)
@@ -152,14 +153,20 @@ class Command(BaseCommand):
             env["CRON_GRACE_SECONDS"] = str(grace)  # consumers must give back their runs before the foreman kills them
         path = [f"--pythonpath={options['pythonpath']}"] if options.get("pythonpath") else []
         specs = [ChildSpec(name, [*argv, *arguments, *path], env) for name, arguments in commands.items()]
-        with ServiceDemand() as demand:
-            specs.append(ChildSpec(SERVICES, [*argv, *_STANDALONE, *path], env, demand.arguments))
-            foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)
-            welcome: Welcome | WelcomeWithoutWeb = (
-                WelcomeWithoutWeb(foreman.all_running, out, account)
-                if port is None
-                else Welcome(foreman.all_running, out, options["host"], port, account)
-            )
+        demand = ServiceDemand()
+        specs.append(ChildSpec(SERVICES, [*argv, *_STANDALONE, *path], env, demand.arguments))
+        foreman = Foreman(specs, out, grace=grace + SECONDS_ABOVE_CONSUMER)
+        reported = ReportedStarts(lambda: foreman.pids(at_work), len(at_work))
+
+        def ready() -> bool:
+            return reported() and foreman.all_running()
+
+        welcome: Welcome | WelcomeWithoutWeb = (
+            WelcomeWithoutWeb(ready, out, account)
+            if port is None
+            else Welcome(ready, out, options["host"], port, account)
+        )
+        with demand, reported:
             out.say(f"Starting {', '.join(commands)}.")
             try:
                 return int(foreman.run(welcome))

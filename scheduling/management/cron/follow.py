@@ -7,6 +7,7 @@ from argparse import ArgumentParser
 from collections.abc import Mapping
 from typing import Any
 
+from django.utils import timezone as clock
 from django.utils.translation import gettext as _
 
 from scheduling.core.lifecycle import State
@@ -15,12 +16,15 @@ from scheduling.execution.run_status import UnknownRun, status
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.paging import whole
+from scheduling.models import SchedulerExecution
 from scheduling.operations.actor import Actor
 from scheduling.operations.executions import VIEW, by_id
 from scheduling.operations.output import Cursor, after
 from scheduling.operations.output_filter import Wanted
 from scheduling.operations.refused import Code, Refused
 from scheduling.operations.shaping import execution_detail
+from scheduling.operations.times import viewers_zone
+from scheduling.operations.waiting_words import waiting_words
 
 LOOK_EVERY = 0.5
 """Seconds between two looks. A consumer stores output as often."""
@@ -69,7 +73,7 @@ def after_the_start(console: Console, actor: Actor, pk: int, options: Mapping[st
 
 
 def until_over(console: Console, pk: int, wanted: Wanted, follow: bool, seconds: float | None = None) -> Exit:
-    """Wait until an execution is over. Its state goes to stderr at the end.
+    """Wait until an execution is over. Each retry, and the state at the end, are told on stderr.
 
     Args:
         follow: whether to print its output.
@@ -82,6 +86,7 @@ def until_over(console: Console, pk: int, wanted: Wanted, follow: bool, seconds:
         Refused: NOT_FOUND if there is no such execution.
     """
     end, cursor = None if seconds is None else time.monotonic() + seconds, Cursor()
+    told = 0  # the last attempt of which it was said that it has failed and another one follows
     while True:
         try:
             # The last lines of a run are committed together with its end. So the state is read first.
@@ -90,6 +95,9 @@ def until_over(console: Console, pk: int, wanted: Wanted, follow: bool, seconds:
             raise Refused(Code.NOT_FOUND, _("There is no execution %(id)s any more.") % {"id": pk}) from None
         if follow:
             cursor = print_lines(console, pk, cursor, wanted)
+        if found.state == State.RETRYING.value and found.attempt > told:
+            told = found.attempt
+            _tell_retry(console, pk)
         if found.is_over or (end is not None and time.monotonic() >= end):
             break
         console.pause(LOOK_EVERY)
@@ -98,6 +106,14 @@ def until_over(console: Console, pk: int, wanted: Wanted, follow: bool, seconds:
     else:
         console.note(_("It is not over yet: %(state)s.") % {"state": found.state})
     return Exit.DONE if found.state == State.SUCCEEDED.value else Exit.NOT_DONE
+
+
+def _tell_retry(console: Console, pk: int) -> None:
+    """Say that an attempt has failed, and when the next one is due. The next one may have started meanwhile."""
+    row = SchedulerExecution.objects.filter(pk=pk, state=State.RETRYING.value).first()
+    if row is not None:
+        console.note(waiting_words(row, clock.now(), viewers_zone()))
+        console.stderr.flush()
 
 
 def print_lines(console: Console, pk: int, cursor: Cursor, wanted: Wanted) -> Cursor:

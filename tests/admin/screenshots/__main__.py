@@ -2,8 +2,8 @@
 
 The script fills an SQLite database of its own with an invented installation, and serves the site on a free port. The
 option `--only WORD` takes the pages whose names contain the word. It can be given several times. The option `--docs`
-writes the pictures of docs/pictures.md. The option `--language de` takes the pages in German, and writes the text of
-each page beside its pictures.
+writes the pictures of docs/pictures.md; the one of the dashboard is that of a first start. The option `--language de`
+takes the pages in German, and writes the text of each page beside its pictures.
 """
 
 from __future__ import annotations
@@ -40,6 +40,10 @@ def main() -> int:
             LOG_LEVEL="CRITICAL",
             LANGUAGE_CODE=options.language,
         )
+        if options.docs:
+            from tests.admin.screenshots.first_start import take_first_start
+
+            take_first_start(options.folder)
         print(f"{take(options.folder, options.only, options.docs, options.language)} pictures in {options.folder}")  # noqa: T201 - a script
     return 0
 

@@ -28,7 +28,9 @@ def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution,
         muted_until=now + timedelta(hours=3), muted_by="anna", mute_reason="The index is rebuilt today"
     )
     AlertRule.objects.filter(kind="clock").update(enabled=False)
-    AlertRule.objects.filter(kind="disk").update(number=500, error="RuleProblem: The threshold must be from 1 to 90.")
+    bounds = {"least": 1, "most": 90, "value": 500}
+    wrong = _("The threshold must be from %(least)s to %(most)s, not %(value)s.") % bounds
+    AlertRule.objects.filter(kind="disk").update(number=500, error=wrong)
 
     def alert(kind: str, subject: str, seen: str, minutes: int, **columns: object) -> Alert:
         rule = columns.pop("rule", rules.get(kind))
@@ -55,7 +57,7 @@ def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution,
                   mute_reason="SHOP-4720: the new tax table comes at noon")  # fmt: skip
     queue = {"queue": "reports"}
     over = alert("no_consumer", _("queue “%(queue)s”") % queue,
-                 _("No consumer serves the queue “%(queue)s”, and runs wait in it.") % queue, 600,
+                 _("No consumer serves the queue “%(queue)s”, and runs wait in it.") % queue, 600, advice="",
                  ended_at=now - timedelta(minutes=540), open_key=None)  # fmt: skip
     for one, channel, message in (
         (late, team, AlertMessageFactory(channel=team, ended_at=now - timedelta(minutes=12))),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from django.contrib.auth.models import Group
+from django.utils import timezone as clock
 
 from scheduling.management.cron.console import Console
 from scheduling.models import Scheduler, SchedulerExecution
@@ -106,6 +108,24 @@ def test_following_prints_each_line_once(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr(Console, "pause", go_on)
     followed = cron("output", row.pk, "--follow")
     assert (followed.code, followed.out, followed.err) == (1, "one\ntwo\n", "cancelled\n")
+
+
+def test_each_retry_is_told_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = SchedulerExecutionFactory(running=True)
+    failed = {"state": "retrying", "error_class": "ValueError"}
+    # The next attempt starts between two looks, and fails, too. Then the run succeeds.
+    states = iter(
+        [failed, failed, {"state": "running"}, failed | {"attempt": 2}, {"state": "succeeded", "error_class": ""}]
+    )
+
+    def go_on(_console: Console, _seconds: float) -> None:
+        wake_at = clock.now() + timedelta(seconds=30.5)
+        SchedulerExecution.objects.filter(pk=row.pk).update(wake_at=wake_at, **next(states))
+
+    monkeypatch.setattr(Console, "pause", go_on)
+    followed = cron("output", row.pk, "--follow")
+    sentence = "Attempt {} failed: ValueError. The next attempt is due in 30 s."
+    assert followed.err.splitlines() == [sentence.format(1), sentence.format(2), "succeeded"]
 
 
 def test_ctrl_c_ends_with_its_own_code(monkeypatch: pytest.MonkeyPatch) -> None:
