@@ -72,6 +72,15 @@ class Run(RunSteps):
     steps: Steps = field(default_factory=Steps, repr=False, compare=False)
 
     @property
+    def idempotency_key(self) -> str:
+        """A text for another system that does each request only once. At most 85 ASCII characters.
+
+        It is the same in each attempt, also after a republish. No other execution has it. The id alone would not do:
+        after a restore, a database gives ids again. Nor would the execution key: it is unique within its schedule.
+        """
+        return f"{self.execution_id}-{self.execution_key}"
+
+    @property
     def cancelled(self) -> bool:
         """Whether an operator has asked to cancel this run. A look is cheap: it asks no database.
 

@@ -63,8 +63,8 @@ def http_request(params: HttpRequestParams, run: Run) -> None:
         RetryableError: the status says that a later try can work, or the server did not answer.
     """
     secrets = {name: value.get_secret_value() for name, value in params.secret_headers.items()}
-    # A server can recognise a retry by this header: the key is the same in each attempt.
-    headers = {"User-Agent": "cronsite", "Idempotency-Key": run.execution_key, **params.headers, **secrets}
+    # A server can recognise a retry by this header.
+    headers = {"User-Agent": "cronsite", "Idempotency-Key": run.idempotency_key, **params.headers, **secrets}
     run.log.info("%s %s", params.method, params.url)
     try:
         answer = call(params.method, params.url, headers, params.body.encode(), params.timeout_seconds)

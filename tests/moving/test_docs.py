@@ -47,11 +47,11 @@ def shop(monkeypatch: pytest.MonkeyPatch) -> Iterator[Any]:
     """The project of the page: a Celery app with two tasks. Yields the app, whose broker keeps messages in memory."""
     app = Celery("shop", broker="memory://", backend="cache+memory://", set_as_current=False)
 
-    @app.task(name="shop.tasks.send")
+    @app.task(name="shop.tasks.send", shared=False)  # shared: in each other app, too
     def send(invoice: int) -> str:
         return f"sent {invoice}"
 
-    @app.task(name="shop.tasks.total")
+    @app.task(name="shop.tasks.total", shared=False)
     def total(region: str = "eu") -> str:
         return region
 

@@ -205,7 +205,7 @@ def test_a_run(
     if "url" not in params:
         ((_method, _path, headers, _body),) = site.requests
         assert headers["Authorization"] == "Bearer hunter2-and-more"
-        assert headers["Idempotency-Key"] == run.execution_key
+        assert headers["Idempotency-Key"] == f"{run.pk}-{run.execution_key}"
         output = "".join(Output.objects.filter(execution=run.pk).values_list("text", flat=True))
         assert "you sent ••••••" in output
         assert "hunter2" not in output
