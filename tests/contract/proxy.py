@@ -26,6 +26,7 @@ class Proxy:
         self._flowing = threading.Event()
         self._flowing.set()
         self._open = True
+        self._lock = threading.Lock()
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port = int(self._listener.getsockname()[1])
         threading.Thread(target=self._accept, daemon=True).start()
@@ -41,7 +42,8 @@ class Proxy:
 
     def shut(self) -> None:
         """End all connections and accept no new connections."""
-        self._open = False
+        with self._lock:
+            self._open = False
         self.cut()
 
     def reopen(self) -> None:
@@ -85,7 +87,12 @@ class Proxy:
                 client.close()
                 continue
             server.settimeout(None)
-            self._pairs.append((client, server))
+            with self._lock:
+                if not self._open:  # `shut` has ended the other connections meanwhile, and would miss this one
+                    client.close()
+                    server.close()
+                    continue
+                self._pairs.append((client, server))
             for source, sink, heard in ((client, server, _nothing), (server, client, self.listener())):
                 threading.Thread(target=self._pump, args=(source, sink, heard), daemon=True).start()
 

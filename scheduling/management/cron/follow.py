@@ -16,7 +16,6 @@ from scheduling.execution.run_status import UnknownRun, status
 from scheduling.management.cron.console import Console
 from scheduling.management.cron.exit_codes import Exit
 from scheduling.management.cron.paging import whole
-from scheduling.models import SchedulerExecution
 from scheduling.operations.actor import Actor
 from scheduling.operations.executions import VIEW, by_id
 from scheduling.operations.output import Cursor, after
@@ -110,8 +109,8 @@ def until_over(console: Console, pk: int, wanted: Wanted, follow: bool, seconds:
 
 def _tell_retry(console: Console, pk: int) -> None:
     """Say that an attempt has failed, and when the next one is due. The next one may have started meanwhile."""
-    row = SchedulerExecution.objects.filter(pk=pk, state=State.RETRYING.value).first()
-    if row is not None:
+    row = by_id(console.actor(), pk)
+    if row.state == State.RETRYING.value:
         console.note(waiting_words(row, clock.now(), viewers_zone()))
         console.stderr.flush()
 
