@@ -2,11 +2,14 @@
 
 A run with checkpoints is handed back at its next checkpoint (`Run.stopping`).
 
+After SIGUSR1, runs may take as long as they need. A stop signal then starts the grace time.
+
 Services do not finish. They are asked to end at once, and are killed after the grace time.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from scheduling.consumer.running import Running
@@ -35,7 +38,7 @@ class Drain:
 
     def next_clock(self) -> float | None:
         """When the grace time ends (monotonic); None outside the grace time."""
-        return self._until if self._stage == ASKED else None
+        return self._until if self._stage == ASKED and self._until < math.inf else None
 
     def apply(self, monotonic: float) -> None:
         """End the runs if a second stop signal has arrived or the grace time is over."""
@@ -43,6 +46,9 @@ class Drain:
             return
         if self._stage == NONE:
             self._ask(monotonic)
+        elif self._stage == ASKED and self._until == math.inf and not self._stop.patient:
+            self._until = monotonic + self._grace_seconds
+            log.info("Asked to stop: the runs may finish within %s s; ask again not to wait", self._grace_seconds)
         for run in self._slots.running:
             if not run.config.service:
                 run.announce_stop()
@@ -54,12 +60,16 @@ class Drain:
             self._end([run for run in self._slots.running if not run.config.service], monotonic)
 
     def _ask(self, monotonic: float) -> None:
-        self._stage, self._until = ASKED, monotonic + self._grace_seconds
+        self._stage = ASKED
+        self._until = math.inf if self._stop.patient else monotonic + self._grace_seconds
         services = [run for run in self._slots.running if run.config.service]
         if number := len(self._slots.running) - len(services):
-            text = "Asked to stop: %s may finish within %s s; ask again not to wait"
             runs = f"{number} run" if number == 1 else f"{number} runs"
-            log.info(text, runs, self._grace_seconds)
+            if self._stop.patient:
+                log.info("Asked to stop: %s may take as long as needed", runs)
+            else:
+                text = "Asked to stop: %s may finish within %s s; ask again not to wait"
+                log.info(text, runs, self._grace_seconds)
         if services:
             # A service never ends by itself. The sooner it is given back, the sooner another consumer starts it.
             log.info("Asked to stop: %s services are ended now, within %s s", len(services), self._grace_seconds)

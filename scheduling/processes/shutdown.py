@@ -1,6 +1,7 @@
 """Handles stop signals.
 
-The first signal asks the process to finish its work and then to stop. The second signal asks it not to wait.
+The first signal asks the process to finish its work and then to stop. The second signal asks it not to wait. A consumer
+also knows SIGUSR1: it stops, and waits for its work without a limit.
 """
 
 from __future__ import annotations
@@ -24,13 +25,19 @@ ignored."""
 class ShutdownRequest:
     """A context manager that counts stop signals. Each signal adds 1 to `asked` and makes `fileno` readable.
 
+    Args:
+        drains: whether SIGUSR1 asks the process to drain: to stop when its work is over, however long that takes.
+
     The old signal handlers are restored at the end. Outside the main thread (in tests), signals are not handled, and
     the tests call `ask`.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, drains: bool = False) -> None:
         self.asked = 0
         """How often the process was asked to stop. 0: go on. 1: finish the work. 2 or more: do not wait."""
+        self.patient = False
+        """Whether there is no limit for finishing the work. A stop signal ends this."""
+        self._signals = (*SIGNALS, signal.SIGUSR1) if drains else SIGNALS
         self._read, self._write = os.pipe()
         os.set_blocking(self._read, False)
         os.set_blocking(self._write, False)
@@ -40,7 +47,7 @@ class ShutdownRequest:
 
     def __enter__(self) -> ShutdownRequest:
         if threading.current_thread() is threading.main_thread():
-            for number in SIGNALS:
+            for number in self._signals:
                 if signal.getsignal(number) is signal.SIG_IGN:
                     continue
                 self._former[number] = signal.signal(number, self._heard)
@@ -59,11 +66,27 @@ class ShutdownRequest:
 
     def _heard(self, number: int, _frame: FrameType | None) -> None:
         self._untold.append(number)
-        self.ask()
+        if number == signal.SIGUSR1:
+            self.drain()
+        else:
+            self.ask()
+
+    def drain(self) -> None:
+        """Ask the process to stop when its work is over. This changes nothing if it was already asked to stop."""
+        if not self.asked:
+            self.patient = True  # first: a stop signal between the two lines ends it, and its own stop is this one
+            self.asked += 1
+            self._wake()
 
     def ask(self) -> None:
-        """Ask the process to stop. A second call asks the process not to wait."""
-        self.asked += 1
+        """Ask the process to stop. A second call asks the process not to wait; after `drain`, a third one does."""
+        if self.patient:
+            self.patient = False  # the time to finish begins
+        else:
+            self.asked += 1
+        self._wake()
+
+    def _wake(self) -> None:
         with suppress(BlockingIOError, OSError):
             os.write(self._write, b"x")
 
@@ -79,9 +102,16 @@ class ShutdownRequest:
 
     def _tell(self) -> None:
         while self._untold:
-            name = signal.Signals(self._untold.pop(0)).name
-            first = self.asked - len(self._untold) <= 1
-            log.warning("%s received, %s", name, "shutting down gracefully..." if first else "not waiting any longer")
+            number = self._untold.pop(0)
+            if number == signal.SIGUSR1:
+                log.warning("SIGUSR1 received, stopping when all runs are over")
+                continue
+            first = self.asked - sum(one != signal.SIGUSR1 for one in self._untold) <= 1
+            name, then = (
+                signal.Signals(number).name,
+                "shutting down gracefully..." if first else "not waiting any longer",
+            )
+            log.warning("%s received, %s", name, then)
 
     def wait(self, seconds: float) -> bool:
         """Wait until the process is asked to stop or the time is over. Returns whether it was asked to stop."""

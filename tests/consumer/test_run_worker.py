@@ -204,6 +204,24 @@ def test_shutdown_lets_runs_finish_within_the_grace_time(commands: Commands, tmp
     assert Process.objects.get(kind="consumer").stopped_at is not None
 
 
+def test_a_drain_waits_without_a_limit_until_a_stop_signal_comes(commands: Commands, tmp_path: Path) -> None:
+    short = one("tests.mark", params={"directory": str(tmp_path), "seconds": 4})
+    worker = commands.start("run_worker", CRON_GRACE_SECONDS="0")  # after SIGTERM, the run would be ended at once
+    wait_for(lambda: marks(tmp_path, short.pk), "it runs")
+    worker.send_signal(signal.SIGUSR1)
+    wait_for(lambda: "may take as long as needed" in commands.log(worker), "it drains")
+    waiting = one("tests.noop")
+    assert worker.wait(60) == 0, commands.log(worker)
+    assert (state(short), state(waiting)) == ("succeeded", "queued")
+    long = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
+    worker = commands.start("run_worker", CRON_GRACE_SECONDS="0")
+    wait_for(lambda: marks(tmp_path, long.pk), "it runs")
+    worker.send_signal(signal.SIGUSR1)
+    wait_for(lambda: "may take as long as needed" in commands.log(worker), "it drains")
+    assert commands.stop(worker) == 0  # one SIGTERM
+    assert state(long) == "queued"
+
+
 def test_a_second_signal_interrupts_the_run_and_the_attempt_does_not_count(commands: Commands, tmp_path: Path) -> None:
     execution = one("tests.mark", params={"directory": str(tmp_path), "seconds": 600})
     worker = commands.start("run_worker")

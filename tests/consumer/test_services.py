@@ -104,7 +104,7 @@ def test_a_drain_ends_services_at_once_and_other_runs_after_the_grace_time() -> 
     delivery = Delivery(TaskMessage(type="worker", id=1, execution_id=1))
     configs = [RunConfig("service", service=True), RunConfig("usual")]
     runs = [Running(delivery, config, OutputBuffer(1000, None), clock.now(), "one") for config in configs]
-    slots, stop = Recorder(*runs), SimpleNamespace(asked=0)
+    slots, stop = Recorder(*runs), SimpleNamespace(asked=0, patient=False)
     drain = Drain(stop, slots, 30.0)  # type: ignore[arg-type]
     drain.apply(0.0)
     assert (slots.ended, drain.next_clock()) == ([], None)
@@ -119,6 +119,21 @@ def test_a_drain_ends_services_at_once_and_other_runs_after_the_grace_time() -> 
     for monotonic in (33.0, 34.0):
         drain.apply(monotonic)
         assert slots.ended[2:] == [("service", 0.0), ("usual", 0.0)]
+
+
+def test_a_patient_drain_has_no_limit_until_a_stop_signal_comes() -> None:
+    delivery = Delivery(TaskMessage(type="worker", id=1, execution_id=1))
+    runs = [Running(delivery, RunConfig("usual"), OutputBuffer(1000, None), clock.now(), "one")]
+    slots, stop = Recorder(*runs), SimpleNamespace(asked=1, patient=True)
+    drain = Drain(stop, slots, 30.0)  # type: ignore[arg-type]
+    for monotonic in (0.0, 1e9):
+        drain.apply(monotonic)
+        assert (slots.ended, drain.next_clock()) == ([], None)
+    stop.patient = False
+    drain.apply(1e9 + 1)
+    assert (slots.ended, drain.next_clock()) == ([], 1e9 + 31)
+    drain.apply(1e9 + 31)
+    assert slots.ended == [("usual", TERM_GRACE_SECONDS)]
 
 
 @pytest.mark.processes

@@ -72,7 +72,7 @@ class Command(SchedulingCommand):
         queues = [STANDALONE] if options["standalone"] else _queues(options["queue"])
         prefetch = prefetch_of(options["prefetch"], queues, concurrency, conf.broker_url)
         limit_idle_transactions(conf.lease_seconds)
-        with ShutdownRequest() as stop, AnswerLimit(connections[DEFAULT_DB_ALIAS], conf.lease_seconds):
+        with ShutdownRequest(drains=True) as stop, AnswerLimit(connections[DEFAULT_DB_ALIAS], conf.lease_seconds):
             chosen = chosen_handlers(options["only"], options["without"], queues, conf.broker_url)
             broker = open_broker(conf, queues)
             if isinstance(broker, DatabaseBroker) and chosen:
