@@ -46,9 +46,9 @@ class Drain:
             return
         if self._stage == NONE:
             self._ask(monotonic)
-        elif self._stage == ASKED and self._until == math.inf and not self._stop.patient:
+        if self._stage == ASKED and self._until == math.inf and not self._stop.patient:
             self._until = monotonic + self._grace_seconds
-            log.info("Asked to stop: the runs may finish within %s s; ask again not to wait", self._grace_seconds)
+            log.info("Asked to stop: runs may finish within %s s; ask again not to wait", self._grace_seconds)
         for run in self._slots.running:
             if not run.config.service:
                 run.announce_stop()
@@ -60,19 +60,14 @@ class Drain:
             self._end([run for run in self._slots.running if not run.config.service], monotonic)
 
     def _ask(self, monotonic: float) -> None:
-        self._stage = ASKED
-        self._until = math.inf if self._stop.patient else monotonic + self._grace_seconds
+        self._stage, self._until = ASKED, math.inf
         services = [run for run in self._slots.running if run.config.service]
         if number := len(self._slots.running) - len(services):
-            runs = f"{number} run" if number == 1 else f"{number} runs"
-            if self._stop.patient:
-                log.info("Asked to stop: %s may take as long as needed", runs)
-            else:
-                text = "Asked to stop: %s may finish within %s s; ask again not to wait"
-                log.info(text, runs, self._grace_seconds)
+            patient = "; they may take as long as needed" if self._stop.patient else ""
+            log.info("Asked to stop: runs under way: %s%s", number, patient)
         if services:
             # A service never ends by itself. The sooner it is given back, the sooner another consumer starts it.
-            log.info("Asked to stop: %s services are ended now, within %s s", len(services), self._grace_seconds)
+            log.info("Asked to stop: services that end now, within %s s: %s", self._grace_seconds, len(services))
             self._end(services, monotonic, self._grace_seconds)
 
     def _end(self, runs: Iterable[Running], monotonic: float, grace: float = TERM_GRACE_SECONDS) -> None:

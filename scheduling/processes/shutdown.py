@@ -107,11 +107,8 @@ class ShutdownRequest:
                 log.warning("SIGUSR1 received, stopping when all runs are over")
                 continue
             first = self.asked - sum(one != signal.SIGUSR1 for one in self._untold) <= 1
-            name, then = (
-                signal.Signals(number).name,
-                "shutting down gracefully..." if first else "not waiting any longer",
-            )
-            log.warning("%s received, %s", name, then)
+            then = "shutting down gracefully..." if first else "not waiting any longer"
+            log.warning("%s received, %s", signal.Signals(number).name, then)
 
     def wait(self, seconds: float) -> bool:
         """Wait until the process is asked to stop or the time is over. Returns whether it was asked to stop."""

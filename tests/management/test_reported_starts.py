@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import io
 import socket
+from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from django.utils import timezone as clock
 
 from scheduling.management.background_look import BackgroundLook
+from scheduling.management.commands import up
+from scheduling.management.first_start import Account
 from scheduling.management.reported_starts import ReportedStarts, all_reported
 from tests.factories import ProcessFactory
 
@@ -56,3 +61,31 @@ def test_an_error_does_not_end_the_looking() -> None:
     with BackgroundLook(look, 0, "test") as looking:
         looking._thread.join(10)
     assert [bool(call) for call in calls] == [True, True, False]
+
+
+def test_up_waits_for_the_reports(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The children run, and have not reported yet: the welcome comes later."""
+    reports = iter([False, True])
+    welcomes = []
+
+    class Foreman:
+        def __init__(self, *_specs: Any, **_options: Any) -> None:
+            """As `Foreman`, whose children all run."""
+
+        def all_running(self) -> bool:
+            return True
+
+        def run(self, watch: Callable[[], bool]) -> int:
+            welcomes.extend([watch(), watch()])
+            return 0
+
+    monkeypatch.setattr(up, "Foreman", Foreman)
+    monkeypatch.setattr(ReportedStarts, "__enter__", lambda reported: reported)
+    monkeypatch.setattr(ReportedStarts, "__call__", lambda _reported: next(reports))
+    monkeypatch.setattr(up.ServiceDemand, "__enter__", lambda demand: demand)
+    out = io.StringIO()
+    options = {"concurrency": 1, "host": "", "producers": 1, "consumers": 1, "metrics_port": None, "grace": None,
+               "force_color": False, "no_color": True}  # fmt: skip
+    assert up.Command(stdout=out)._run([], None, Account("admin"), options) == 0
+    assert welcomes == [True, False]
+    assert out.getvalue().count("Everything is running") == 1
