@@ -7,10 +7,19 @@ from datetime import datetime
 
 from django.db import transaction
 
+from scheduling.alerts.repeated import RepeatedQuery, as_they_are
 from scheduling.core.chunks import chunks
 from scheduling.models import KnownErrorGroup
 
 MOST_PRESENT = 5_000
+
+
+_present = RepeatedQuery(
+    lambda _now: KnownErrorGroup.objects.filter(left_at=None).order_by("-pk"),
+    ("pk", "key", "is_back"),
+    MOST_PRESENT,
+    as_they_are,
+)
 
 
 def note_groups(present: Collection[str], now: datetime, *, complete: bool) -> set[str]:
@@ -24,7 +33,7 @@ def note_groups(present: Collection[str], now: datetime, *, complete: bool) -> s
             `cleanup_executions` looks at all of them (`execution.retention`).
     """
     rows = KnownErrorGroup.objects.all()
-    noted = dict(rows.filter(left_at=None).order_by("-pk").values_list("key", "is_back")[:MOST_PRESENT])
+    noted = {key: is_back for _pk, key, is_back in _present.rows()}
     gone = [key for key in noted if key not in present] if complete else []
     missing = [key for key in present if key not in noted]
     returned: set[str] = set()

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from functools import cached_property
+from functools import cached_property, partial
+from operator import itemgetter
 
 from scheduling.alerts.brokers import BrokerWatch
 from scheduling.alerts.memory import Memory, memory
 from scheduling.alerts.reading import readable_rows
 from scheduling.alerts.recent import RecentRuns
+from scheduling.alerts.repeated import RepeatedQuery
 from scheduling.alerts.runs import (
     ALL,
     FAILURES,
@@ -32,7 +34,9 @@ from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import Standing
 from scheduling.core.lifecycle import State
 from scheduling.models import Process, SchedulerExecution
+from scheduling.models.counts import PreparedCounts
 from scheduling.models.last_runs import durations, last_runs
+from scheduling.models.prepared import ANY_INSTANT
 from scheduling.models.visibility import EVERYTHING
 from scheduling.monitoring.findings.present import Present
 from scheduling.monitoring.findings.watched import in_other_queues, services
@@ -63,6 +67,14 @@ MOST_NEW_DURATIONS = 50
 """The durations of so many schedules are read in one evaluation. The others follow in the next one."""
 
 
+_COUNTED = PreparedCounts({rows: partial(rows, ANY_INSTANT) for rows in (*in_other_queues, services)})
+"""These rows depend on no instant."""
+
+_newest_skip = RepeatedQuery(
+    lambda _now: SchedulerExecution.objects.in_state(State.SKIPPED).order_by("-pk"), ("pk",), 1, itemgetter(0)
+)
+
+
 @dataclass
 class Look:
     """The state of the installation at `now`.
@@ -91,7 +103,7 @@ class Look:
     @cached_property
     def present(self) -> Present:
         """The state that the findings look at. A process whose row cannot be read counts as missing."""
-        present = Present(self.now, watched=(*in_other_queues, services))
+        present = Present(self.now, watched=(), prepared=_COUNTED)
         present.alive = readable_rows(Process.objects.alive(self.now), MOST_PROCESSES)
         return present
 
@@ -144,9 +156,9 @@ class Look:
     @cached_property
     def skips(self) -> list[Run]:
         """The newest skipped executions, the newest first."""
-        newest = SchedulerExecution.objects.in_state(State.SKIPPED).order_by("-pk").values_list("pk", flat=True).first()
+        newest = _newest_skip.rows()
         known: list[Run] | None = self.memory.known("skips", self.now, SKIPS_FOR)
-        if known is None or newest != (known[0].pk if known else None):
+        if known is None or newest != [run.pk for run in known[:1]]:
             known = newest_in(NAMED, State.SKIPPED)  # a skipped execution stays skipped
             self.memory.keep("skips", self.now, known)
         return known

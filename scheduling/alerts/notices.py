@@ -8,6 +8,7 @@ from datetime import datetime
 from django.db.models import Q, QuerySet
 
 from scheduling.alerts.reading import readable
+from scheduling.alerts.repeated import RepeatedQuery, as_they_are
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import tells
 from scheduling.core.chunks import chunks
@@ -34,6 +35,19 @@ CALLED = (*ROUTING, "name", "kind", "address", "secret", "recipients")
 Event = AlertNotice.Event
 
 
+def _untold_at(now: datetime) -> QuerySet[Alert]:
+    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
+    rule_not_muted = Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
+    return Alert.objects.filter(not_muted, rule_not_muted, ended_at=None, told_at=None).order_by("pk")
+
+
+_ROUTED = ("pk", "rule", "severity", "group")
+_untold = RepeatedQuery(_untold_at, _ROUTED, MOST_LOOKED_AT, as_they_are)
+_untold_holds = RepeatedQuery(
+    lambda now: _untold_at(now).filter(kind=RuleKind.HOLD.value), _ROUTED, MOST_LOOKED_AT, as_they_are
+)
+
+
 def tell_starts(now: datetime, *, only_hold: bool = False) -> None:
     """Let the start of each open alert that is not muted wait for its channels.
 
@@ -42,12 +56,7 @@ def tell_starts(now: datetime, *, only_hold: bool = False) -> None:
     Args:
         only_hold: whether only alerts about a hold are told, because the database may be a copy.
     """
-    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
-    rule_not_muted = Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
-    rows = Alert.objects.filter(not_muted, rule_not_muted, ended_at=None, told_at=None)
-    if only_hold:
-        rows = rows.filter(kind=RuleKind.HOLD.value)
-    alerts = readable(rows.order_by("pk"), MOST_LOOKED_AT, ("pk", "rule", "severity", "group"))
+    alerts = (_untold_holds if only_hold else _untold).rows(now)
     if not alerts:
         return
     channels = Routes({rule for _pk, rule, _severity, _group in alerts if rule is not None})

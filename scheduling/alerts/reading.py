@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, TypeVar
 
@@ -15,6 +15,21 @@ from scheduling.processes.database import is_away
 log = get_logger(__name__)
 
 Row = TypeVar("Row", bound=Model)
+
+
+def tried(read: Callable[[], list[Any]]) -> tuple[list[Any], Exception | None]:
+    """What `read` returns, or the error that it raises: a row cannot be read.
+
+    Raises:
+        django.db.DatabaseError: the database cannot be reached.
+    """
+    try:
+        with savepoint():
+            return read(), None
+    except Exception as error:
+        if is_away(error):
+            raise
+        return [], error
 
 
 def readable(rows: QuerySet[Any], most: int, columns: Sequence[str]) -> list[tuple[Any, ...]]:
@@ -75,13 +90,7 @@ def _halves(rows: QuerySet[Any], keys: Sequence[Any], columns: Sequence[str]) ->
 
 
 def _read(rows: QuerySet[Any]) -> tuple[list[Any], Exception | None]:
-    try:
-        with savepoint():
-            return list(rows), None
-    except Exception as error:
-        if is_away(error):
-            raise
-        return [], error
+    return tried(lambda: list(rows))
 
 
 def savepoint() -> AbstractContextManager[Any]:

@@ -11,7 +11,8 @@ from django.db.models import Model
 
 from scheduling.alerts.look import Look
 from scheduling.alerts.notices import tell_ends
-from scheduling.alerts.reading import readable, readable_and_bad
+from scheduling.alerts.reading import readable
+from scheduling.alerts.repeated import RepeatedQuery, as_they_are
 from scheduling.alerts.runs import usable_instant
 from scheduling.alerts.wanted import MOST_RULES, Wanted
 from scheduling.core.alert_rules import KINDS
@@ -42,19 +43,26 @@ NO_RULE = 0
 """Stands for the rule of alerts whose rule was deleted."""
 
 
+_open = RepeatedQuery(
+    lambda _now: Alert.objects.filter(ended_at=None).order_by("pk"),
+    ("pk", "rule", *TEXTS, "severity", "gone_at", "seen_at"),
+    MOST_OPEN,
+    as_they_are,
+)
+
+
 def read_standing() -> dict[int, dict[str, Standing]]:
     """The open alerts of each rule, by their keys. An alert with unreadable columns is recorded anew."""
-    rows = Alert.objects.filter(ended_at=None).order_by("pk")
     found: dict[int, dict[str, Standing]] = defaultdict(dict)
-    columns = ("pk", "rule", *TEXTS, "severity", "gone_at", "seen_at")
-    read, bad = readable_and_bad(rows, MOST_OPEN, columns)
+    read, bad = _open.rows_and_bad()
     for pk, rule, *texts, severity, gone_at, seen_at in read:
         situation = Situation(*texts)
         found[rule or NO_RULE][situation.key] = Standing(
             pk, usable_instant(gone_at), usable_instant(seen_at), situation, severity
         )
     for some in chunks(bad):
-        for pk, rule, key in readable(rows.filter(pk__in=some), len(some), ("pk", "rule", "key")):
+        rows = Alert.objects.filter(ended_at=None, pk__in=some).order_by("pk")
+        for pk, rule, key in readable(rows, len(some), ("pk", "rule", "key")):
             found[rule or NO_RULE][key] = Standing(pk)
     return found
 

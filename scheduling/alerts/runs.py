@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
+from functools import cache, partial
 from types import NoneType
 from typing import Any, NamedTuple
 
 from django.db.models import OuterRef, Q, QuerySet, Subquery
 
 from scheduling.alerts.reading import readable
+from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
 from scheduling.core.chunks import chunks
 from scheduling.core.lifecycle import State
 from scheduling.core.messages import is_in_calendar
@@ -105,31 +107,42 @@ def usable_instant(value: object) -> datetime | None:
     return instant if is_in_calendar(instant) else None
 
 
-def runs_in(rows: QuerySet[SchedulerExecution], columns: Sequence[str] = ALL, most: int = MOST_RUNS) -> list[Run]:
+def runs_in(rows: QuerySet[SchedulerExecution], columns: Sequence[str], most: int) -> list[Run]:
     """The first of these runs that can be read, with these columns."""
-    found = (run_of(columns, values) for values in readable(rows, most, columns))
-    return [run for run in found if run is not None]
+    return _readable(run_of(columns, values) for values in readable(rows, most, columns))
 
 
-def oldest_in(columns: Sequence[str], *states: State) -> list[Run]:
+def _readable(runs: Iterable[Run | None]) -> list[Run]:
+    return [run for run in runs if run is not None]
+
+
+def oldest_in(columns: tuple[str, ...], *states: State) -> list[Run]:
     """The oldest runs in each of these states, by key."""
-    rows = SchedulerExecution.objects.order_by("pk")
-    return [run for state in states for run in runs_in(rows.filter(state=state.value), columns)]
+    return [run for state in states for run in _readable(_runs_of(columns, state, "pk").rows())]
 
 
-def newest_in(columns: Sequence[str], state: State) -> list[Run]:
+def newest_in(columns: tuple[str, ...], state: State) -> list[Run]:
     """The newest runs in this state, the newest first."""
-    return runs_in(SchedulerExecution.objects.in_state(state).order_by("-pk"), columns)
+    return _readable(_runs_of(columns, state, "-pk").rows())
+
+
+@cache
+def _runs_of(columns: tuple[str, ...], state: State, order: str) -> RepeatedQuery[Run | None]:
+    rows = SchedulerExecution.objects.in_state(state).order_by(order)
+    return RepeatedQuery(lambda _now: rows, columns, MOST_RUNS, partial(run_of, columns))
 
 
 def newest_keys(schedules: Collection[int]) -> dict[int, int]:
     """The key of the newest run of each schedule that has one."""
+    return {pk: key for pk, key in _newest_keys.rows(schedules) if key is not None}
+
+
+def _with_newest() -> QuerySet[Scheduler]:
     newest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")
-    found: dict[int, int] = {}
-    for keys in chunks(sorted(schedules)):
-        rows = Scheduler.objects.filter(pk__in=keys).order_by().annotate(newest=Subquery(newest[:1]))
-        found |= {pk: key for pk, key in rows.values_list("pk", "newest") if key is not None}
-    return found
+    return Scheduler.objects.order_by().annotate(newest=Subquery(newest[:1]))
+
+
+_newest_keys = KeyedQuery(_with_newest, ("pk", "newest"), as_they_are)
 
 
 def recent_runs(schedules: Collection[int], count: int) -> dict[int, list[Run]]:
@@ -147,23 +160,27 @@ def recent_runs(schedules: Collection[int], count: int) -> dict[int, list[Run]]:
     return {pk: runs[-count:] for pk, runs in found.items()}
 
 
-def runs_by_key(keys: Collection[int], columns: Sequence[str]) -> dict[int, Run]:
+def runs_by_key(keys: Collection[int], columns: tuple[str, ...]) -> dict[int, Run]:
     """The runs with these keys that exist and can be read."""
-    found: dict[int, Run] = {}
-    for some in chunks(sorted(keys)):
-        rows = SchedulerExecution.objects.filter(pk__in=some).order_by()
-        found |= {run.pk: run for run in runs_in(rows, columns, len(some))}
-    return found
+    return {run.pk: run for run in _readable(_keyed(columns).rows(keys))}
+
+
+@cache
+def _keyed(columns: tuple[str, ...]) -> KeyedQuery[Run | None]:
+    return KeyedQuery(_executions, columns, partial(run_of, columns))
 
 
 def reasons_of(runs: Collection[Run]) -> dict[int, str]:
     """Why these runs wait or were skipped, by their keys."""
-    found: dict[int, str] = {}
-    for some in chunks(sorted(run.pk for run in runs)):
-        rows = SchedulerExecution.objects.filter(pk__in=some).order_by()
-        read = readable(rows, len(some), ("pk", "reason"))
-        found |= {pk: reason for pk, reason in read if isinstance(reason, str)}
-    return found
+    found = _reasons.rows([run.pk for run in runs])
+    return {pk: reason for pk, reason in found if isinstance(reason, str)}
+
+
+def _executions() -> QuerySet[SchedulerExecution]:
+    return SchedulerExecution.objects.order_by()
+
+
+_reasons = KeyedQuery(_executions, ("pk", "reason"), as_they_are)
 
 
 class Ended(NamedTuple):
@@ -179,11 +196,10 @@ class Ended(NamedTuple):
 
 def just_ended(now: datetime) -> list[Ended]:
     """The attempts that have ended within `JUST_ENDED`, and used up a retry or were the last ones."""
-    rows = Attempt.objects.exclude(outcome__in=Attempt.UNCOUNTED).order_by("-pk")
     ended = list[tuple[int, float]]()
     # A row is inserted when its attempt ends. So if most of the newest rows are older, all further ones are.
     for most in (FEW_ENDED, MOST_ENDED):
-        ended = _durations_of(rows, most, now)
+        ended = _durations_of(_newest_attempts(most).rows(), now)
         if len(ended) < most // 2:
             break
     seconds = dict(ended)
@@ -192,11 +208,17 @@ def just_ended(now: datetime) -> list[Ended]:
     return [Ended(run, seconds[pk]) for pk, run in runs_by_key(seconds, NAMED).items()]
 
 
-def _durations_of(rows: QuerySet[Attempt], most: int, now: datetime) -> list[tuple[int, float]]:
-    """Those of the first attempts that have just ended: the key of the execution, and the seconds that it took."""
+@cache
+def _newest_attempts(most: int) -> RepeatedQuery[tuple[Any, ...]]:
+    rows = Attempt.objects.exclude(outcome__in=Attempt.UNCOUNTED).order_by("-pk")
     columns = ("pk", "execution_id", "started_at", "finished_at")
+    return RepeatedQuery(lambda _now: rows, columns, most, as_they_are)
+
+
+def _durations_of(attempts: Iterable[tuple[Any, ...]], now: datetime) -> list[tuple[int, float]]:
+    """Those of the attempts that have just ended: the key of the execution, and the seconds that it took."""
     ended = list[tuple[int, float]]()
-    for _pk, execution, started, finished in readable(rows, most, columns):
+    for _pk, execution, started, finished in attempts:
         start, end = usable_instant(started), usable_instant(finished)
         if start is not None and end is not None and now - JUST_ENDED < end <= now:
             ended.append((execution, max(0.0, (end - start).total_seconds())))

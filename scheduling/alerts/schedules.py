@@ -8,20 +8,18 @@ from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
-from django.db.models import QuerySet
-
-from scheduling.alerts.reading import readable, savepoint
+from scheduling.alerts.reading import savepoint
+from scheduling.alerts.repeated import KeyedQuery, as_they_are
 from scheduling.alerts.runs import NAMED, Run, runs_by_key, usable_instant
 from scheduling.conf import get_conf
 from scheduling.core.assigned import Assigned
-from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError
 from scheduling.core.known_sentences import for_reader
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import exclusions_of
-from scheduling.models.own_timing import TIMING_COLUMNS, assigned_of, has_own_timing, timing_problem
+from scheduling.models.own_timing import TIMING_COLUMNS, assigned_of, timing_problem, values_have_own_timing
 from scheduling.models.scheduler import load_names
 from scheduling.processes.database import is_away
 
@@ -29,8 +27,6 @@ COLUMNS = (
     "pk", "description", "schedule", "date_time", "timezone", "status", "next_run_at", "plan_error", "planned_at",
     "plan_state", "group_id", "stay_alive", "overlap", "next_nominal_at", "calendar_id", *TIMING_COLUMNS,
 )  # fmt: skip
-
-KEYS_PER_QUERY = 500
 
 
 @dataclass(frozen=True)
@@ -77,19 +73,14 @@ class Schedule:
         return assigned_of(self.rules, exclusions_of([self.rules]).get(self.pk))
 
 
-def schedules_in(rows: QuerySet[Scheduler], most: int) -> dict[int, Schedule]:
-    """The first of these schedules that can be read, by their keys."""
-    found = [dict(zip(COLUMNS, values, strict=True)) for values in readable(rows, most, COLUMNS)]
-    names = _names([values["pk"] for values in found if not values["description"]])
-    return {values["pk"]: _schedule(values, names) for values in found}
+_by_key = KeyedQuery(lambda: Scheduler.objects.order_by("pk"), COLUMNS, as_they_are)
 
 
 def schedules_by_key(keys: Collection[int]) -> dict[int, Schedule]:
     """Those of the schedules that exist and can be read."""
-    found: dict[int, Schedule] = {}
-    for some in chunks(sorted(keys), KEYS_PER_QUERY):
-        found |= schedules_in(Scheduler.objects.filter(pk__in=some).order_by("pk"), len(some))
-    return found
+    found = [dict(zip(COLUMNS, values, strict=True)) for values in _by_key.rows(keys)]
+    names = _names([values["pk"] for values in found if not values["description"]])
+    return {values["pk"]: _schedule(values, names) for values in found}
 
 
 def names_for_runs(runs: Collection[Run], schedules: Mapping[int, Schedule]) -> dict[int, str]:
@@ -121,8 +112,8 @@ def _schedule(values: dict[str, Any], names: dict[int, str]) -> Schedule:
         zone=str(values["timezone"] or get_conf().timezone),
         due_at=usable_instant(values["next_run_at"]),
         planned_at=usable_instant(values["planned_at"]),
-        problem=for_reader(values["plan_error"] or "", 300),
-        rules=rules if has_own_timing(rules := SimpleNamespace(id=values["pk"], **values)) else None,
+        problem=for_reader(values["plan_error"], 300) if values["plan_error"] else "",
+        rules=SimpleNamespace(id=values["pk"], **values) if values_have_own_timing(values) else None,
     )
 
 

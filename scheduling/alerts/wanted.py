@@ -10,7 +10,7 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from scheduling.alerts.reading import readable_and_bad
+from scheduling.alerts.repeated import RepeatedQuery, as_they_are
 from scheduling.core.alert_rules import KINDS, KindFacts, RuleKind, Threshold
 from scheduling.core.text import visible_text
 from scheduling.models import AlertRule
@@ -91,14 +91,18 @@ class Rules:
     errors: dict[int, Any] = field(default_factory=dict)
 
 
+_enabled = RepeatedQuery(
+    lambda _now: AlertRule.objects.filter(enabled=True).order_by("pk"), COLUMNS, MOST_RULES, as_they_are
+)
+
+
 def read_rules() -> Rules:
     """Read the rules that are on.
 
     Raises:
         django.db.DatabaseError: the database cannot be reached.
     """
-    rows = AlertRule.objects.filter(enabled=True).order_by("pk")
-    read, bad = readable_and_bad(rows, MOST_RULES, COLUMNS)
+    read, bad = _enabled.rows_and_bad()
     rules = Rules([*(values[0] for values in read), *bad])
     rules.problems = dict.fromkeys(bad, _("The row cannot be read."))
     for *values, error in read:

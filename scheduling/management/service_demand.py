@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.utils import timezone as clock
+
 from scheduling.core.lifecycle import OPEN_STATES
 from scheduling.management.background_look import BackgroundLook
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import SchedulerExecution
+from scheduling.monitoring.findings.watched import services as active_services
 
 SECONDS = 2.0
 """The seconds between two looks into the database."""
@@ -18,7 +21,7 @@ MOST = 256
 def services() -> int:
     """How many services run, or would run if a consumer were there."""
     standalone = SchedulerExecution.Queue.STANDALONE.value
-    active = Scheduler.objects.filter(stay_alive=True, status=True).values_list("pk", flat=True)[:MOST]
+    active = active_services(clock.now()).values_list("pk", flat=True)[:MOST]
     waiting = SchedulerExecution.objects.in_state(*OPEN_STATES).filter(queue=standalone)
     # A service with a date is paused after its only occurrence, but its run goes on.
     others = waiting.exclude(scheduler__in=list(active)).order_by()[:MOST]

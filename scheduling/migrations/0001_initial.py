@@ -1305,6 +1305,10 @@ class Migration(migrations.Migration):
             model_name='scheduler',
             index=models.Index(fields=['calendar', 'planned_calendar_version'], name='scheduling_sched_calendar'),
         ),
+        migrations.AddIndex(
+            model_name='scheduler',
+            index=models.Index(fields=['stay_alive', 'status'], name='scheduling_sched_services'),
+        ),
         migrations.AddConstraint(
             model_name='scheduler',
             constraint=models.CheckConstraint(condition=models.Q(models.Q(('reminder__isnull', True), ('report__isnull', True), ('worker__isnull', False)), models.Q(('reminder__isnull', True), ('report__isnull', False), ('worker__isnull', True)), models.Q(('reminder__isnull', False), ('report__isnull', True), ('worker__isnull', True)), _connector='OR'), name='scheduling_scheduler_one_target', violation_error_message='Choose exactly one target: a worker, a report or a reminder.'),

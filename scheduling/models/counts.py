@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from django.core.exceptions import EmptyResultSet
-from django.db import connections
+from django.db import connection, connections
+from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.models import Count as Counted
 from django.db.models import QuerySet
 
@@ -52,22 +53,56 @@ def counts(rows: Mapping[Name, Sequence[QuerySet[Any]]], cap: int = CAP) -> dict
     parts = [(name, part) for name, found in rows.items() for part in found]
     if not parts:
         return {}
-    connection = connections[parts[0][1].db]
-    columns, params = [], []
+    own = connections[parts[0][1].db]
+    sql, params = _statement(parts, own, cap)
+    return _counted(own, sql, params, [name for name, _part in parts], cap)
+
+
+class PreparedCounts(Generic[Name]):
+    """The same for queries that depend on no instant. The statement is built once for each kind of database.
+
+    Args:
+        rows: for each name, makes its rows.
+    """
+
+    def __init__(self, rows: Mapping[Name, Callable[[], QuerySet[Any]]], cap: int = CAP) -> None:
+        self._rows, self._cap = rows, cap
+        self._built: dict[str, tuple[str, list[Any]]] = {}
+
+    def find(self) -> dict[Name, Count]:
+        """Count the rows of each name."""
+        built = self._built.get(connection.vendor)
+        if built is None:
+            parts = [(name, rows()) for name, rows in self._rows.items()]
+            built = self._built[connection.vendor] = _statement(parts, connection, self._cap)
+        return _counted(connection, *built, list(self._rows), self._cap)
+
+
+def _statement(
+    parts: Sequence[tuple[Any, QuerySet[Any]]], database: BaseDatabaseWrapper, cap: int
+) -> tuple[str, list[Any]]:
+    columns: list[str] = []
+    params: list[Any] = []
     for number, (_name, queryset) in enumerate(parts):
         limited = queryset.order_by().values("pk")[: cap + 1]
         try:
-            sql, values = limited.query.get_compiler(connection=connection).as_sql()
+            sql, values = limited.query.get_compiler(connection=database).as_sql()
         except EmptyResultSet:  # a condition that no row can meet
             columns.append("0")
             continue
         columns.append(f"(SELECT COUNT(*) FROM ({sql}) AS counted{number})")  # noqa: S608 - Django's own SQL
         params += values
-    with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(columns)}", params)
+    return f"SELECT {', '.join(columns)}", params
+
+
+def _counted(
+    database: BaseDatabaseWrapper, sql: str, params: Sequence[Any], names: Sequence[Name], cap: int
+) -> dict[Name, Count]:
+    with database.cursor() as cursor:
+        cursor.execute(sql, params)
         found = cursor.fetchone()
-    total = dict.fromkeys(rows, 0)
-    for (name, _part), number in zip(parts, found, strict=True):
+    total = dict.fromkeys(names, 0)
+    for name, number in zip(names, found, strict=True):
         total[name] += number
     return {name: counted(number, cap) for name, number in total.items()}
 

@@ -132,10 +132,20 @@ def has_own_timing(row: Any) -> bool:
     Args:
         row: a Scheduler, or an object with its columns.
     """
+    names = (*TIMING_COLUMNS, "next_nominal_at", "calendar_id")
+    return values_have_own_timing({name: getattr(row, name, None) for name in names})
+
+
+def values_have_own_timing(values: Mapping[str, Any]) -> bool:
+    """The same.
+
+    Args:
+        values: the columns of a Scheduler by their names.
+    """
     return (
-        tuple(getattr(row, name) for name in TIMING_COLUMNS) != _PLAIN_VALUES
-        or row.next_nominal_at is not None
-        or getattr(row, "calendar_id", None) is not None
+        tuple(values[name] for name in TIMING_COLUMNS) != _PLAIN_VALUES
+        or values["next_nominal_at"] is not None
+        or values["calendar_id"] is not None
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from django.db import connection
 from django.db.models import QuerySet
 
-_ANY_INSTANT = datetime(1234, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
+ANY_INSTANT = datetime(1234, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 """Stands for the present time while the SQL is built. No other parameter of a query has this value."""
 
 
@@ -22,6 +22,35 @@ class _Built:
     instants: frozenset[int]
     """The positions of the parameters that are the present time."""
     columns: list[Any]
+
+
+@dataclass(frozen=True)
+class Found:
+    """What a query has found.
+
+    Args:
+        rows: the rows as the driver of the database gives them.
+    """
+
+    rows: Sequence[tuple[Any, ...]]
+    columns: Sequence[Any]
+
+    def converted(self, rows: Sequence[tuple[Any, ...]] | None = None) -> list[tuple[Any, ...]]:
+        """The rows with the values that Python code expects.
+
+        The converters belong to a connection, so they are not kept: the next call may come from another thread.
+
+        Args:
+            rows: some of the rows; None: all of them.
+
+        Raises:
+            Exception: a value cannot be read.
+        """
+        rows = self.rows if rows is None else rows
+        if not rows:
+            return []
+        compiler: Any = QuerySet(self.columns[0].target.model).query.get_compiler(connection=connection)
+        return [tuple(row) for row in compiler.apply_converters(rows, compiler.get_converters(self.columns))]
 
 
 class Prepared:
@@ -35,7 +64,7 @@ class Prepared:
         self._build = build
         self._built: dict[str, _Built] = {}
 
-    def rows(self, now: datetime = _ANY_INSTANT) -> list[tuple[Any, ...]]:
+    def rows(self, now: datetime = ANY_INSTANT) -> list[tuple[Any, ...]]:
         """Run the query. The rows are tuples, as those of `values_list`.
 
         Args:
@@ -45,10 +74,17 @@ class Prepared:
             django.db.DatabaseError: the database has refused the query.
             Exception: a value cannot be read.
         """
-        built, params = self._with_params(now)
-        return _fetched(built, params)
+        return self.found(now).converted()
 
-    def finds_one(self, now: datetime = _ANY_INSTANT) -> tuple[str, list[Any]]:
+    def found(self, now: datetime = ANY_INSTANT) -> Found:
+        """Run the query. The values are not converted yet.
+
+        Raises:
+            django.db.DatabaseError: the database has refused the query.
+        """
+        return _fetched(*self._with_params(now))
+
+    def finds_one(self, now: datetime = ANY_INSTANT) -> tuple[str, list[Any]]:
         """Whether the query has a row, as a condition in SQL, and its parameters. The query is one of `any_of`.
 
         In a condition `EXISTS`, SQLite would not heed the order of the rows.
@@ -59,7 +95,7 @@ class Prepared:
     def _with_params(self, now: datetime) -> tuple[_Built, list[Any]]:
         built = self._built.get(connection.vendor)
         if built is None:
-            built = self._built[connection.vendor] = _built(self._build(_ANY_INSTANT))
+            built = self._built[connection.vendor] = _built(self._build(ANY_INSTANT))
         at = connection.ops.adapt_datetimefield_value(now)
         return built, [at if number in built.instants else value for number, value in enumerate(built.params)]
 
@@ -113,6 +149,14 @@ class PreparedOver:
             django.db.DatabaseError: the database has refused the query.
             Exception: a value cannot be read.
         """
+        return self.found(*lists).converted()
+
+    def found(self, *lists: Sequence[Any]) -> Found:
+        """Run the query. The values are not converted yet.
+
+        Raises:
+            django.db.DatabaseError: the database has refused the query.
+        """
         built, places = self._built(connection.vendor, tuple(map(len, lists)))
         params = list(built.params)
         for number, (which, at) in places.items():
@@ -134,25 +178,15 @@ class PreparedOver:
         return built, places
 
 
-def _fetched(built: _Built, params: list[Any]) -> list[tuple[Any, ...]]:
+def _fetched(built: _Built, params: list[Any]) -> Found:
     with connection.cursor() as cursor:
         cursor.execute(built.sql, params)
-        found = cursor.fetchall()
-    return [tuple(row) for row in _converted(found, built.columns)] if found else []
+        return Found(cursor.fetchall(), built.columns)
 
 
 def _built(rows: QuerySet[Any, Any]) -> _Built:
     compiler = rows.query.get_compiler(connection=connection)
     sql, params = compiler.as_sql()
-    marker = connection.ops.adapt_datetimefield_value(_ANY_INSTANT)
+    marker = connection.ops.adapt_datetimefield_value(ANY_INSTANT)
     instants = frozenset(number for number, value in enumerate(params) if value == marker)
     return _Built(sql, list(params), instants, [column for column, _sql, _alias in compiler.select])
-
-
-def _converted(found: Any, columns: list[Any]) -> Any:
-    """The rows with the values that Python code expects.
-
-    The converters belong to a connection, so they are not kept: the next call may come from another thread.
-    """
-    compiler: Any = QuerySet(columns[0].target.model).query.get_compiler(connection=connection)
-    return compiler.apply_converters(found, compiler.get_converters(columns))

@@ -128,6 +128,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
         indexes = [
             models.Index(fields=["plan_state", "id"], name="scheduling_sched_plan"),
             models.Index(fields=["calendar", "planned_calendar_version"], name="scheduling_sched_calendar"),
+            models.Index(fields=["stay_alive", "status"], name="scheduling_sched_services"),
         ]
         permissions = [
             ("run_scheduler", gettext_noop("Can run a schedule now")),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
 from scheduling.core.health import Health
@@ -15,7 +17,9 @@ from scheduling.models.health import health_of, with_health
 from scheduling.monitoring.findings.areas import problems
 from scheduling.monitoring.findings.finding import Finding
 from scheduling.monitoring.findings.present import Present
+from scheduling.monitoring.findings.watched import services
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory
+from tests.support import NOON
 
 pytestmark = pytest.mark.django_db
 
@@ -89,3 +93,12 @@ def test_a_schedule_that_failures_have_paused_is_named_until_it_is_resumed() -> 
     row.status = True
     row.save()
     assert finding("paused by failures") is None
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="the other databases read a small table whatever its indexes")
+def test_the_look_for_services_does_not_read_every_schedule() -> None:
+    with connection.cursor() as cursor, CaptureQueriesContext(connection) as queries:
+        assert services(NOON).first() is None
+        cursor.execute(f"EXPLAIN QUERY PLAN {queries[0]['sql']}")
+        plan = " ".join(step for *_place, step in cursor.fetchall())
+    assert "scheduling_sched_services" in plan

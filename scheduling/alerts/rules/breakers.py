@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from scheduling.alerts.look import Look
-from scheduling.alerts.reading import readable
+from scheduling.alerts.repeated import RepeatedQuery, as_they_are
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.breaker import BreakerState
@@ -17,10 +17,12 @@ from scheduling.monitoring.findings.watched import open_breakers
 MOST = 500
 
 
+_open = RepeatedQuery(open_breakers, ("pk", "type", "name", "state", "openings", "reason"), MOST, as_they_are)
+
+
 def breaker(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
     """A circuit breaker is open or half open. The last error is not told: it may name rows of a group."""
-    rows = readable(open_breakers(look.now), MOST, ("pk", "type", "name", "state", "openings", "reason"))
-    for _pk, type_, name, state, openings, reason in rows:
+    for _pk, type_, name, state, openings, reason in _open.rows(look.now):
         half = state == BreakerState.HALF_OPEN.value
         seen = _("It lets waiting runs through one after another.") if half else _("It is open. Runs wait.")
         facts = {"seen": seen, "reason": for_reader(reason, 200), "times": openings}

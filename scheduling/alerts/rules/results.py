@@ -5,16 +5,17 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import timedelta
+from operator import itemgetter
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
 from scheduling.alerts.look import Look
+from scheduling.alerts.repeated import KeyedQuery
 from scheduling.alerts.runs import Run
 from scheduling.alerts.schedules import names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
-from scheduling.core.chunks import chunks
 from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
 from scheduling.core.skip_reasons import is_on_purpose
@@ -89,10 +90,14 @@ def _last(skips: Sequence[int], look: Look) -> set[int]:
     """
     overtaken: set[int] = look.memory.get("overtaken skips", look.now, OVERTAKEN_FOR, set)
     asked = [pk for pk in skips if pk not in overtaken]
-    later = SchedulerExecution.objects.filter(scheduler=OuterRef("scheduler"), pk__gt=OuterRef("pk"), state__in=HAS_RUN)
-    found = set[int]()
-    for some in chunks(asked):
-        rows = SchedulerExecution.objects.filter(pk__in=some).exclude(Exists(later)).order_by()
-        found |= set(rows.values_list("pk", flat=True))
+    found = set(_without_later_run.rows(asked))
     overtaken |= set(asked) - found
     return found
+
+
+def _not_overtaken() -> QuerySet[SchedulerExecution]:
+    later = SchedulerExecution.objects.filter(scheduler=OuterRef("scheduler"), pk__gt=OuterRef("pk"), state__in=HAS_RUN)
+    return SchedulerExecution.objects.exclude(Exists(later)).order_by()
+
+
+_without_later_run = KeyedQuery(_not_overtaken, ("pk",), itemgetter(0))

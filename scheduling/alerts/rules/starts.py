@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
+from operator import itemgetter
 
-from django.db.models import QuerySet
 from django.utils.translation import gettext as _
 
 from scheduling.alerts.look import Look
-from scheduling.alerts.reading import readable
+from scheduling.alerts.repeated import RepeatedQuery
 from scheduling.alerts.runs import Run
 from scheduling.alerts.schedules import Schedule, names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
@@ -27,6 +27,20 @@ PLANNED = (Trigger.CRON.value, Trigger.DATE.value)
 """The triggers of occurrences. An operator who runs a schedule now sees by himself whether it starts."""
 
 WAITS = (State.QUEUED.value, State.CLAIMED.value, State.BLOCKED.value)
+
+
+_due = RepeatedQuery(
+    lambda since: Scheduler.objects.filter(status=True, next_run_at__lt=since).order_by("next_run_at", "pk"),
+    ("pk",),
+    MOST_SCHEDULES,
+    itemgetter(0),
+)
+_aside = RepeatedQuery(
+    lambda _now: Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk"),
+    ("pk",),
+    MOST_SCHEDULES,
+    itemgetter(0),
+)
 
 
 def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
@@ -54,10 +68,8 @@ def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, S
 
 def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tuple[Schedule, datetime | None, str]]:
     """The active schedules that no producer has claimed in time, and those that cannot be planned."""
-    due = Scheduler.objects.filter(status=True, next_run_at__lt=look.now - span).order_by("next_run_at", "pk")
-    aside = Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).order_by("pk")
     # Mostly there are none. Only the keys are asked for: to ask for all columns takes Django ten times as long.
-    due_keys, aside_keys = (_keys(rows) for rows in (due, aside))
+    due_keys, aside_keys = _due.rows(look.now - span), _aside.rows()
     named = [rule.schedule for rule in rules if rule.schedule is not None]
     found = look.schedules(dict.fromkeys([*due_keys, *named, *aside_keys]))
     said = _("No producer has claimed it.")
@@ -68,10 +80,6 @@ def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tup
     ]
     late += [(one, None, one.problem) for pk in aside_keys if (one := found.get(pk)) is not None and one.active]
     return late
-
-
-def _keys(rows: QuerySet[Scheduler]) -> list[int]:
-    return [pk for (pk,) in readable(rows, MOST_SCHEDULES, ("pk",))]
 
 
 def _waiting(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[Run]:

@@ -22,7 +22,7 @@ from scheduling.models import (
     Scheduler,
     SchedulerExecution,
 )
-from scheduling.models.counts import Count, counts
+from scheduling.models.counts import Count, PreparedCounts, counts
 from scheduling.models.newest import in_parts, newest_values
 from scheduling.models.used_queues import used_queues
 from scheduling.models.visibility import EVERYTHING, Visibility
@@ -55,11 +55,13 @@ class Present:
     Args:
         visible: whose rows count. Processes belong to no group: every user sees them.
         watched: the rows that the first statement counts.
+        prepared: counts of rows of all groups, by a statement that is built once, beside those of `watched`.
     """
 
     now: datetime
     visible: Visibility = EVERYTHING
     watched: Sequence[Rows] = WATCHED
+    prepared: PreparedCounts[Rows] | None = None
 
     @cached_property
     def alive(self) -> list[Process]:
@@ -93,7 +95,8 @@ class Present:
 
     @cached_property
     def _counts(self) -> dict[Rows, Count]:
-        return counts({rows: self._parts(rows) for rows in self.watched})
+        found = {} if self.prepared is None else self.prepared.find()
+        return found | counts({rows: self._parts(rows) for rows in self.watched})
 
     def counts(self, rows: Mapping[str, QuerySet[Any]]) -> dict[str, Count]:
         """How many of these executions are seen under each name. One statement counts them."""
