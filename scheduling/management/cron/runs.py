@@ -32,7 +32,7 @@ from scheduling.operations.schedules import find as find_schedule
 from scheduling.operations.shaping import each_usable, execution_detail, executions_in_bulk
 from scheduling.operations.typed_instants import typed_instants
 
-HELP = "Lists executions, the newest first; with an id: one execution with its attempts and files."
+HELP = "Lists executions, the newest first; with an id: one of them with attempts, last traceback and files."
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -117,6 +117,10 @@ def _one(console: Console, row: ExecutionDetail) -> int:
             for one in row.attempts
         ]
         console.table(columns, attempts)
+    if failed := next((one for one in reversed(row.attempts) if one.traceback), None):
+        console.say()
+        console.say(_("Traceback of attempt %(number)d:") % {"number": failed.number})
+        console.document(failed.traceback)
     if row.artefacts:
         console.say()
         console.table([_("File"), _("Bytes"), _("Attempt")], [[f.filename, f.size, f.attempt] for f in row.artefacts])

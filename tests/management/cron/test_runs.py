@@ -10,7 +10,7 @@ from django.contrib.auth.models import Group
 from django.utils import timezone as clock
 
 from scheduling.management.cron.console import Console
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from scheduling.operations.execution_shapes import ExecutionDetail, ExecutionShape
 from scheduling.operations.output import OutputLimits
 from scheduling.testing import drain
@@ -30,6 +30,23 @@ def consumer(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """While a command waits, everything that is due runs."""
     monkeypatch.setattr(Console, "pause", lambda _console, _seconds: drain(raise_errors=False))
     return
+
+
+def test_one_run_shows_the_traceback_of_its_last_failed_attempt(consumer: None) -> None:
+    SchedulerFactory(name="bad", rare=True, handler="tests.fail", max_retries=0)
+    execution = int(cron("run", "bad").out)
+    drain(raise_errors=False)
+    cron("republish", str(execution), "--yes")
+    drain(raise_errors=False)
+    lines = cron("runs", str(execution)).out.splitlines()
+    assert lines.count("Traceback of attempt 2:") == 1
+    shown = lines[lines.index("Traceback of attempt 2:") + 1 :]
+    assert shown[0] == "Traceback (most recent call last):"
+    assert shown[-1] == "RuntimeError: cannot reach the service, attempt 2"
+    Attempt.objects.filter(execution=execution).update(traceback="one\x1b[31m\ntwo")
+    assert cron("runs", str(execution)).out.splitlines()[-2:] == [r"one\x1b[31m", "two"]
+    Attempt.objects.filter(execution=execution).update(traceback="")
+    assert "Traceback" not in cron("runs", str(execution)).out
 
 
 def test_a_run_is_started_and_waited_for(consumer: None) -> None:
