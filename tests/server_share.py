@@ -9,8 +9,10 @@ another share. The tests of `contract` and `models` are never left out.
 transports of a test. The next commits have the others. All other tests stay. CI sets it.
 `TEST_PAGE_SHARE=1/4` chooses among the tests that open many pages: those with the mark `browser` or `slow`, the walks
 over all pages, and the pages of the largest of them (`shared_pages`). The next commits have the others. CI sets it.
+`TEST_DOOR_SHARE=1/3` chooses among the tests of `DOORS` that TEST_PAGE_SHARE does not choose among, file by file. The
+next commits have the others. CI sets it for SQLite.
 With `TEST_ONE_ROW=1`, the tests that look for rows of another group take one row of each page instead of all. CI sets
-this after the first run, which takes all rows.
+this after the first run, which takes all rows of the pages of its TEST_PAGE_SHARE.
 """
 
 from __future__ import annotations
@@ -80,13 +82,20 @@ def walks_one_row() -> bool:
 
 
 def rows_to_walk(addresses: Sequence[Address], hidden: Collection[object]) -> list[Address]:
-    """All addresses; with TEST_ONE_ROW, of each name the first one of a hidden row and the first one of another row."""
-    if not walks_one_row():
-        return list(addresses)
-    first: dict[tuple[str, bool], Address] = {}
+    """All addresses. Of a page that this run does not take whole, the first one of a hidden row and of another row.
+
+    With TEST_ONE_ROW, no page is taken whole; with TEST_PAGE_SHARE, those of the share are.
+    """
+    names = [] if walks_one_row() else list(dict.fromkeys(address.name for address in addresses))
+    whole = set(shared_pages(names, str))
+    seen = set[tuple[str, bool]]()
+    chosen: list[Address] = []
     for address in addresses:
-        first.setdefault((address.name, address.row in hidden), address)
-    return list(first.values())
+        side = (address.name, address.row in hidden)
+        if address.name in whole or side not in seen:
+            chosen.append(address)
+        seen.add(side)
+    return chosen
 
 
 def shared_name(item: pytest.Item) -> str | None:
@@ -143,6 +152,13 @@ def page_name(item: pytest.Item) -> str | None:
     return item.path.name if item.path.name in ONE_WALK else f"{item.path.name}::{item.name}"
 
 
+def door_name(item: pytest.Item) -> str | None:
+    """The name that decides whether a test runs with TEST_DOOR_SHARE; None if it always does."""
+    one = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
+    is_shared_otherwise = {item.path.name, one} & (ON_EACH_SERVER | SHARED_INSIDE) or page_name(item) is not None
+    return item.path.name if DOORS & set(item.path.parents) and not is_shared_otherwise else None
+
+
 def shared_pages(pages: Iterable[P], name_of: Callable[[P], str]) -> list[P]:
     """The pages that belong to this run; without TEST_PAGE_SHARE, all of them.
 
@@ -161,6 +177,7 @@ SHARES: dict[str, Callable[[pytest.Item], str | tuple[str, int] | None]] = {
     "TEST_REST_SHARE": rest_name,
     "TEST_PROCESS_SHARE": process_name,
     "TEST_PAGE_SHARE": page_name,
+    "TEST_DOOR_SHARE": door_name,
 }
 """The environment variables, and what each one asks of a test."""
 

@@ -50,6 +50,16 @@ def test_of_each_page_one_row_of_each_side_is_walked(monkeypatch: pytest.MonkeyP
     assert rows_to_walk(every, hidden) == every
     monkeypatch.setenv("TEST_ONE_ROW", "1")
     assert [one.path for one in rows_to_walk(every, hidden)] == ["/change/1/", "/change/3/", "/why/1/", "/why/3/"]
+    monkeypatch.delenv("TEST_ONE_ROW")
+    walks = list[list[Address]]()
+    for share in (1, 2):
+        monkeypatch.setenv("TEST_PAGE_SHARE", f"{share}/2")
+        walks.append(rows_to_walk(every, hidden))
+    assert all(
+        {(one.name, one.row in hidden) for one in walk} == {(o.name, o.row in hidden) for o in every} for walk in walks
+    )
+    assert {one.path for walk in walks for one in walk} == {one.path for one in every}
+    assert len(walks[0]) + len(walks[1]) == len(every) + 4
 
 
 def test_every_test_is_in_one_share_or_in_all(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
