@@ -29,7 +29,7 @@ from scheduling.processes import left_out
 from scheduling.processes.guard import guard
 from tests.hostile.fuzz import choose_seed
 from tests.quick_flush import Flush
-from tests.server_share import leave_out_other_shares
+from tests.server_share import leave_out_other_shares, leaves_out_file
 from tests.support import Clock, Commands
 
 # A loaded machine may need any time for one example.
@@ -66,6 +66,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         if uses_database and not item.get_closest_marker("any_database"):
             item.add_marker("database")
     leave_out_other_shares(config, items)
+
+
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    """Do not load a file whose tests all belong to the shares of other runs. Each process would need its time."""
+    is_left_out = collection_path.match("test_*.py") and leaves_out_file(collection_path)
+    return True if is_left_out else None
 
 
 def pytest_collection_finish() -> None:

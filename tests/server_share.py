@@ -21,6 +21,7 @@ import os
 import subprocess
 import zlib
 from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
@@ -172,6 +173,28 @@ def shared_pages(pages: Iterable[P], name_of: Callable[[P], str]) -> list[P]:
     return [page for page in pages if in_share(name_of(page), share, shares, turn)]
 
 
+def leaves_out_file(path: Path) -> bool:
+    """Whether no test of this file is in the shares of this run. Files whose tests are shared one by one are loaded."""
+    name = path.name
+    if name in WALKS | HOSTILE_WALKS | SHARED_INSIDE or any(one.startswith(name) for one in ON_EACH_SERVER):
+        return False
+    if DOORS & set(path.parents):
+        return _is_elsewhere("TEST_SHARE", name) or (
+            _is_elsewhere("TEST_DOOR_SHARE", name) and not _names_a_mark(path, "browser", "slow")
+        )
+    is_rest = path.parent.name not in NEVER_LEFT_OUT
+    return is_rest and _is_elsewhere("TEST_REST_SHARE", name) and not _names_a_mark(path, "processes", "rabbitmq")
+
+
+def _is_elsewhere(variable: str, name: str) -> bool:
+    value = os.environ.get(variable, "")
+    return bool(value) and not in_share(name, *_share_of(variable, value), commit_number())
+
+
+def _names_a_mark(path: Path, *marks: str) -> bool:
+    return any(mark in path.read_text() for mark in marks)
+
+
 SHARES: dict[str, Callable[[pytest.Item], str | tuple[str, int] | None]] = {
     "TEST_SHARE": shared_name,
     "TEST_REST_SHARE": rest_name,
@@ -216,6 +239,7 @@ def _leave_out(
         config.hook.pytest_deselected(items=others)
 
 
+@cache
 def commit_number() -> int:
     """A number that each commit changes. Where there is no repository, it is 0."""
     try:

@@ -11,8 +11,10 @@ from tests.admin.addresses import Address
 from tests.server_share import (
     DOORS,
     SHARES,
+    TESTS,
     in_share,
     leave_out_other_shares,
+    leaves_out_file,
     page_name,
     process_name,
     rest_name,
@@ -122,6 +124,26 @@ def test_of_two_commits_each_page_is_in_one(request: pytest.FixtureRequest, monk
     assert all(seen)
     monkeypatch.delenv("TEST_PAGE_SHARE")
     assert shared_pages(pages, str) == pages
+
+
+@pytest.mark.parametrize("variables", [{"TEST_SHARE": "2/9"}, {"TEST_REST_SHARE": "1/4"}, {"TEST_DOOR_SHARE": "1/3"}])
+def test_a_file_that_is_not_loaded_has_no_test_of_the_share(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
+) -> None:
+    for variable, value in variables.items():
+        monkeypatch.setenv(variable, value)
+    items = list(request.session.items)
+    leave_out_other_shares(request.config, items)
+    assert not [item.nodeid for item in items if leaves_out_file(item.path)]
+
+
+def test_some_files_are_not_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    files = list(TESTS.rglob("test_*.py"))
+    assert not [file for file in files if leaves_out_file(file)]
+    for variable in ("TEST_SHARE", "TEST_REST_SHARE", "TEST_DOOR_SHARE"):
+        monkeypatch.setenv(variable, "1/3")
+        assert len([file for file in files if leaves_out_file(file)]) > 20
+        monkeypatch.delenv(variable)
 
 
 def test_a_wrong_share_is_refused(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:

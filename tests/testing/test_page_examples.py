@@ -16,6 +16,7 @@ import django
 import pytest
 from django.apps import AppConfig
 from django.contrib import admin
+from django.contrib.admin.models import LogEntry
 from django.core.files.storage import storages
 from django.test import override_settings
 from django.urls import Resolver404, include, path, resolve
@@ -26,10 +27,12 @@ from sybil.parsers.markdown import PythonCodeBlockParser
 from scheduling import conf
 from scheduling.handlers import find, worker
 from scheduling.logs import get_logger
-from scheduling.models import SchedulerExecution
+from scheduling.models import Attempt, Output, SchedulerExecution
+from scheduling.operations.actor import Actor
+from scheduling.operations.audit import record
 from scheduling.testing import run_inline
 from tests.docs import pages
-from tests.factories import SchedulerExecutionFactory
+from tests.factories import AttemptFactory, OutputFactory, SchedulerExecutionFactory, UserFactory
 from tests.support import ROOT
 
 pytestmark = [pytest.mark.django_db, pytest.mark.usefixtures("own_handlers")]
@@ -202,14 +205,46 @@ def test_the_data_of_one_customer_are_deleted() -> None:
     gone = SchedulerExecutionFactory(succeeded=True, params={"customer": 4711})
     open_run = SchedulerExecutionFactory(params={"customer": 4711})
     other = SchedulerExecutionFactory(succeeded=True, params={"customer": 4712})
-    (example,), _names = examples(pages.DOCS / "security.md")
+    (_secret, example), _names = examples(pages.DOCS / "security.md")
     example.evaluate()
     left = set(SchedulerExecution.objects.values_list("pk", flat=True))
     assert (gone.pk in left, open_run.pk in left, other.pk in left) == (False, True, True)
 
 
+def test_a_secret_that_was_printed_is_removed_from_one_run() -> None:
+    for pk in (4711, 4712):
+        run = SchedulerExecutionFactory(pk=pk, error_message="secret", progress="secret")
+        OutputFactory(execution=run, text="secret")
+        AttemptFactory(execution=run, error_message="secret", traceback="secret")
+    (example, _customer), _names = examples(pages.DOCS / "security.md")
+    example.evaluate()
+    held = {
+        pk: [
+            *SchedulerExecution.objects.filter(pk=pk).values_list("error_message", "progress"),
+            *Attempt.objects.filter(execution=pk).values_list("error_message", "traceback"),
+            *Output.objects.filter(execution=pk).values_list("text"),
+        ]
+        for pk in (4711, 4712)
+    }
+    assert "secret" not in str(held[4711])
+    assert held[4712] == [("secret", "secret"), ("secret", "secret"), ("secret",)]
+
+
+def test_the_actions_of_a_time_are_listed(capsys: pytest.CaptureFixture[str]) -> None:
+    user, run = UserFactory(username="anna"), SchedulerExecutionFactory()
+    record(Actor(user, "command"), [run], "republish")
+    record(Actor(user, "command"), [user], "of another app")
+    LogEntry.objects.update(action_time="2026-09-30T23:59Z")
+    record(Actor(user, "command"), [run], "later")
+    (_policy, listing, _limits), _names = examples(pages.DOCS / "operations.md")
+    listing.evaluate()
+    (line,) = capsys.readouterr().out.splitlines()
+    expected = ["anna", "schedulerexecution", str(run.pk), str(run), "republish (command)"]
+    assert line.split("\t")[1:] == expected
+
+
 def test_the_policy_of_content_and_the_limits_of_connections() -> None:
-    (policy, limits), names = examples(pages.DOCS / "operations.md")
+    (policy, _listing, limits), names = examples(pages.DOCS / "operations.md")
     compile(policy.parsed, "operations.md", "exec")
     if django.VERSION >= (6,):  # Django 5.2 has no such module
         policy.evaluate()
