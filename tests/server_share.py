@@ -183,7 +183,11 @@ def leaves_out_file(path: Path) -> bool:
             _is_elsewhere("TEST_DOOR_SHARE", name) and not _names_a_mark(path, "browser", "slow")
         )
     is_rest = path.parent.name not in NEVER_LEFT_OUT
-    return is_rest and _is_elsewhere("TEST_REST_SHARE", name) and not _names_a_mark(path, "processes", "rabbitmq")
+    return (
+        is_rest
+        and _is_elsewhere("TEST_REST_SHARE", name)
+        and not _names_a_mark(path, "processes", "rabbitmq", "_FAULTS")
+    )
 
 
 def _is_elsewhere(variable: str, name: str) -> bool:
