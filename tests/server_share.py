@@ -182,12 +182,9 @@ def leaves_out_file(path: Path) -> bool:
         return _is_elsewhere("TEST_SHARE", name) or (
             _is_elsewhere("TEST_DOOR_SHARE", name) and not _names_a_mark(path, "browser", "slow")
         )
-    is_rest = path.parent.name not in NEVER_LEFT_OUT
-    return (
-        is_rest
-        and _is_elsewhere("TEST_REST_SHARE", name)
-        and not _names_a_mark(path, "processes", "rabbitmq", "_FAULTS")
-    )
+    if path.parent.name in NEVER_LEFT_OUT or _names_a_mark(path, "processes", "rabbitmq", "_FAULTS"):
+        return False
+    return _is_elsewhere("TEST_REST_SHARE", name)
 
 
 def _is_elsewhere(variable: str, name: str) -> bool:

@@ -132,8 +132,8 @@ def has_own_timing(row: Any) -> bool:
     Args:
         row: a Scheduler, or an object with its columns.
     """
-    names = (*TIMING_COLUMNS, "next_nominal_at", "calendar_id")
-    return values_have_own_timing({name: getattr(row, name, None) for name in names})
+    timing = tuple(getattr(row, name) for name in TIMING_COLUMNS)
+    return _is_own(timing, row.next_nominal_at, getattr(row, "calendar_id", None))
 
 
 def values_have_own_timing(values: Mapping[str, Any]) -> bool:
@@ -142,11 +142,12 @@ def values_have_own_timing(values: Mapping[str, Any]) -> bool:
     Args:
         values: the columns of a Scheduler by their names.
     """
-    return (
-        tuple(values[name] for name in TIMING_COLUMNS) != _PLAIN_VALUES
-        or values["next_nominal_at"] is not None
-        or values["calendar_id"] is not None
-    )
+    timing = tuple(values[name] for name in TIMING_COLUMNS)
+    return _is_own(timing, values["next_nominal_at"], values["calendar_id"])
+
+
+def _is_own(timing: tuple[Any, ...], next_nominal_at: object, calendar: object) -> bool:
+    return timing != _PLAIN_VALUES or next_nominal_at is not None or calendar is not None
 
 
 def assigned_of(row: Any, excluded: Exclusions | None) -> Assigned:
