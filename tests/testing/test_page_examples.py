@@ -219,7 +219,7 @@ def test_a_secret_that_was_printed_is_removed_from_one_run() -> None:
     (example, _customer), _names = examples(pages.DOCS / "security.md")
     example.evaluate()
     runs = SchedulerExecution.objects.order_by("pk").values_list("error_message", "progress")
-    attempts = Attempt.objects.order_by("execution").values_list("error_message", "traceback")
+    attempts = Attempt.objects.order_by("execution_id").values_list("error_message", "traceback")
     assert list(runs) == list(attempts) == [("removed", ""), ("secret", "secret")]
     assert list(Output.objects.values_list("execution", "text")) == [(4712, "secret")]
 
