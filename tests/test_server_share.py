@@ -8,19 +8,17 @@ import pytest
 
 from scheduling.models import Scheduler
 from tests.admin.addresses import Address
-from tests.server_share import (
+from tests.server_share import SHARES, leave_out_other_shares, leaves_out_file, rows_to_walk, shared_pages
+from tests.share_names import (
     DOORS,
-    SHARES,
     TESTS,
+    door_name,
     in_share,
-    leave_out_other_shares,
-    leaves_out_file,
+    long_name,
     page_name,
     process_name,
     rest_name,
-    rows_to_walk,
     shared_name,
-    shared_pages,
 )
 
 
@@ -93,6 +91,43 @@ def test_the_rest_has_two_halves_and_what_is_never_left_out(
     assert all(rest_name(item) is None for item in every if item.path.parent.name in ("contract", "models"))
 
 
+def test_each_test_that_the_servers_have_without_a_choice_is_on_one_of_them(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With all three variables, each test of `contract` and `models` without processes is on one server."""
+    every = request.session.items
+    times = Counter[pytest.Item]()
+    for share in (1, 2, 3):
+        monkeypatch.setenv("TEST_SERVER_SHARE", f"{share}/3")
+        monkeypatch.setenv("TEST_REST_SHARE", f"{share}/9")
+        monkeypatch.setenv("TEST_SHARE", f"{share}/24")
+        items = list(every)
+        leave_out_other_shares(request.config, items)
+        times.update(items)
+    assert all(times[item] <= 1 for item in every)
+    assert all(times[item] == 1 for item in every if shared_name(item) is None and rest_name(item) is None)
+
+
+def test_of_three_commits_each_long_test_is_in_one(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = request.session.items
+    times = Counter[pytest.Item]()
+    for share in (1, 2, 3):
+        monkeypatch.setenv("TEST_LONG_SHARE", f"{share}/3")
+        items = list(every)
+        leave_out_other_shares(request.config, items)
+        times.update(items)
+    assert all(times[item] == (3 if long_name(item) is None else 1) for item in every)
+
+
+def test_no_share_of_sqlite_takes_its_part_of_another_one(request: pytest.FixtureRequest) -> None:
+    """Otherwise, hardly any commit would have the test."""
+    for item in request.session.items:
+        names = [name(item) for name in (process_name, page_name, door_name, long_name)]
+        assert sum(name is not None for name in names) <= 1, item.nodeid
+
+
 def test_of_two_transports_each_commit_has_one(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     every = request.session.items
     halves: list[list[pytest.Item]] = []
@@ -126,7 +161,10 @@ def test_of_two_commits_each_page_is_in_one(request: pytest.FixtureRequest, monk
     assert shared_pages(pages, str) == pages
 
 
-@pytest.mark.parametrize("variables", [{"TEST_SHARE": "2/9"}, {"TEST_REST_SHARE": "1/4"}, {"TEST_DOOR_SHARE": "1/3"}])
+@pytest.mark.parametrize(
+    "variables",
+    [{"TEST_SHARE": "2/9"}, {"TEST_REST_SHARE": "1/4"}, {"TEST_DOOR_SHARE": "1/3"}, {"TEST_SERVER_SHARE": "1/3"}],
+)
 def test_a_file_that_is_not_loaded_has_no_test_of_the_share(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> None:

@@ -11,6 +11,8 @@ import re
 from bisect import insort
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 from scheduling.core.words import gettext
 
@@ -58,6 +60,19 @@ _known: list[StoredSentence] = []
 """All sentences that have been defined, those with the most characters of their own first."""
 
 
+class _Cuts(NamedTuple):
+    """The patterns of the characters between the arguments that are free text.
+
+    Args:
+        last_width: the length of the longest match of the last one.
+    """
+
+    first: re.Pattern[str]
+    between: list[re.Pattern[str]]
+    last: re.Pattern[str]
+    last_width: int
+
+
 class StoredSentence:
     """A sentence that rows store.
 
@@ -72,18 +87,7 @@ class StoredSentence:
         parts = _ARGUMENT.split(template)
         self.names = tuple(parts[1::2])
         self.kinds = {name: kinds.get(name, TEXT) for name in self.names}
-        pieces, widths, free = [re.escape(parts[0])], [len(parts[0])], list[str]()
-        for name, literal in zip(self.names, parts[2::2], strict=True):
-            if pattern := self.kinds[name].pattern:
-                pieces[-1] += f"(?P<{name}>{pattern}){re.escape(literal)}"
-                widths[-1] += self.kinds[name].width + len(literal)
-            else:
-                free.append(name)
-                pieces.append(re.escape(literal))
-                widths.append(len(literal))
-        self._free = tuple(free)
-        self._first, self._between = re.compile(pieces[0]), [re.compile(piece) for piece in pieces[1:-1]]
-        self._last, self._last_width = re.compile(pieces[-1] + r"\Z"), widths[-1]
+        self._free = tuple(name for name in self.names if not self.kinds[name].pattern)
         self.begins = parts[0]
         """The characters with which each such sentence begins."""
         self.weight = len("".join(parts[::2]))
@@ -93,23 +97,39 @@ class StoredSentence:
     def _register(self) -> None:
         insort(_known, self, key=lambda one: -one.weight)
 
+    @cached_property
+    def _cuts(self) -> _Cuts:
+        """Made when the first text is looked at: hundreds of patterns would delay the start of each process."""
+        parts = _ARGUMENT.split(self.template)
+        pieces, last_width = [re.escape(parts[0])], len(parts[0])
+        for name, literal in zip(self.names, parts[2::2], strict=True):
+            if pattern := self.kinds[name].pattern:
+                pieces[-1] += f"(?P<{name}>{pattern}){re.escape(literal)}"
+                last_width += self.kinds[name].width + len(literal)
+            else:
+                pieces.append(re.escape(literal))
+                last_width = len(literal)
+        between = [re.compile(piece) for piece in pieces[1:-1]]
+        return _Cuts(re.compile(pieces[0]), between, re.compile(pieces[-1] + r"\Z"), last_width)
+
     def format(self, **values: object) -> str:
         """The sentence in English, as rows store it."""
         return self.template % values
 
     def arguments(self, text: str) -> Mapping[str, str] | None:
         """The arguments with which the text was made; None if it is no such sentence."""
+        cuts = self._cuts
         if not self._free:
-            whole = self._last.match(text)
+            whole = cuts.last.match(text)
             return None if whole is None else whole.groupdict()
-        first = self._first.match(text)
+        first = cuts.first.match(text)
         if first is None:
             return None
-        last = self._last.search(text, max(first.end(), len(text) - self._last_width))
+        last = cuts.last.search(text, max(first.end(), len(text) - cuts.last_width))
         if last is None:
             return None
         found, at = first.groupdict() | last.groupdict(), first.end()
-        for name, between in zip(self._free, self._between, strict=False):
+        for name, between in zip(self._free, cuts.between, strict=False):
             following = between.search(text, at, last.start())
             if following is None:
                 return None

@@ -57,13 +57,19 @@ def _describe(method: str, operation: dict[str, Any]) -> None:
     if method == "post":
         operation.setdefault("parameters", []).append(IDEMPOTENCY)
     with_body = method == "post" or "requestBody" in operation
-    found = {}
-    for status, response in sorted(operation["responses"].items()):
-        if not status.isdecimal() or int(status) not in STATUSES:
-            found[status] = _answer(status, response)
-        elif with_body or int(status) not in WITH_BODY:
-            found[status] = {"$ref": f"#/components/responses/Problem{status}"}
-    operation["responses"] = found
+    answers = {
+        status: _answer(status, one) for status, one in operation["responses"].items() if not _is_problem(status)
+    }
+    problems = {
+        str(status): {"$ref": f"#/components/responses/Problem{status}"}
+        for status in STATUSES
+        if with_body or status not in WITH_BODY
+    }
+    operation["responses"] = dict(sorted((answers | problems).items()))
+
+
+def _is_problem(status: str) -> bool:
+    return status.isdecimal() and int(status) in STATUSES
 
 
 def _answer(status: str, response: dict[str, Any]) -> dict[str, Any]:

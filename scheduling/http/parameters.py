@@ -26,8 +26,12 @@ class PageQuery(BaseModel):
 
 Page = Annotated[PageQuery, Query()]
 
-PROBLEMS: dict[Any, Any] = {frozenset(STATUSES): ProblemShape}
-"""The answers that each operation may give besides its own."""
+PROBLEMS: dict[Any, Any] = {min(STATUSES): ProblemShape}
+"""Stands for the problem documents that each operation may give besides its own answers.
+
+One status is enough: `http.documents` describes them all. For more, ninja would build a class for each status of each
+operation at the start of the process.
+"""
 
 
 def expected_version(if_match: str | None) -> str | None:

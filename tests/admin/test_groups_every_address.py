@@ -175,6 +175,7 @@ def all_paths(own: Rows, hidden: Rows) -> list[str]:
     return [*dict.fromkeys([*(address.path for address in walked), *lists(hidden)])]
 
 
+@pytest.mark.long
 @pytest.mark.slow
 def test_no_address_shows_anything_of_another_group(user: User, own: Rows, hidden: Rows, moved: Any) -> None:
     paths = [*all_paths(own, hidden), *(f"{S}/schedulerexecution/{row.pk}/change/" for row in moved)]

@@ -159,7 +159,8 @@ def test_why_knows_the_start_and_the_bounds(editor: Client) -> None:
     page = text(editor.get(address, {"at": f"{start:%Y-%m-%d %H:%M}"}))
     assert "because the schedule is spread" in page
     assert f"It starts at {start:%Y-%m-%d %H:%M:%S} UTC." in page
-    row.spread_seconds, row.active_until = None, start - timedelta(days=1)
+    # Between 08:00 and 09:00, the start is tomorrow: a day before it is not over yet.
+    row.spread_seconds, row.active_until = None, start - timedelta(days=2)
     row.save()
     assert "It is not due then: the schedule was active until" in text(
         editor.get(address, {"at": f"{start:%Y-%m-%d} 08:00"})

@@ -98,6 +98,7 @@ def test_days_that_cannot_be_said_are_refused_and_never_approximated(text: str) 
         expressions(crontab(text))
 
 
+@pytest.mark.long
 def test_each_day_that_is_said_is_one_of_the_crontab_and_belongs_to_one_expression() -> None:
     random, said = Random(choose_seed()), 0
     first = date(2027, 1, 1)

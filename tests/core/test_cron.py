@@ -263,6 +263,7 @@ def check(expression: str, tz: str, after: datetime, until: datetime) -> None:
     assert last_between(cron, tz, after, until) == (expected[-1] if expected else None)
 
 
+@pytest.mark.long
 @examples(800)
 @given(
     brute.times | brute.expressions,
@@ -278,6 +279,7 @@ def test_around_clock_changes_the_results_equal_brute(
     check(expression, tz, change + start, change + start + length)
 
 
+@pytest.mark.long
 @examples(200)
 @given(
     brute.expressions,
@@ -289,6 +291,7 @@ def test_at_any_time_the_results_equal_brute(expression: str, tz: str, after: da
     check(expression, tz, after, after + length)
 
 
+@pytest.mark.long
 @examples(200)
 @given(
     brute.expressions,

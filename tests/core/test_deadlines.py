@@ -133,6 +133,7 @@ def simulated(seed: int, spread: float, window: float, count: int = 60) -> Night
     return Nights(missed, told, false)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("spread", "window"), [(0.1, 1.8), (0.15, 1.8), (0.15, 2.0), (0.2, 2.0)])
 def test_missed_deadlines_are_told_before_and_kept_ones_are_not(spread: float, window: float) -> None:
     """9 of 10 missed deadlines are told before, with at most one false alarm in 60 nights on average."""

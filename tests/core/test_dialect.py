@@ -318,6 +318,7 @@ def test_a_parsed_expression_is_an_immutable_value() -> None:
         daily.expression = "* * * * *"  # type: ignore[misc]
 
 
+@pytest.mark.long
 @examples(600)
 @given(brute.expressions, st.dates(date(1971, 1, 1), date(2110, 1, 1)))
 def test_every_valid_expression_means_the_same_as_in_brute(expression: str, start: date) -> None:

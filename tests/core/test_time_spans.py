@@ -37,6 +37,7 @@ def test_a_length_is_read_as_it_was_written(milliseconds: int) -> None:
     assert parse_time_span(spell_time_span(milliseconds)) == milliseconds
 
 
+@pytest.mark.long
 @given(st.text(max_size=60))
 @examples(300)
 def test_any_text_is_read_or_refused(text: str) -> None:

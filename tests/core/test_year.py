@@ -9,6 +9,8 @@ import os
 from collections.abc import Iterator
 from datetime import datetime, timedelta
 
+import pytest
+
 from scheduling.core.assigned import Assigned
 from scheduling.core.calendars import parse_calendar
 from scheduling.core.cron import parse
@@ -53,6 +55,7 @@ def told(own: Assigned, begin: datetime, end: datetime) -> Iterator[Told]:
         first = own.times.after(last)
 
 
+@pytest.mark.long
 def test_each_instant_of_a_year_is_what_the_model_says() -> None:
     pick = generator("year")
     end = BEGIN + timedelta(days=DAYS)

@@ -7,8 +7,8 @@ from typing import Any
 
 from django.utils import timezone as clock
 
-from scheduling.models import Attempt, Output, Scheduler, SchedulerExecution
-from tests.factories import ManualExecutionFactory, SchedulerFactory
+from scheduling.models import Attempt, Scheduler, SchedulerExecution
+from tests.factories import ManualExecutionFactory, OutputFactory, SchedulerFactory
 
 OLD = timedelta(days=40)
 
@@ -32,7 +32,7 @@ def make_executions(
         Attempt.objects.create(
             execution=row, number=1, started_at=then, finished_at=then, consumer="x", outcome="succeeded"
         )
-        Output.objects.create(execution=row, attempt=1, sequence=0, text="x\n", created_at=then)
+        OutputFactory(execution=row, text="x\n", created_at=then)
     if scheduler is not None:
         newer(scheduler)
     return rows

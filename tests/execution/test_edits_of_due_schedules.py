@@ -130,6 +130,7 @@ EXPRESSIONS = (
 )
 
 
+@pytest.mark.long
 def test_each_instant_that_was_due_is_counted_once_through_random_edits(at: Clock) -> None:
     """Edits, pauses, claims and hours without a producer. An instant is due if the times of that moment have it."""
     pick = fuzz.generator("edits")

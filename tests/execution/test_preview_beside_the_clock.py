@@ -176,6 +176,7 @@ def make(clock: Clock) -> list[Scheduler]:
     return made
 
 
+@pytest.mark.long
 def test_what_previews_say_is_what_the_clock_then_makes(zone_data: ExitStack) -> None:
     Scheduler.objects.all().delete()
     with travel(BEGIN) as clock:

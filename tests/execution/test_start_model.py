@@ -152,6 +152,7 @@ class StartMachine(RuleBasedStateMachine):
         assert {world.ended[pk] for pk in world.facts} <= {1}, "a run has succeeded twice or never"
 
 
+@pytest.mark.long
 def test_the_code_starts_what_the_model_lets_start() -> None:
     for name in NAMES:
         WorkerFactory(name=name)

@@ -25,6 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 FIELDS = columns(Deployment, keys=False)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("field", FIELDS, ids=[field.column for field in FIELDS])
 def test_a_hostile_value_is_a_hold_at_most_and_can_be_confirmed(field: models.Field, admin_client: Client) -> None:
     pick, page = fuzz.generator(f"deployment.{field.column}"), reverse("admin:scheduling_deployment_changelist")

@@ -59,6 +59,7 @@ def check_bad(rows: Rows, spoiled: Sequence[Spoiled], now: datetime) -> None:
         assert changed[Scheduler._meta.db_table, pk] & {"next_run_at", "status", "plan_error", *ENDS}, pk
 
 
+@pytest.mark.long
 def test_hostile_values_stop_no_other_row(caplog: pytest.LogCaptureFixture) -> None:
     pick, amount = fuzz.generator("values"), fuzz.amount(fuzz.VALUES, 200)
     source, stored, tried, batches, columns_seen = all_columns(pick), 0, 0, 0, set()

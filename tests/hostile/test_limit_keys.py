@@ -38,6 +38,7 @@ def write(value: object, key: str) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_a_start_takes_a_place_of_a_key_with_any_time_of_its_last_use() -> None:
     assert start("eu", "us") == {""}
     taken = 0

@@ -63,6 +63,7 @@ def test_a_state_that_no_program_wrote_is_kept(value: str) -> None:
     assert rows[0].pk in left(rows)
 
 
+@pytest.mark.long
 def test_any_values_of_any_column() -> None:
     pick, stored = fuzz.generator("retention"), 0
     source, amount = all_columns(pick), fuzz.amount(fuzz.VALUES // 4, 100)
@@ -112,6 +113,7 @@ def test_an_output_of_a_text_is_no_obstacle() -> None:
     assert not Output.objects.filter(pk=second.pk).exists()
 
 
+@pytest.mark.long
 def test_many_schedules_with_values_of_their_own_are_read_in_parts() -> None:
     made = SchedulerFactory(rare=True, keep_success_days=5)
     rows = make_executions("succeeded", 1, timedelta(days=10), made)

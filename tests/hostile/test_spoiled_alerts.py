@@ -137,6 +137,7 @@ def tells(beats: list[str]) -> str:
         one.close()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("model", TABLES, ids=lambda model: model.__name__)
 def test_a_spoiled_column_silences_no_other_alert(model: type[models.Model], beats: list[str]) -> None:
     wrong, stored = [], 0

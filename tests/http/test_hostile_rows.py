@@ -138,6 +138,7 @@ def readers(faults: Faults, answers: Counter[int]) -> list[tuple[Reader, bool]]:
     return [(Reader(client, faults, answers), is_limited) for client, is_limited in made]
 
 
+@pytest.mark.long
 def test_lists_have_the_good_rows_and_name_the_bad_ones() -> None:
     pick, amount = fuzz.generator("api rows"), fuzz.amount(fuzz.STANDING, BATCH)
     source, total, faults, answers = all_columns(pick), 0, Faults(), Counter[int]()

@@ -25,6 +25,7 @@ def german(text: str) -> str:
         return in_language(text)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda one: one.template)
 @settings(examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())
@@ -38,6 +39,7 @@ def test_each_sentence_is_known_and_keeps_its_arguments(sentence: StoredSentence
             assert in_german(sentence.kinds[name], value) in said
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("sentence", SENTENCES, ids=lambda one: one.template)
 @settings(examples(24), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(data=st.data())

@@ -60,6 +60,7 @@ def test_a_check_names_the_active_schedules_without_a_handler(active: bool, expe
         assert "tests.only_new_code_knows" in found[0].msg
 
 
+@pytest.mark.long
 def test_migrations_can_be_undone_and_applied_again(unmigrated: None) -> None:
     migrate()
     migrate("scheduling", "zero")

@@ -39,6 +39,7 @@ def test_rows_with_values_of_their_own_and_rows_with_the_same_values() -> None:
     assert untouched.pk not in values
 
 
+@pytest.mark.long
 def test_more_rows_than_one_statement_takes() -> None:
     rows = SchedulerFactory.create_batch(320, rare=True)
     set_each(Scheduler, ["runs_counted"], {row.pk: [row.pk] for row in rows})

@@ -39,6 +39,7 @@ _SECOND, _DAY = timedelta(seconds=1), timedelta(days=1)
 Span = tuple[datetime, datetime]
 
 
+@pytest.mark.long
 @pytest.mark.timeout(3_600)
 @pytest.mark.parametrize("exact", [False, True])
 @override_settings(CRON_SECONDS=True)

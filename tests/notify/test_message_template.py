@@ -119,6 +119,7 @@ SOURCES = st.recursive(
 )
 
 
+@pytest.mark.long
 @examples(300)
 @given(source=SOURCES, data=st.fixed_dictionaries(dict.fromkeys(NAMES, VALUES)), html=st.booleans())
 def test_any_text_renders_or_is_refused(source: str, data: dict[str, Any], html: bool) -> None:

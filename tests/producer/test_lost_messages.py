@@ -213,6 +213,7 @@ def test_a_broker_that_does_not_answer_ends_the_counts(broker: QueueModel, sched
     assert lost.broker_answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("seed", range(8))
 def test_random_traffic(broker: QueueModel, schedule: Scheduler, time: Time, seed: int) -> None:
     """Rows are published and start in random amounts. Nothing is published again until something is lost."""

@@ -67,6 +67,7 @@ def finish(now: datetime) -> None:
         part(now, **({"embedded": True} if part is claim_due else {}))
 
 
+@pytest.mark.long
 def test_each_instant_is_on_record_once(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [NOON]
     monkeypatch.setattr(clock, "now", lambda: now[0])
