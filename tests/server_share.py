@@ -9,7 +9,7 @@ database servers, each with another share:
 - TEST_REST_SHARE: all other files, without `NEVER_LEFT_OUT` and `ALWAYS`.
 - TEST_SERVER_SHARE: these, file by file.
 
-It sets on SQLite:
+It sets on SQLite TEST_REST_SHARE and:
 
 - TEST_PROCESS_SHARE: the tests with the mark `processes` or `rabbitmq`. No commit has both transports of a test.
 - TEST_PAGE_SHARE: other tests that open many pages: those with the mark `browser` or `slow`, the walks over all pages,

@@ -34,8 +34,8 @@ SHARED_INSIDE = {
 ONE_WALK = {"test_every_address.py"}
 """Files whose tests share one walk over all pages. They belong to one share."""
 
-NEVER_LEFT_OUT = {"contract", "models"}
-"""Folders of tests that each commit has all of, on SQLite and on one of the servers."""
+NEVER_LEFT_OUT = {"contract", "core", "models"}
+"""Folders of tests that each commit has all of: on SQLite, and on one of the servers if they touch the database."""
 
 
 def in_share(name: str | tuple[str, int], share: int, shares: int, turn: int) -> bool:

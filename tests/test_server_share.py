@@ -11,6 +11,7 @@ from tests.admin.addresses import Address
 from tests.server_share import SHARES, leave_out_other_shares, leaves_out_file, rows_to_walk, shared_pages
 from tests.share_names import (
     DOORS,
+    NEVER_LEFT_OUT,
     TESTS,
     door_name,
     in_share,
@@ -88,7 +89,7 @@ def test_the_rest_has_two_halves_and_what_is_never_left_out(
         halves.append(items)
     times = Counter(item for items in halves for item in items)
     assert all(times[item] == (2 if rest_name(item) is None else 1) for item in every)
-    assert all(rest_name(item) is None for item in every if item.path.parent.name in ("contract", "models"))
+    assert all(rest_name(item) is None for item in every if item.path.parent.name in NEVER_LEFT_OUT)
 
 
 def test_each_test_that_the_servers_have_without_a_choice_is_on_one_of_them(
