@@ -32,8 +32,9 @@ from tests.quick_flush import Flush
 from tests.server_share import leave_out_other_shares, leaves_out_file
 from tests.support import Clock, Commands
 
-# A loaded machine may need any time for one example.
-settings.register_profile("no deadline", deadline=None)
+# A loaded machine may need any time for one example. With `CI` set, Hypothesis would try the same examples each time.
+# It prints how a failure is repeated.
+settings.register_profile("no deadline", deadline=None, derandomize=False, print_blob=True)
 settings.load_profile("no deadline")
 
 
