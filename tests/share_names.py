@@ -22,10 +22,14 @@ ALWAYS = {
     # They read every page, and each list of the API.
     "test_hostile_rows.py",
     "test_groups_every_address.py::test_no_address_shows_anything_of_another_group",
-    # Of the hosts, Django 6 has this one only.
+    # The package, and two projects that it is installed into: the second one in the part with Django 6.
+    "test_package.py",
+    "test_company.py",
     "test_plain.py",
 }
 """Files and tests that each commit has, too, as those of NEVER_LEFT_OUT."""
+IN_ANOTHER_PART = {"test_plain.py"}
+"""Those of ALWAYS of which SQLite has a share only."""
 
 SHARED_INSIDE = {
     "test_accessibility.py", "test_hostile_text.py", "test_layout_texts_browser.py", "test_marked_pages.py",
@@ -83,6 +87,8 @@ def process_name(item: pytest.Item) -> tuple[str, int] | None:
     None if it always runs.
     """
     if not (item.get_closest_marker("processes") or item.get_closest_marker("rabbitmq")):
+        return None
+    if item.path.name in ALWAYS - IN_ANOTHER_PART:
         return None
     one = f"{item.path.name}::{getattr(item, 'originalname', item.name)}"
     parameters = getattr(getattr(item, "callspec", None), "id", "").split("-")
