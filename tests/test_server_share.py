@@ -162,10 +162,7 @@ def test_of_two_commits_each_page_is_in_one(request: pytest.FixtureRequest, monk
     assert shared_pages(pages, str) == pages
 
 
-@pytest.mark.parametrize(
-    "variables",
-    [{"TEST_SHARE": "2/9"}, {"TEST_REST_SHARE": "1/4"}, {"TEST_DOOR_SHARE": "1/3"}, {"TEST_SERVER_SHARE": "1/3"}],
-)
+@pytest.mark.parametrize("variables", [{"TEST_SHARE": "2/9"}, {"TEST_REST_SHARE": "1/4"}, {"TEST_DOOR_SHARE": "1/3"}])
 def test_a_file_that_is_not_loaded_has_no_test_of_the_share(
     request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, variables: dict[str, str]
 ) -> None:
