@@ -85,7 +85,7 @@ def _asked(kind: RuleKind, rules: Sequence[Wanted], look: Look) -> Found:
     with savepoint():
         for rule, situation in FINDERS[kind](rules, look):
             found[rule.pk].append(as_stored(situation))
-    return {pk: bounded(own, look.standing.get(pk, {}), _further) for pk, own in found.items()}
+    return {pk: bounded(own, look.standing.get(pk, {}), _further) if own else [] for pk, own in found.items()}
 
 
 def _one_by_one(kind: RuleKind, rules: Iterable[Wanted], look: Look, problems: dict[int, str]) -> Found:

@@ -9,6 +9,7 @@ from functools import cached_property, partial
 from operator import itemgetter
 
 from scheduling.alerts.brokers import BrokerWatch
+from scheduling.alerts.durations import Durations, durations_of
 from scheduling.alerts.memory import Memory, memory
 from scheduling.alerts.reading import readable_rows
 from scheduling.alerts.recent import RecentRuns
@@ -17,14 +18,11 @@ from scheduling.alerts.runs import (
     ALL,
     FAILURES,
     NAMED,
-    RETRIED,
-    RUNNING,
-    WAITING,
     Ended,
     Run,
     just_ended,
     newest_in,
-    oldest_in,
+    open_runs,
     reasons_of,
     runs_by_key,
 )
@@ -35,12 +33,9 @@ from scheduling.core.alerts import Standing
 from scheduling.core.lifecycle import State
 from scheduling.models import Process, SchedulerExecution
 from scheduling.models.counts import PreparedCounts
-from scheduling.models.last_runs import durations, last_runs
 from scheduling.models.prepared import ANY_INSTANT
-from scheduling.models.visibility import EVERYTHING
 from scheduling.monitoring.findings.present import Present
 from scheduling.monitoring.findings.watched import in_other_queues, services
-from scheduling.processes.database import is_away
 
 __all__ = ["Look", "RuleProblem", "span_of"]
 
@@ -128,7 +123,8 @@ class Look:
             missing |= {rule.schedule for rule in self.of_kind(*OF_RUNS) if rule.schedule is not None}
             streaks = [int(rule.number) for rule in self.of_kind(RuleKind.FAILED_IN_A_ROW)]
             count = max([3, *streaks]) + BESIDE_FAILURES
-            self._runs |= RecentRuns(self.memory, self.now, count).of(missing - self._runs.keys())
+            recent = RecentRuns(self.memory, self.now, count, self.open_runs)
+            self._runs |= recent.of(missing - self._runs.keys())
         return {pk: self._runs[pk] for pk in keys}
 
     def whole(self, run: Run) -> Run:
@@ -166,47 +162,45 @@ class Look:
     @cached_property
     def waiting(self) -> list[Run]:
         """The oldest executions that wait, without those that wait for a retry."""
-        return oldest_in(WAITING, State.QUEUED, State.CLAIMED, State.BLOCKED)
+        return self._in_states(State.QUEUED, State.CLAIMED, State.BLOCKED)
 
     @cached_property
     def running(self) -> list[Run]:
         """The oldest executions that run."""
-        return oldest_in(RUNNING, State.RUNNING)
+        return self._in_states(State.RUNNING)
 
     @cached_property
     def retrying(self) -> list[Run]:
         """The oldest executions that wait for a retry."""
-        return oldest_in(RETRIED, State.RETRYING)
+        return self._in_states(State.RETRYING)
+
+    @cached_property
+    def open_runs(self) -> dict[int, Run]:
+        """The oldest executions in each open state, by their keys."""
+        return {run.pk: run for run in open_runs()}
+
+    def _in_states(self, *states: State) -> list[Run]:
+        return [run for run in self.open_runs.values() if run.state in states]
 
     @cached_property
     def ended(self) -> list[Ended]:
         """The attempts that have just ended."""
         return just_ended(self.now)
 
-    def durations(self, schedule: int) -> Sequence[float] | None:
-        """The durations of the last successful runs of a schedule, in seconds. None: they are read the next time."""
-        self.load_durations([schedule])
-        found: Sequence[float] | None = self.memory.known(("durations", schedule), self.now, DURATIONS_FOR)
-        return found
+    def durations_of(self, schedules: Iterable[int]) -> dict[int, Durations]:
+        """The durations of the last successful runs of the schedules.
 
-    def load_durations(self, schedules: Iterable[int]) -> None:
-        """Read the durations of several schedules at once, if they are not remembered."""
-        wanted = {pk for pk in schedules if self.memory.known(("durations", pk), self.now, DURATIONS_FOR) is None}
-        chosen = sorted(wanted)[: MOST_NEW_DURATIONS - self._new_durations]
+        Those of at most `MOST_NEW_DURATIONS` schedules are read. Further ones are read in the next evaluation.
+        """
+        found = {pk: self._known_durations(pk) for pk in set(schedules)}
+        missing = sorted(pk for pk, known in found.items() if known is None)
+        chosen = missing[: MOST_NEW_DURATIONS - self._new_durations]
         self._new_durations += len(chosen)
-        for pk, found in _durations(chosen).items():
-            self.memory.keep(("durations", pk), self.now, found)
+        for pk, new in durations_of(chosen).items():
+            self.memory.keep(("durations", pk), self.now, new)
+            found[pk] = new
+        return {pk: known for pk, known in found.items() if known is not None}
 
-
-def _durations(schedules: Sequence[int]) -> dict[int, list[float]]:
-    """The durations of the successful runs of each schedule. A schedule with unreadable runs has none."""
-    if not schedules:
-        return {}
-    try:
-        return {pk: durations(runs) for pk, runs in last_runs(schedules, EVERYTHING, ends=False).items()}
-    except Exception as error:
-        if is_away(error):
-            raise
-        if len(schedules) == 1:
-            return {schedules[0]: []}
-    return {pk: found for schedule in schedules for pk, found in _durations([schedule]).items()}
+    def _known_durations(self, schedule: int) -> Durations | None:
+        known: Durations | None = self.memory.known(("durations", schedule), self.now, DURATIONS_FOR)
+        return known

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
+from functools import cache
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
-from scheduling.alerts.reading import readable
-from scheduling.alerts.repeated import RepeatedQuery, as_they_are
+from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import tells
 from scheduling.core.chunks import chunks
 from scheduling.logs import get_logger
 from scheduling.models import Alert, AlertMessage, AlertNotice, AlertRule, Channel
+from scheduling.models.prepared import PreparedOver
 from scheduling.processes.database import each_or_all
 
 log = get_logger(__name__)
@@ -100,6 +102,25 @@ def tell_ends(alerts: Collection[int]) -> None:
     )
 
 
+def _channels_of(rules: Sequence[int]) -> QuerySet[Any, Any]:
+    between = AlertRule.channels.through._default_manager.filter(alertrule__in=rules)
+    return between.order_by("channel").values_list("alertrule", "channel")
+
+
+_CHANNELS_OF_RULES = PreparedOver(_channels_of, int)
+
+
+@cache
+def _named_channels(columns: tuple[str, ...]) -> KeyedQuery[tuple[Any, ...]]:
+    return KeyedQuery(lambda: Channel.objects.order_by("pk"), columns, as_they_are)
+
+
+@cache
+def _default_channels(columns: tuple[str, ...]) -> RepeatedQuery[tuple[Any, ...]]:
+    rows = Channel.objects.filter(tells_by_default=True).order_by("pk")
+    return RepeatedQuery(lambda _now: rows, columns, MOST_CHANNELS, as_they_are)
+
+
 class Routes:
     """The channels of rules. One that cannot be read is told of nothing, and the others are told.
 
@@ -109,18 +130,17 @@ class Routes:
     """
 
     def __init__(self, rules: Collection[int], columns: Sequence[str] = ROUTING) -> None:
-        self._columns = columns
+        self._columns = tuple(columns)
         self._of_rules: dict[int, list[int]] = {}
         keys = [key for key in rules if type(key) is int]  # SQLite stores any type
-        between = AlertRule.channels.through._default_manager.filter(alertrule__in=keys).order_by("channel")
-        for rule, channel in between.values_list("alertrule", "channel"):
-            self._of_rules.setdefault(rule, []).append(channel)
+        for some in chunks(keys):
+            for rule, channel in _CHANNELS_OF_RULES.rows(some):
+                self._of_rules.setdefault(rule, []).append(channel)
         own = {key for named in self._of_rules.values() for key in named if type(key) is int}
-        self._own = {one.pk: one for one in self._read(Channel.objects.filter(pk__in=own))} if own else {}
-        self._default = self._read(Channel.objects.filter(tells_by_default=True))
+        self._own = {one.pk: one for one in self._channels(_named_channels(self._columns).rows(own))}
+        self._default = self._channels(_default_channels(self._columns).rows())
 
-    def _read(self, rows: QuerySet[Channel]) -> list[Channel]:
-        found = readable(rows.order_by("pk"), MOST_CHANNELS, self._columns)
+    def _channels(self, found: Iterable[tuple[Any, ...]]) -> list[Channel]:
         return [Channel(**dict(zip(self._columns, values, strict=True))) for values in found]
 
     def of(self, alert: Alert) -> Sequence[Channel]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -25,18 +25,21 @@ class RecentRuns:
 
     Args:
         count: so many runs of each schedule are read.
+        open_runs: open runs with the columns `RECENT`, by their keys.
     """
 
     memory: Memory
     now: datetime
     count: int
+    open_runs: Mapping[int, Run]
 
     def of(self, schedules: Collection[int]) -> dict[int, list[Run]]:
         """The newest runs of each of these schedules, the oldest first."""
         newest = newest_keys(schedules)
         known = {pk: runs for pk in schedules if (runs := self._known(pk, newest.get(pk))) is not None}
         going_on = [run.pk for runs in known.values() for run in runs if run.state not in _ENDED]
-        changed = runs_by_key(going_on, RECENT)
+        changed = {pk: run for pk in going_on if (run := self.open_runs.get(pk)) is not None}
+        changed |= runs_by_key([pk for pk in going_on if pk not in changed], RECENT)
         gone = set(going_on) - changed.keys()
         found = {pk: [changed.get(run.pk, run) for run in runs if run.pk not in gone] for pk, runs in known.items()}
         found |= recent_runs([pk for pk in schedules if pk not in known], self.count)

@@ -12,7 +12,7 @@ from django.db.models import Model
 from scheduling.alerts.look import Look
 from scheduling.alerts.notices import tell_ends
 from scheduling.alerts.reading import readable
-from scheduling.alerts.repeated import RepeatedQuery, as_they_are
+from scheduling.alerts.repeated import RepeatedQuery
 from scheduling.alerts.runs import usable_instant
 from scheduling.alerts.wanted import MOST_RULES, Wanted
 from scheduling.core.alert_rules import KINDS
@@ -43,11 +43,19 @@ NO_RULE = 0
 """Stands for the rule of alerts whose rule was deleted."""
 
 
+def _standing(values: Sequence[Any]) -> tuple[int, str, Standing]:
+    """The rule, the key and the facts of an open alert."""
+    pk, rule, *texts, severity, gone_at, seen_at = values
+    situation = Situation(*texts)
+    standing = Standing(pk, usable_instant(gone_at), usable_instant(seen_at), situation, severity)
+    return rule or NO_RULE, situation.key, standing
+
+
 _open = RepeatedQuery(
     lambda _now: Alert.objects.filter(ended_at=None).order_by("pk"),
     ("pk", "rule", *TEXTS, "severity", "gone_at", "seen_at"),
     MOST_OPEN,
-    as_they_are,
+    _standing,
 )
 
 
@@ -55,11 +63,8 @@ def read_standing() -> dict[int, dict[str, Standing]]:
     """The open alerts of each rule, by their keys. An alert with unreadable columns is recorded anew."""
     found: dict[int, dict[str, Standing]] = defaultdict(dict)
     read, bad = _open.rows_and_bad()
-    for pk, rule, *texts, severity, gone_at, seen_at in read:
-        situation = Situation(*texts)
-        found[rule or NO_RULE][situation.key] = Standing(
-            pk, usable_instant(gone_at), usable_instant(seen_at), situation, severity
-        )
+    for rule, key, standing in read:
+        found[rule][key] = standing
     for some in chunks(bad):
         rows = Alert.objects.filter(ended_at=None, pk__in=some).order_by("pk")
         for pk, rule, key in readable(rows, len(some), ("pk", "rule", "key")):
@@ -75,8 +80,10 @@ def record(rules: Sequence[Wanted], found: Mapping[int, Sequence[Situation]], lo
     gone: list[int] = []
     over: list[int] = []
     for rule in rules:
-        calm = timedelta(seconds=KINDS[rule.kind].calm_seconds)
         standing = look.standing.get(rule.pk, {})
+        if not standing and not found[rule.pk]:
+            continue
+        calm = timedelta(seconds=KINDS[rule.kind].calm_seconds)
         result: Changes = changes(standing, found[rule.pk], now, calm)
         begun += [_alert(rule, situation, now) for situation in result.begun]
         for known, situation in result.changed[: max(budget, 0)]:

@@ -8,19 +8,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from datetime import datetime
+from functools import partial
 from typing import Any, Generic, TypeVar
 
 from django.db.models import QuerySet
 
 from scheduling.alerts.reading import readable, readable_and_bad, tried
+from scheduling.alerts.text_instants import with_instants, with_texts
 from scheduling.core.chunks import chunks
-from scheduling.models.prepared import ANY_INSTANT, Found, Prepared, PreparedOver
+from scheduling.models.prepared import ANY_INSTANT, Found, Prepared, PreparedOver, PreparedUnion
 
 Made = TypeVar("Made")
 Values = tuple[Any, ...]
+Known = dict[Any, tuple[Values, Made]]
+"""By the key of a row: its values as the driver gave them, and what it has become."""
 
-SIZES = (1, 5, 20, 50, 100, 150, 200, 300, 400, 500)
-"""A query by keys has so many keys, so that few statements are built. It is filled up with keys that no row has."""
+MOST_KEYS = 500
+"""So many keys one query has."""
 
 MOST_REMEMBERED = 5_000
 """So many rows of a query are remembered."""
@@ -32,8 +36,9 @@ class RepeatedQuery(Generic[Made]):
     Args:
         build: makes the queryset, without `values_list`, for an instant. See `models.prepared.Prepared`.
         columns: the first one is `pk`.
-        most: at most so many rows are read.
+        most: at most so many rows are read of each queryset.
         make: what a row becomes. It depends on the values of the row alone.
+        further: more querysets of the same model. They are read in the same round trip. The rows are in no order then.
     """
 
     def __init__(
@@ -42,10 +47,12 @@ class RepeatedQuery(Generic[Made]):
         columns: Sequence[str],
         most: int,
         make: Callable[[Values], Made],
+        *further: Callable[[datetime], QuerySet[Any]],
     ) -> None:
-        self._build, self._columns, self._most, self._make = build, columns, most, make
-        self._prepared = Prepared(lambda now: build(now).values_list(*columns)[:most])
-        self._known: dict[Values, Made] = {}
+        self._builds, self._columns, self._most, self._make = (build, *further), columns, most, make
+        parts = [partial(self._part, one) for one in self._builds]
+        self._prepared = PreparedUnion(parts) if further else Prepared(parts[0])
+        self._known: Known[Made] = {}
 
     def rows(self, now: datetime = ANY_INSTANT) -> list[Made]:
         """What the first rows have become.
@@ -63,14 +70,18 @@ class RepeatedQuery(Generic[Made]):
         found, error = tried(lambda: self._read(now))
         if error is None:
             return found, ()
-        read, bad = readable_and_bad(self._build(now), self._most, self._columns)
-        return [self._make(values) for values in read], bad
+        parts = [readable_and_bad(build(now), self._most, self._columns) for build in self._builds]
+        made = [self._make(values) for read, _bad in parts for values in read]
+        return made, [key for _read, bad in parts for key in bad]
+
+    def _part(self, build: Callable[[datetime], QuerySet[Any]], now: datetime) -> QuerySet[Any, Any]:
+        return with_texts(build(now), self._columns)[: self._most]
 
     def _read(self, now: datetime) -> list[Made]:
         found = self._prepared.found(now)
-        made = self._known | _new(found, self._known, self._make)
-        self._known = {row: made[row] for row in found.rows} if len(found.rows) <= MOST_REMEMBERED else {}
-        return [made[row] for row in found.rows]
+        made = _made(found, self._known, self._make)
+        self._known = _by_key(found, made) if len(made) <= MOST_REMEMBERED else {}
+        return made
 
 
 class KeyedQuery(Generic[Made]):
@@ -86,8 +97,8 @@ class KeyedQuery(Generic[Made]):
         self, rows: Callable[[], QuerySet[Any]], columns: Sequence[str], make: Callable[[Values], Made]
     ) -> None:
         self._rows, self._columns, self._make = rows, columns, make
-        self._prepared = PreparedOver(lambda keys: rows().filter(pk__in=keys).values_list(*columns), int)
-        self._known: dict[Values, Made] = {}
+        self._prepared = PreparedOver(lambda keys: with_texts(rows().filter(pk__in=keys), columns), int)
+        self._known: Known[Made] = {}
 
     def rows(self, keys: Collection[int]) -> list[Made]:
         """What the rows with these keys have become.
@@ -95,7 +106,7 @@ class KeyedQuery(Generic[Made]):
         Raises:
             django.db.DatabaseError: the database cannot be reached.
         """
-        return [made for some in chunks(sorted(set(keys)), SIZES[-1]) for made in self._some(some)]
+        return [made for some in chunks(sorted(set(keys)), MOST_KEYS) for made in self._some(some)]
 
     def _some(self, keys: Sequence[int]) -> list[Made]:
         found, error = tried(lambda: self._read(keys))
@@ -105,16 +116,24 @@ class KeyedQuery(Generic[Made]):
         return [self._make(one) for one in values]
 
     def _read(self, keys: Sequence[int]) -> list[Made]:
-        size = next(size for size in SIZES if size >= len(keys))
-        found = self._prepared.found([*keys, *range(-1, len(keys) - size - 1, -1)])
-        made = self._known | _new(found, self._known, self._make)
-        self._known = made if len(made) <= MOST_REMEMBERED else {}
-        return [made[row] for row in found.rows]
+        found = self._prepared.found(keys)
+        made = _made(found, self._known, self._make)
+        known = self._known | _by_key(found, made)
+        self._known = known if len(known) <= MOST_REMEMBERED else {}
+        return made
 
 
-def _new(found: Found, known: dict[Values, Made], make: Callable[[Values], Made]) -> dict[Values, Made]:
-    new = [row for row in found.rows if row not in known]
-    return {row: make(values) for row, values in zip(new, found.converted(new), strict=True)}
+def _made(found: Found, known: Known[Made], make: Callable[[Values], Made]) -> list[Made]:
+    """What the rows have become. Only those that are new or have changed are converted."""
+    rows = found.rows
+    before = [one[1] if (one := known.get(row[0])) is not None and one[0] == row else None for row in rows]
+    new = [row for row, one in zip(rows, before, strict=True) if one is None]
+    values = iter(with_instants(found.columns, found.converted(new)))
+    return [make(next(values)) if one is None else one for one in before]
+
+
+def _by_key(found: Found, made: Sequence[Made]) -> Known[Made]:
+    return {row[0]: (row, one) for row, one in zip(found.rows, made, strict=True)}
 
 
 def as_they_are(values: Values) -> Values:

@@ -13,7 +13,7 @@ from django.db.models import OuterRef, Q, QuerySet, Subquery
 from scheduling.alerts.reading import readable
 from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
 from scheduling.core.chunks import chunks
-from scheduling.core.lifecycle import State
+from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.messages import is_in_calendar
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 
@@ -67,8 +67,6 @@ BASE = ("pk", "scheduler_id", "group_id", "state")
 NAMED = (*BASE, "target_name")
 RETRIED = (*NAMED, "attempt", "retry_base")
 RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at", "assigned_at")
-WAITING = (*BASE, "attempt", "trigger", "scheduled_at", "assigned_at")
-RUNNING = (*RETRIED, "started_at")
 FAILURES = (*NAMED, "fingerprint")
 ALL = Run._fields
 
@@ -116,20 +114,27 @@ def _readable(runs: Iterable[Run | None]) -> list[Run]:
     return [run for run in runs if run is not None]
 
 
-def oldest_in(columns: tuple[str, ...], *states: State) -> list[Run]:
-    """The oldest runs in each of these states, by key."""
-    return [run for state in states for run in _readable(_runs_of(columns, state, "pk").rows())]
+def open_runs() -> list[Run]:
+    """The oldest runs in each open state, by key, with the columns `RECENT`."""
+    return sorted(_readable(_open_runs.rows()), key=lambda run: run.pk)
 
 
 def newest_in(columns: tuple[str, ...], state: State) -> list[Run]:
     """The newest runs in this state, the newest first."""
-    return _readable(_runs_of(columns, state, "-pk").rows())
+    return _readable(_newest_in(columns, state).rows())
 
 
 @cache
-def _runs_of(columns: tuple[str, ...], state: State, order: str) -> RepeatedQuery[Run | None]:
-    rows = SchedulerExecution.objects.in_state(state).order_by(order)
-    return RepeatedQuery(lambda _now: rows, columns, MOST_RUNS, partial(run_of, columns))
+def _newest_in(columns: tuple[str, ...], state: State) -> RepeatedQuery[Run | None]:
+    return RepeatedQuery(partial(_in_state, state, "-pk"), columns, MOST_RUNS, partial(run_of, columns))
+
+
+def _in_state(state: State, order: str, _now: datetime) -> QuerySet[SchedulerExecution]:
+    return SchedulerExecution.objects.in_state(state).order_by(order)
+
+
+_oldest_in = [partial(_in_state, state, "pk") for state in sorted(OPEN_STATES)]
+_open_runs = RepeatedQuery(_oldest_in[0], RECENT, MOST_RUNS, partial(run_of, RECENT), *_oldest_in[1:])
 
 
 def newest_keys(schedules: Collection[int]) -> dict[int, int]:

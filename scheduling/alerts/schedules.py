@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime
 from types import SimpleNamespace
 from typing import Any
 
 from scheduling.alerts.reading import savepoint
-from scheduling.alerts.repeated import KeyedQuery, as_they_are
+from scheduling.alerts.repeated import KeyedQuery
 from scheduling.alerts.runs import NAMED, Run, runs_by_key, usable_instant
 from scheduling.conf import get_conf
 from scheduling.core.assigned import Assigned
@@ -36,10 +36,10 @@ class Schedule:
     Args:
         name: its name, as pages show it.
         active: whether it is not paused.
-        zone: the name of its zone.
         due_at: when it is due next; None if it is not planned, or if that cannot be read.
         planned_at: since when it has its present times; None if it has had them for long.
-        problem: why it cannot be planned; empty if it can be.
+        own_zone: the name of its zone; empty for the zone of the site.
+        plan_error: why it cannot be planned, as it is stored; empty if it can be.
     """
 
     pk: int
@@ -49,12 +49,22 @@ class Schedule:
     is_service: bool
     cron: str
     date_time: datetime | None
-    zone: str
     due_at: datetime | None
     planned_at: datetime | None
-    problem: str
+    own_zone: str
+    plan_error: str
     rules: SimpleNamespace | None
     """The columns of a schedule with rules of its own (`models.own_timing`)."""
+
+    @property
+    def zone(self) -> str:
+        """The name of the zone in which its times are read."""
+        return self.own_zone or str(get_conf().timezone)
+
+    @property
+    def problem(self) -> str:
+        """Why it cannot be planned, in the present language; empty if it can be."""
+        return for_reader(self.plan_error, 300) if self.plan_error else ""
 
     def shown(self, run: Run | None) -> int | None:
         """The key of a run for an alert about the schedule; None if the schedule had it in another group."""
@@ -73,14 +83,13 @@ class Schedule:
         return assigned_of(self.rules, exclusions_of([self.rules]).get(self.pk))
 
 
-_by_key = KeyedQuery(lambda: Scheduler.objects.order_by("pk"), COLUMNS, as_they_are)
-
-
 def schedules_by_key(keys: Collection[int]) -> dict[int, Schedule]:
     """Those of the schedules that exist and can be read."""
-    found = [dict(zip(COLUMNS, values, strict=True)) for values in _by_key.rows(keys)]
-    names = _names([values["pk"] for values in found if not values["description"]])
-    return {values["pk"]: _schedule(values, names) for values in found}
+    found = {schedule.pk: schedule for schedule in _by_key.rows(keys)}
+    names = _names([schedule.pk for schedule in found.values() if not schedule.name])
+    return found | {
+        pk: replace(schedule, name=names.get(pk, str(pk))) for pk, schedule in found.items() if not schedule.name
+    }
 
 
 def names_for_runs(runs: Collection[Run], schedules: Mapping[int, Schedule]) -> dict[int, str]:
@@ -99,22 +108,27 @@ def names_for_runs(runs: Collection[Run], schedules: Mapping[int, Schedule]) -> 
     return names | {pk: visible_text(run.target_name, 100) for pk, run in targets.items()}
 
 
-def _schedule(values: dict[str, Any], names: dict[int, str]) -> Schedule:
+def _schedule(row: Sequence[Any]) -> Schedule:
+    """The schedule with these values of `COLUMNS`. Its name is empty if it has no description."""
+    values = dict(zip(COLUMNS, row, strict=True))
     group = values["group_id"]
     return Schedule(
         pk=values["pk"],
-        name=visible_text(values["description"] or names.get(values["pk"], values["pk"]), 100),
+        name=visible_text(values["description"] or "", 100),
         group=group if type(group) is int else None,
         active=values["status"] is True,
         is_service=values["stay_alive"] is True,
         cron=str(values["schedule"]),
         date_time=usable_instant(values["date_time"]),
-        zone=str(values["timezone"] or get_conf().timezone),
         due_at=usable_instant(values["next_run_at"]),
         planned_at=usable_instant(values["planned_at"]),
-        problem=for_reader(values["plan_error"], 300) if values["plan_error"] else "",
+        own_zone=str(values["timezone"] or ""),
+        plan_error=str(values["plan_error"] or ""),
         rules=SimpleNamespace(id=values["pk"], **values) if values_have_own_timing(values) else None,
     )
+
+
+_by_key = KeyedQuery(lambda: Scheduler.objects.order_by("pk"), COLUMNS, _schedule)
 
 
 def _names(keys: list[int]) -> dict[int, str]:

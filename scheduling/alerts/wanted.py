@@ -6,11 +6,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
+from typing import Any, NamedTuple
 
 from django.utils.translation import gettext as _
 
-from scheduling.alerts.repeated import RepeatedQuery, as_they_are
+from scheduling.alerts.repeated import RepeatedQuery
 from scheduling.core.alert_rules import KINDS, KindFacts, RuleKind, Threshold
 from scheduling.core.text import visible_text
 from scheduling.models import AlertRule
@@ -71,6 +71,8 @@ class Scopes:
     def of(self, schedule: int | None, group: int | None) -> list[Wanted]:
         """The rules that cover a row with this schedule and this group."""
         own = self.named.get(schedule, ()) if schedule is not None else ()
+        if not own and not self._others:
+            return []
         return [rule for rule in (*own, *self._others) if rule.group is None or rule.group == group]
 
 
@@ -91,8 +93,24 @@ class Rules:
     errors: dict[int, Any] = field(default_factory=dict)
 
 
+class _Stored(NamedTuple):
+    """A row. `wanted` is None if the rule cannot be evaluated."""
+
+    values: tuple[Any, ...]
+    error: Any
+    wanted: Wanted | None
+
+
+def _stored(row: tuple[Any, ...]) -> _Stored:
+    *values, error = row
+    try:
+        return _Stored(tuple(values), error, wanted_of(values))
+    except RuleProblem:
+        return _Stored(tuple(values), error, None)
+
+
 _enabled = RepeatedQuery(
-    lambda _now: AlertRule.objects.filter(enabled=True).order_by("pk"), COLUMNS, MOST_RULES, as_they_are
+    lambda _now: AlertRule.objects.filter(enabled=True).order_by("pk"), COLUMNS, MOST_RULES, _stored
 )
 
 
@@ -103,15 +121,23 @@ def read_rules() -> Rules:
         django.db.DatabaseError: the database cannot be reached.
     """
     read, bad = _enabled.rows_and_bad()
-    rules = Rules([*(values[0] for values in read), *bad])
+    rules = Rules([*(one.values[0] for one in read), *bad])
     rules.problems = dict.fromkeys(bad, _("The row cannot be read."))
-    for *values, error in read:
-        rules.errors[values[0]] = error
-        try:
-            rules.wanted.append(wanted_of(values))
-        except RuleProblem as problem:
-            rules.problems[values[0]] = str(problem)
+    rules.errors = {one.values[0]: one.error for one in read}
+    rules.wanted = [one.wanted for one in read if one.wanted is not None]
+    for one in read:
+        if one.wanted is None:
+            rules.problems[one.values[0]] = _problem(one.values)
     return rules
+
+
+def _problem(values: Sequence[Any]) -> str:
+    """Why the rule with these values cannot be evaluated, in the present language."""
+    try:
+        wanted_of(values)
+    except RuleProblem as problem:
+        return str(problem)
+    return ""
 
 
 def wanted_of(values: Sequence[Any]) -> Wanted:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Container, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from hashlib import sha256
 
@@ -147,12 +147,14 @@ def bounded(
 
 def as_stored(situation: Situation) -> Situation:
     """The situation with texts that every database can store, in visible characters, cut to their columns."""
-    return replace(
-        situation,
-        key=visible_text(situation.key, KEY_CHARS)[:KEY_CHARS],
-        subject=visible_text(situation.subject, SUBJECT_CHARS)[:SUBJECT_CHARS],
-        seen=visible_text(situation.seen, SEEN_CHARS)[:SEEN_CHARS],
-        advice=visible_text(situation.advice, ADVICE_CHARS)[:ADVICE_CHARS],
+    return Situation(
+        visible_text(situation.key, KEY_CHARS)[:KEY_CHARS],
+        visible_text(situation.subject, SUBJECT_CHARS)[:SUBJECT_CHARS],
+        visible_text(situation.seen, SEEN_CHARS)[:SEEN_CHARS],
+        visible_text(situation.advice, ADVICE_CHARS)[:ADVICE_CHARS],
+        situation.schedule,
+        situation.execution,
+        situation.group,
     )
 
 

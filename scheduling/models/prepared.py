@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import lru_cache
 from typing import Any
 
 from django.db import connection
@@ -82,7 +81,8 @@ class Prepared:
         Raises:
             django.db.DatabaseError: the database has refused the query.
         """
-        return _fetched(*self._with_params(now))
+        built, params = self._with_params(now)
+        return _fetched(built.sql, params, built.columns)
 
     def finds_one(self, now: datetime = ANY_INSTANT) -> tuple[str, list[Any]]:
         """Whether the query has a row, as a condition in SQL, and its parameters. The query is one of `any_of`.
@@ -95,9 +95,33 @@ class Prepared:
     def _with_params(self, now: datetime) -> tuple[_Built, list[Any]]:
         built = self._built.get(connection.vendor)
         if built is None:
-            built = self._built[connection.vendor] = _built(self._build(ANY_INSTANT))
+            built = self._built[connection.vendor] = self._make()
         at = connection.ops.adapt_datetimefield_value(now)
         return built, [at if number in built.instants else value for number, value in enumerate(built.params)]
+
+    def _make(self) -> _Built:
+        return _built(self._build(ANY_INSTANT))
+
+
+class PreparedUnion(Prepared):
+    """Several queries of the same columns that are run together, in one round trip. The rows are in no order.
+
+    Args:
+        builds: make the querysets. See `Prepared`.
+    """
+
+    def __init__(self, builds: Sequence[Callable[[datetime], QuerySet[Any, Any]]]) -> None:
+        super().__init__(builds[0])
+        self._builds = builds
+
+    def _make(self) -> _Built:
+        parts = [_built(build(ANY_INSTANT)) for build in self._builds]
+        if connection.features.supports_parentheses_in_compound:
+            texts = [f"({one.sql})" for one in parts]
+        else:
+            texts = [f"SELECT * FROM ({one.sql})" for one in parts]  # noqa: S608 - Django's own SQL
+        params = [value for one in parts for value in one.params]
+        return _Built(" UNION ALL ".join(texts), params, _instants(params), parts[0].columns)
 
 
 def any_of(build: Callable[[datetime], QuerySet[Any, Any]]) -> Prepared:
@@ -126,7 +150,24 @@ def has_any_rows(questions: Sequence[tuple[Prepared, datetime]]) -> bool:
 
 
 FIRST_MARK = 2_000_000_000
-"""Numbers from here on stand for the values of lists while the SQL is built. No other parameter of a query is one."""
+"""Numbers from here on stand for the lists while the SQL is built. No other parameter of a query is one."""
+
+
+@dataclass(frozen=True)
+class _Gap:
+    """The place of a list in a statement, and what follows up to the next one."""
+
+    which: int
+    text: str
+    params: list[Any]
+
+
+@dataclass(frozen=True)
+class _BuiltOver:
+    text: str
+    params: list[Any]
+    gaps: Sequence[_Gap]
+    columns: list[Any]
 
 
 class PreparedOver:
@@ -134,16 +175,16 @@ class PreparedOver:
 
     Args:
         build: makes the queryset, with `values_list`, for the lists. It uses each list once, with `__in`. It is called
-            once for each kind of database and each number of values.
+            once for each kind of database.
         kinds: the type of the values of each list, `int` or `str`.
     """
 
     def __init__(self, build: Callable[..., QuerySet[Any, Any]], *kinds: type[int] | type[str]) -> None:
         self._build, self._kinds = build, kinds
-        self._built = lru_cache(maxsize=256)(self._make)
+        self._built: dict[str, _BuiltOver] = {}
 
     def rows(self, *lists: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run the query. No list is empty, and none has a value twice.
+        """Run the query. No list is empty.
 
         Raises:
             django.db.DatabaseError: the database has refused the query.
@@ -157,36 +198,55 @@ class PreparedOver:
         Raises:
             django.db.DatabaseError: the database has refused the query.
         """
-        built, places = self._built(connection.vendor, tuple(map(len, lists)))
-        params = list(built.params)
-        for number, (which, at) in places.items():
-            params[number] = lists[which][at]
-        return _fetched(built, params)
+        built = self._built.get(connection.vendor)
+        if built is None:
+            built = self._built[connection.vendor] = self._make()
+        sql, params = built.text, list(built.params)
+        for gap in built.gaps:
+            values = lists[gap.which]
+            if self._kinds[gap.which] is int:
+                # Drivers take long to quote and to pass hundreds of parameters. A number needs no quotes.
+                sql += ",".join(str(int(value)) for value in values) + gap.text
+            else:
+                sql += ",".join(["%s"] * len(values)) + gap.text
+                params += values
+            params += gap.params
+        return _fetched(sql, params, built.columns)
 
-    def _make(self, _vendor: str, lengths: tuple[int, ...]) -> tuple[_Built, dict[int, tuple[int, int]]]:
-        """The statement, and for the position of each value its list and its position in the list."""
-        marks: dict[Any, tuple[int, int]] = {}
-        lists: list[list[Any]] = []
-        for which, (kind, length) in enumerate(zip(self._kinds, lengths, strict=True)):
-            own = [kind(FIRST_MARK + len(marks) + at) for at in range(length)]
-            marks |= {mark: (which, at) for at, mark in enumerate(own)}
-            lists.append(own)
-        built = _built(self._build(*lists))
-        places = {number: marks[value] for number, value in enumerate(built.params) if value in marks}
-        if len(places) != len(marks):
+    def _make(self) -> _BuiltOver:
+        marks = [kind(FIRST_MARK + which) for which, kind in enumerate(self._kinds)]
+        built = _built(self._build(*([mark] for mark in marks)))
+        texts = _split(built.sql)
+        found = [value for value in built.params if value in marks]
+        if len(found) != len(marks) or set(found) != set(marks) or len(texts) != len(built.params) + 1:
             raise AssertionError(f"The values of the query are not found in its statement: {built.sql}")
-        return built, places
+        parts: list[_Gap] = [_Gap(-1, texts[0], [])]
+        for value, text in zip(built.params, texts[1:], strict=True):
+            if value in marks:
+                parts.append(_Gap(marks.index(value), text, []))
+            else:
+                before = parts[-1]
+                parts[-1] = _Gap(before.which, f"{before.text}%s{text}", [*before.params, value])
+        return _BuiltOver(parts[0].text, parts[0].params, parts[1:], built.columns)
 
 
-def _fetched(built: _Built, params: list[Any]) -> Found:
+def _split(sql: str) -> list[str]:
+    """The texts between the placeholders of a statement. In it, `%%` stands for a percent sign."""
+    return [text.replace("\0", "%%") for text in sql.replace("%%", "\0").split("%s")]
+
+
+def _fetched(sql: str, params: list[Any], columns: list[Any]) -> Found:
     with connection.cursor() as cursor:
-        cursor.execute(built.sql, params)
-        return Found(cursor.fetchall(), built.columns)
+        cursor.execute(sql, params)
+        return Found(cursor.fetchall(), columns)
 
 
 def _built(rows: QuerySet[Any, Any]) -> _Built:
     compiler = rows.query.get_compiler(connection=connection)
     sql, params = compiler.as_sql()
+    return _Built(sql, list(params), _instants(params), [column for column, _sql, _alias in compiler.select])
+
+
+def _instants(params: Sequence[Any]) -> frozenset[int]:
     marker = connection.ops.adapt_datetimefield_value(ANY_INSTANT)
-    instants = frozenset(number for number, value in enumerate(params) if value == marker)
-    return _Built(sql, list(params), instants, [column for column, _sql, _alias in compiler.select])
+    return frozenset(number for number, value in enumerate(params) if value == marker)

@@ -7,14 +7,13 @@ from random import Random
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 from django.db.models import QuerySet
 from django.test.utils import CaptureQueriesContext
 
 from scheduling.alerts import repeated
 from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
-from scheduling.alerts.runs import NAMED, RECENT, newest_keys, oldest_in, run_of, runs_by_key
-from scheduling.core.lifecycle import State
+from scheduling.alerts.runs import NAMED, RECENT, newest_keys, open_runs, run_of, runs_by_key
 from scheduling.models import SchedulerExecution
 from tests.factories import SchedulerExecutionFactory, SchedulerFactory
 from tests.hostile.fuzz import choose_seed
@@ -29,14 +28,21 @@ def _due(now: datetime) -> QuerySet[SchedulerExecution]:
     return SchedulerExecution.objects.filter(wake_at__lte=now).order_by("pk")
 
 
+def _newest_running(now: datetime) -> QuerySet[SchedulerExecution]:
+    return SchedulerExecution.objects.filter(state="running", wake_at__lte=now).order_by("-pk")
+
+
 def test_changes_of_rows_are_seen() -> None:
     seed = choose_seed()
     random = Random(seed)
     keys = [SchedulerExecutionFactory(wake_at=NOON + timedelta(hours=number)).pk for number in range(12)]
     due, keyed = RepeatedQuery(_due, COLUMNS, 8, as_they_are), KeyedQuery(_all, COLUMNS, as_they_are)
+    both = RepeatedQuery(_due, COLUMNS, 3, as_they_are, _newest_running)
     for _turn in range(40):
         now = NOON + timedelta(hours=random.randint(-1, 13))
         assert due.rows(now) == list(_due(now).values_list(*COLUMNS)[:8]), seed
+        parts = [list(build(now).values_list(*COLUMNS)[:3]) for build in (_due, _newest_running)]
+        assert sorted(both.rows(now)) == sorted([*parts[0], *parts[1]]), seed
         some = random.sample([*keys, max(keys) + 5], random.randint(0, 9))
         wanted = list(_all().filter(pk__in=some).values_list(*COLUMNS))
         assert sorted(keyed.rows(some)) == sorted(wanted), seed
@@ -107,19 +113,53 @@ def test_any_number_of_keys(number: int) -> None:
     assert runs_by_key([], NAMED) == {}
 
 
-@pytest.mark.skipif(connection.vendor != "sqlite", reason="the other databases refuse such values")
+UNREADABLE = {"sqlite": "2025-13-99 00:00:00", "postgresql": "infinity", "mysql": "0000-00-00 00:00:00"}
+"""Instants that plain SQL can write, and Python cannot read."""
+
+
 def test_a_row_that_plain_sql_has_made_unreadable_is_left_out() -> None:
     good, bad = (SchedulerExecutionFactory(state="running", wake_at=NOON) for _number in range(2))
-    assert [run.pk for run in oldest_in(NAMED, State.RUNNING)] == [good.pk, bad.pk]
+    assert [run.pk for run in open_runs()] == [good.pk, bad.pk]
+    change = f"UPDATE scheduling_schedulerexecution SET scheduled_at = '{UNREADABLE[connection.vendor]}' WHERE id = %s"
     with connection.cursor() as cursor:
-        cursor.execute(
-            "UPDATE scheduling_schedulerexecution SET scheduled_at = '2025-13-99 00:00:00' WHERE id = %s", [bad.pk]
-        )
+        if connection.vendor == "mysql":
+            cursor.execute("SET @before = @@sql_mode, sql_mode = ''")
+        cursor.execute(change, [bad.pk])
+        if connection.vendor == "mysql":
+            cursor.execute("SET sql_mode = @before")
     due = RepeatedQuery(lambda _now: _all().order_by("pk"), RECENT, 8, lambda values: run_of(RECENT, values))
     found, unreadable = due.rows_and_bad()
-    assert [run.pk for run in found if run is not None] == [good.pk]
-    assert list(unreadable) == [bad.pk]
-    assert set(runs_by_key([good.pk, bad.pk], RECENT)) == {good.pk}
+    # The driver of MySQL reads such an instant as none.
+    kept, left = ([good.pk, bad.pk], []) if connection.vendor == "mysql" else ([good.pk], [bad.pk])
+    assert [run.pk for run in found if run is not None] == kept
+    assert list(unreadable) == left
+    assert sorted(runs_by_key([good.pk, bad.pk], RECENT)) == kept
+    assert [run.pk for run in open_runs()] == kept
+    instants = {run.pk: run.scheduled_at for run in open_runs()}
+    assert instants[good.pk] is not None
+    assert instants.get(bad.pk) is None
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Madrid", "Asia/Kathmandu"])
+def test_instants_are_the_same_in_each_zone_of_the_connection(zone: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A project sets the zone by `TIME_ZONE` of the database."""
+    own = connections["default"]
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute(f"SET LOCAL TIME ZONE '{zone}'")
+    else:
+        monkeypatch.setitem(own.settings_dict, "TIME_ZONE", zone)
+        for name in ("timezone", "timezone_name"):
+            own.__dict__.pop(name, None)
+    try:
+        instants = [NOON + timedelta(days=30 * month, microseconds=120 * month) for month in range(12)]
+        rows = [SchedulerExecutionFactory(wake_at=instant) for instant in instants]
+        assert own.vendor == "postgresql" or own.timezone_name == zone
+        found = KeyedQuery(_all, ("pk", "wake_at"), as_they_are).rows([row.pk for row in rows])
+        assert sorted(found) == [(row.pk, instant) for row, instant in zip(rows, instants, strict=True)]
+    finally:
+        for name in ("timezone", "timezone_name"):
+            own.__dict__.pop(name, None)
 
 
 def test_the_newest_run_of_each_schedule() -> None:

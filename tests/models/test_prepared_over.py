@@ -44,7 +44,7 @@ def test_it_finds_the_rows_and_their_python_values(count: int) -> None:
             assert prepared.rows(own, queues) == list(query(own, queues))
 
 
-def test_the_statement_is_built_once_for_each_number_of_values() -> None:
+def test_the_statement_is_built_once_for_all_numbers_of_values() -> None:
     built: list[int] = []
 
     def build(keys: Sequence[int]) -> QuerySet[SchedulerExecution, Any]:
@@ -56,15 +56,19 @@ def test_the_statement_is_built_once_for_each_number_of_values() -> None:
     with CaptureQueriesContext(connection) as captured:
         for keys in ([row.pk], [row.pk, 7], [8], [row.pk, 9]):
             prepared.rows(keys)
-    assert built == [1, 2]
+    assert built == [1]
     assert len(captured) == 4
 
 
-def test_values_that_the_statement_does_not_have_are_refused() -> None:
-    """Otherwise the marks themselves would be looked for."""
+@pytest.mark.parametrize("times", [0, 2])
+def test_a_list_that_the_statement_does_not_have_once_is_refused(times: int) -> None:
+    """Otherwise the mark itself would be looked for."""
 
     def build(keys: Sequence[int]) -> QuerySet[SchedulerExecution, Any]:
-        return SchedulerExecution.objects.filter(pk__in=keys[:1]).values_list("pk")
+        rows = SchedulerExecution.objects.all()
+        for column in ("pk", "attempt")[:times]:
+            rows = rows.filter(**{f"{column}__in": keys})
+        return rows.values_list("pk")
 
     with pytest.raises(AssertionError, match="are not found in its statement"):
         PreparedOver(build, int).rows([1, 2])
@@ -72,11 +76,20 @@ def test_values_that_the_statement_does_not_have_are_refused() -> None:
 
 def test_a_constant_of_the_query_stays() -> None:
     def build(keys: Sequence[int]) -> QuerySet[SchedulerExecution, Any]:
-        return SchedulerExecution.objects.filter(pk__in=keys, attempt__lt=5).values_list(
-            "pk", Value("é%s"), F("attempt")
-        )
+        rows = SchedulerExecution.objects.filter(pk__in=keys, attempt__lt=5).extra(where=["'5%%' = '5%%'"])
+        return rows.values_list("pk", Value("é%s"), F("attempt"))
 
     row = SchedulerExecutionFactory(attempt=4)
     SchedulerExecutionFactory(attempt=5)
     assert PreparedOver(build, int).rows([row.pk, row.pk + 1]) == [(row.pk, "é%s", 4)]
     assert row.pk < FIRST_MARK
+
+
+def test_a_key_that_is_no_number_never_reaches_the_statement() -> None:
+    """The keys are written into the statement without quotes."""
+    prepared = PreparedOver(lambda keys: SchedulerExecution.objects.filter(pk__in=keys).values_list("pk"), int)
+    for hostile in ("1) OR 1=1 --", "1,2", None, [1]):
+        with pytest.raises((ValueError, TypeError)), CaptureQueriesContext(connection) as captured:
+            prepared.rows([1, hostile])
+        assert not captured.captured_queries
+    assert prepared.rows([1, 2**63 - 1]) == []

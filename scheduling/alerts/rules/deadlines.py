@@ -49,11 +49,12 @@ def not_finished(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, 
     schedules = look.schedules(named)
     runs = look.runs_of(named)
     wanted = [(rule, schedule) for rule in rules if (schedule := schedules.get(rule.schedule or 0)) is not None]
-    look.load_durations(schedule.pk for _rule, schedule in wanted if schedule.active)
+    durations = look.durations_of(schedule.pk for _rule, schedule in wanted if schedule.active)
     for rule, schedule in wanted:
         if schedule.active and rule.covers(schedule.pk, schedule.group):
             for deadline in _deadlines(rule, schedule, look):
-                yield from _told(rule, schedule, deadline, runs[schedule.pk], look)
+                usual = durations.get(schedule.pk, ())
+                yield from _told(rule, schedule, deadline, runs[schedule.pk], usual, look)
 
 
 def _deadlines(rule: Wanted, schedule: Schedule, look: Look) -> list[Deadline]:
@@ -75,10 +76,9 @@ def _deadlines(rule: Wanted, schedule: Schedule, look: Look) -> list[Deadline]:
 
 
 def _told(
-    rule: Wanted, schedule: Schedule, deadline: Deadline, runs: Sequence[Run], look: Look
+    rule: Wanted, schedule: Schedule, deadline: Deadline, runs: Sequence[Run], durations: Sequence[float], look: Look
 ) -> Iterator[tuple[Wanted, Situation]]:
     progress = _progress(deadline.occurrence, runs, look)
-    durations = look.durations(schedule.pk) or ()
     if progress.over or not will_be_late(
         deadline.instant, look.now, durations, progress.started_at, progress.may_start_at
     ):

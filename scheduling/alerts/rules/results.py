@@ -66,19 +66,20 @@ def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situa
     reasons = look.reasons_of_skips([*look.skips, *named])
     for run in (*look.skips, *named):
         if run.scheduler_id is not None and not is_on_purpose(reasons.get(run.pk, "")):
-            known = newest.setdefault(run.scheduler_id, run)
-            newest[run.scheduler_id] = max(known, run, key=lambda one: one.pk)
+            known = newest.get(run.scheduler_id)
+            if known is None or known.pk < run.pk:
+                newest[run.scheduler_id] = run
     last = _last([run.pk for run in newest.values() if scopes.of(run.scheduler_id, run.group_id)], look)
     found = [run for run in newest.values() if run.pk in last]
     schedules = look.schedules({run.scheduler_id for run in found if run.scheduler_id is not None})
     names = names_for_runs(found, schedules)
+    advice = _("Run it now if its work is still needed.")
     for run in found:
         schedule = schedules.get(run.scheduler_id or 0)
         if schedule is None or not schedule.active or run.pk not in names:
             continue
         for rule in scopes.of(schedule.pk, run.group_id):
             seen = for_reader(reasons.get(run.pk, "") or _("No reason was recorded."), 500)
-            advice = _("Run it now if its work is still needed.")
             key = f"schedule {schedule.pk}"
             yield rule, Situation(key, names[run.pk], seen, advice, schedule.pk, run.pk, run.group_id)
 

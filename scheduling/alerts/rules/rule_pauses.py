@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from django.utils.translation import gettext as _
 
 from scheduling.alerts.look import Look
-from scheduling.alerts.reading import readable
+from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.known_sentences import for_reader
@@ -16,16 +16,18 @@ from scheduling.monitoring.findings.watched import paused_by_failures as paused_
 
 MOST = 500
 
+_COLUMNS = ("pk", "pause_reason")
+
+_paused = RepeatedQuery(paused_rows, _COLUMNS, MOST, as_they_are)
+_paused_by_key = KeyedQuery(
+    lambda: Scheduler.objects.filter(paused_for="failures", status=False).order_by("pk"), _COLUMNS, as_they_are
+)
+
 
 def paused_by_failures(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
     """A schedule was paused after failures in a row, and is still paused."""
-    scopes, rows = Scopes(rules), paused_rows(look.now)
-    named = Scheduler.objects.filter(pk__in=list(scopes.named), paused_for="failures", status=False).order_by("pk")
-    reasons = {
-        pk: reason
-        for found in (rows, named)
-        for pk, reason in readable(found, max(MOST, len(scopes.named)), ("pk", "pause_reason"))
-    }
+    scopes = Scopes(rules)
+    reasons = dict([*_paused.rows(look.now), *_paused_by_key.rows(scopes.named)])
     for pk, schedule in look.schedules(reasons.keys()).items():
         for rule in scopes.of(pk, schedule.group):
             yield (

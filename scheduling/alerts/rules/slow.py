@@ -10,7 +10,7 @@ from scheduling.alerts.look import Look
 from scheduling.alerts.runs import Run
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
-from scheduling.core.durations import SLOW_SECONDS, p95
+from scheduling.core.durations import SLOW_SECONDS
 from scheduling.core.lifecycle import State
 from scheduling.models.time_words import format_span
 
@@ -21,13 +21,13 @@ def slow(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situatio
     found = [
         (run, seconds, rule)
         for run, seconds in _times(rules, look)
-        if run.scheduler_id is not None
+        if run.scheduler_id is not None and seconds > SLOW_SECONDS
         for rule in scopes.of(run.scheduler_id, run.group_id)
     ]
-    look.load_durations({run.scheduler_id for run, _seconds, _rule in found if run.scheduler_id is not None})
+    durations = look.durations_of(run.scheduler_id for run, _seconds, _rule in found if run.scheduler_id is not None)
     for run, seconds, rule in found:
-        known = look.durations(run.scheduler_id or 0)
-        usual = p95(known) if known is not None else None
+        known = durations.get(run.scheduler_id or 0)
+        usual = known.p95 if known is not None else None
         if usual is not None and seconds > rule.number * usual and seconds > usual + SLOW_SECONDS:
             yield rule, _situation(run, seconds, usual)
 
