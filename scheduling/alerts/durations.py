@@ -20,7 +20,7 @@ class Durations(list[float]):
         return p95(self)
 
 
-def durations_of(schedules: Sequence[int]) -> dict[int, Durations]:
+def read_durations(schedules: Sequence[int]) -> dict[int, Durations]:
     """The durations for each schedule. A schedule with unreadable runs has none.
 
     Raises:
@@ -35,4 +35,4 @@ def durations_of(schedules: Sequence[int]) -> dict[int, Durations]:
             raise
         if len(schedules) == 1:
             return {schedules[0]: Durations()}
-    return {pk: found for schedule in schedules for pk, found in durations_of([schedule]).items()}
+    return {pk: found for schedule in schedules for pk, found in read_durations([schedule]).items()}

@@ -9,7 +9,7 @@ from functools import cached_property, partial
 from operator import itemgetter
 
 from scheduling.alerts.brokers import BrokerWatch
-from scheduling.alerts.durations import Durations, durations_of
+from scheduling.alerts.durations import Durations, read_durations
 from scheduling.alerts.memory import Memory, memory
 from scheduling.alerts.reading import readable_rows
 from scheduling.alerts.recent import RecentRuns
@@ -44,6 +44,9 @@ OF_RUNS = (
     RuleKind.RETRIED, RuleKind.INBOX,
 )  # fmt: skip
 """The kinds that look at the last runs of the schedule that the rule names."""
+
+OF_OPEN_RUNS = (RuleKind.NOT_STARTED, RuleKind.SLOW, RuleKind.RETRIED)
+"""The kinds that look at the open runs of all schedules."""
 
 BESIDE_FAILURES = 5
 """So many runs of a schedule are read in addition to the failures that a rule counts, because skipped and cancelled
@@ -113,8 +116,7 @@ class Look:
     def schedules(self, keys: Collection[int]) -> dict[int, Schedule]:
         """Those of the schedules that exist and can be read, in this order."""
         if missing := set(keys) - self._schedules.keys():
-            self._schedules |= dict.fromkeys(missing)
-            self._schedules |= schedules_by_key(missing)
+            self._schedules |= {**dict.fromkeys(missing), **schedules_by_key(missing)}
         return {pk: found for pk in keys if (found := self._schedules[pk]) is not None}
 
     def runs_of(self, keys: Collection[int]) -> Mapping[int, list[Run]]:
@@ -123,7 +125,8 @@ class Look:
             missing |= {rule.schedule for rule in self.of_kind(*OF_RUNS) if rule.schedule is not None}
             streaks = [int(rule.number) for rule in self.of_kind(RuleKind.FAILED_IN_A_ROW)]
             count = max([3, *streaks]) + BESIDE_FAILURES
-            recent = RecentRuns(self.memory, self.now, count, self.open_runs)
+            known = self.open_runs if self.of_kind(*OF_OPEN_RUNS) else {}
+            recent = RecentRuns(self.memory, self.now, count, known)
             self._runs |= recent.of(missing - self._runs.keys())
         return {pk: self._runs[pk] for pk in keys}
 
@@ -196,7 +199,7 @@ class Look:
         missing = sorted(pk for pk, known in found.items() if known is None)
         chosen = missing[: MOST_NEW_DURATIONS - self._new_durations]
         self._new_durations += len(chosen)
-        for pk, new in durations_of(chosen).items():
+        for pk, new in read_durations(chosen).items():
             self.memory.keep(("durations", pk), self.now, new)
             found[pk] = new
         return {pk: known for pk, known in found.items() if known is not None}

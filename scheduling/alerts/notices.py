@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import cache
 from typing import Any
 
 from django.db.models import Q, QuerySet
 
+from scheduling.alerts.reading import readable
 from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import tells
 from scheduling.core.chunks import chunks
 from scheduling.logs import get_logger
 from scheduling.models import Alert, AlertMessage, AlertNotice, AlertRule, Channel
-from scheduling.models.prepared import PreparedOver
+from scheduling.models.prepared_over import PreparedOver
 from scheduling.processes.database import each_or_all
 
 log = get_logger(__name__)
@@ -110,15 +110,10 @@ def _channels_of(rules: Sequence[int]) -> QuerySet[Any, Any]:
 _CHANNELS_OF_RULES = PreparedOver(_channels_of, int)
 
 
-@cache
-def _named_channels(columns: tuple[str, ...]) -> KeyedQuery[tuple[Any, ...]]:
-    return KeyedQuery(lambda: Channel.objects.order_by("pk"), columns, as_they_are)
-
-
-@cache
-def _default_channels(columns: tuple[str, ...]) -> RepeatedQuery[tuple[Any, ...]]:
-    rows = Channel.objects.filter(tells_by_default=True).order_by("pk")
-    return RepeatedQuery(lambda _now: rows, columns, MOST_CHANNELS, as_they_are)
+_NAMED = KeyedQuery(lambda: Channel.objects.order_by("pk"), ROUTING, as_they_are)
+_DEFAULT = RepeatedQuery(
+    lambda _now: Channel.objects.filter(tells_by_default=True).order_by("pk"), ROUTING, MOST_CHANNELS, as_they_are
+)
 
 
 class Routes:
@@ -137,8 +132,14 @@ class Routes:
             for rule, channel in _CHANNELS_OF_RULES.rows(some):
                 self._of_rules.setdefault(rule, []).append(channel)
         own = {key for named in self._of_rules.values() for key in named if type(key) is int}
-        self._own = {one.pk: one for one in self._channels(_named_channels(self._columns).rows(own))}
-        self._default = self._channels(_default_channels(self._columns).rows())
+        if self._columns == ROUTING:
+            named, default = _NAMED.rows(own), _DEFAULT.rows()
+        else:  # rows with secrets are not remembered
+            rows = Channel.objects.order_by("pk")
+            named = readable(rows.filter(pk__in=own), MOST_CHANNELS, self._columns) if own else []
+            default = readable(rows.filter(tells_by_default=True), MOST_CHANNELS, self._columns)
+        self._own = {one.pk: one for one in self._channels(named)}
+        self._default = self._channels(default)
 
     def _channels(self, found: Iterable[tuple[Any, ...]]) -> list[Channel]:
         return [Channel(**dict(zip(self._columns, values, strict=True))) for values in found]

@@ -25,7 +25,7 @@ class RecentRuns:
 
     Args:
         count: so many runs of each schedule are read.
-        open_runs: open runs with the columns `RECENT`, by their keys.
+        open_runs: open runs that were just read with the columns `RECENT`, by their keys. They are not read again.
     """
 
     memory: Memory

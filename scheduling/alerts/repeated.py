@@ -16,7 +16,8 @@ from django.db.models import QuerySet
 from scheduling.alerts.reading import readable, readable_and_bad, tried
 from scheduling.alerts.text_instants import with_instants, with_texts
 from scheduling.core.chunks import chunks
-from scheduling.models.prepared import ANY_INSTANT, Found, Prepared, PreparedOver, PreparedUnion
+from scheduling.models.prepared import ANY_INSTANT, Found, Prepared, PreparedUnion
+from scheduling.models.prepared_over import PreparedOver
 
 Made = TypeVar("Made")
 Values = tuple[Any, ...]
@@ -50,8 +51,8 @@ class RepeatedQuery(Generic[Made]):
         *further: Callable[[datetime], QuerySet[Any]],
     ) -> None:
         self._builds, self._columns, self._most, self._make = (build, *further), columns, most, make
-        parts = [partial(self._part, one) for one in self._builds]
-        self._prepared = PreparedUnion(parts) if further else Prepared(parts[0])
+        limited = [partial(self._limited, one) for one in self._builds]
+        self._prepared = PreparedUnion(limited) if further else Prepared(limited[0])
         self._known: Known[Made] = {}
 
     def rows(self, now: datetime = ANY_INSTANT) -> list[Made]:
@@ -74,7 +75,7 @@ class RepeatedQuery(Generic[Made]):
         made = [self._make(values) for read, _bad in parts for values in read]
         return made, [key for _read, bad in parts for key in bad]
 
-    def _part(self, build: Callable[[datetime], QuerySet[Any]], now: datetime) -> QuerySet[Any, Any]:
+    def _limited(self, build: Callable[[datetime], QuerySet[Any]], now: datetime) -> QuerySet[Any, Any]:
         return with_texts(build(now), self._columns)[: self._most]
 
     def _read(self, now: datetime) -> list[Made]:
@@ -101,12 +102,13 @@ class KeyedQuery(Generic[Made]):
         self._known: Known[Made] = {}
 
     def rows(self, keys: Collection[int]) -> list[Made]:
-        """What the rows with these keys have become.
+        """What the rows with these keys have become. A key that is no whole number, as SQLite can store it, has none.
 
         Raises:
             django.db.DatabaseError: the database cannot be reached.
         """
-        return [made for some in chunks(sorted(set(keys)), MOST_KEYS) for made in self._some(some)]
+        whole = {key for key in keys if type(key) is int}
+        return [made for some in chunks(sorted(whole), MOST_KEYS) for made in self._some(some)]
 
     def _some(self, keys: Sequence[int]) -> list[Made]:
         found, error = tried(lambda: self._read(keys))

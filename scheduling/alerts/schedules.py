@@ -34,7 +34,7 @@ class Schedule:
     """A schedule.
 
     Args:
-        name: its name, as pages show it.
+        name: its name, as pages show it. `schedules_by_key` names a schedule without a description.
         active: whether it is not paused.
         due_at: when it is due next; None if it is not planned, or if that cannot be read.
         planned_at: since when it has its present times; None if it has had them for long.

@@ -1,6 +1,6 @@
 """Instants that the database writes as texts. A row that comes again is compared, and its instants are not converted.
 
-The drivers of MySQL and PostgreSQL convert each instant in Python. That is a fifth of an evaluation of 200 rules.
+The drivers convert each instant in Python. That was a fifth of an evaluation of 200 rules.
 """
 
 from __future__ import annotations
@@ -23,12 +23,7 @@ class _InstantAsText(Cast):
 
 
 def with_texts(rows: QuerySet[Any], columns: Sequence[str]) -> QuerySet[Any, Any]:
-    """The rows as `values_list(*columns)` gives them, with texts in place of instants. See `with_instants`.
-
-    The driver of SQLite gives texts anyway.
-    """
-    if connection.vendor == "sqlite":
-        return rows.values_list(*columns)
+    """The rows as `values_list(*columns)` gives them, with texts in place of instants. See `with_instants`."""
     return rows.values_list(
         *(_InstantAsText(name, TextField()) if _is_instant(rows.model, name) else name for name in columns)
     )
@@ -42,13 +37,10 @@ def _is_instant(model: type[Model], name: str) -> bool:
 
 
 def with_instants(selected: Sequence[Any], rows: Iterable[Values]) -> list[Values]:
-    """The rows of `with_texts` with instants that have a zone.
+    """The rows of `with_texts` with instants that have a zone. An instant that cannot be read counts as unknown: None.
 
     Args:
         selected: the expressions that the query selects.
-
-    Raises:
-        ValueError: a text is no instant of the calendar.
     """
     places = [place for place, column in enumerate(selected) if isinstance(column, _InstantAsText)]
     if not places:
@@ -57,13 +49,17 @@ def with_instants(selected: Sequence[Any], rows: Iterable[Values]) -> list[Value
     for row in rows:
         values = list(row)
         for place in places:
-            if values[place] is not None:
-                values[place] = _instant(values[place])
+            values[place] = _instant(values[place])
         found.append(tuple(values))
     return found
 
 
-def _instant(text: str) -> datetime:
-    instant = datetime.fromisoformat(text)
-    # MySQL writes no zone. Its instants have the zone of the connection.
-    return make_aware(instant, connection.timezone) if instant.tzinfo is None else instant
+def _instant(text: str | None) -> datetime | None:
+    if text is None:
+        return None
+    try:
+        instant = datetime.fromisoformat(text)
+        # Only PostgreSQL writes the zone. The others write instants in the zone of the connection.
+        return make_aware(instant, connection.timezone) if instant.tzinfo is None else instant
+    except (ValueError, OverflowError):
+        return None  # plain SQL has written it, such as "infinity"

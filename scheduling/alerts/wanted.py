@@ -94,7 +94,13 @@ class Rules:
 
 
 class _Stored(NamedTuple):
-    """A row. `wanted` is None if the rule cannot be evaluated."""
+    """A row of the table of rules.
+
+    Args:
+        values: its columns up to `group`, as `wanted_of` takes them.
+        error: its column `error`: why the rule could not be evaluated the last time.
+        wanted: the rule; None if it cannot be evaluated.
+    """
 
     values: tuple[Any, ...]
     error: Any
@@ -132,7 +138,7 @@ def read_rules() -> Rules:
 
 
 def _problem(values: Sequence[Any]) -> str:
-    """Why the rule with these values cannot be evaluated, in the present language."""
+    """Why the rule with these values cannot be evaluated, in the present language; empty if it can be."""
     try:
         wanted_of(values)
     except RuleProblem as problem:

@@ -39,7 +39,7 @@ from scheduling.handlers.run_config import RunConfig, RunConfigs
 from scheduling.handlers.targets import handler_named
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, KnownHandler, Process, SchedulerExecution
-from scheduling.models.prepared import PreparedOver
+from scheduling.models.prepared_over import PreparedOver
 from scheduling.processes.identity import container_id
 
 log = get_logger(__name__)

@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 
 from scheduling.core.run_limit import Limit
 from scheduling.models import LimitKey
-from scheduling.models.prepared import PreparedOver
+from scheduling.models.prepared_over import PreparedOver
 from scheduling.processes.database import is_away
 
 USED_STEP = timedelta(minutes=1)

@@ -21,7 +21,7 @@ from scheduling.execution.message_rows import MessageRow
 from scheduling.execution.place_rows import Place, remove_places, store_places
 from scheduling.execution.places import Limited, LimitedAttempt
 from scheduling.models import SchedulerExecution
-from scheduling.models.prepared import PreparedOver
+from scheduling.models.prepared_over import PreparedOver
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import read_rows
 

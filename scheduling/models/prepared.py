@@ -15,7 +15,9 @@ ANY_INSTANT = datetime(1234, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
 
 
 @dataclass(frozen=True)
-class _Built:
+class Built:
+    """The statement of a queryset."""
+
     sql: str
     params: list[Any]
     instants: frozenset[int]
@@ -61,7 +63,7 @@ class Prepared:
 
     def __init__(self, build: Callable[[datetime], QuerySet[Any, Any]]) -> None:
         self._build = build
-        self._built: dict[str, _Built] = {}
+        self._built: dict[str, Built] = {}
 
     def rows(self, now: datetime = ANY_INSTANT) -> list[tuple[Any, ...]]:
         """Run the query. The rows are tuples, as those of `values_list`.
@@ -82,7 +84,7 @@ class Prepared:
             django.db.DatabaseError: the database has refused the query.
         """
         built, params = self._with_params(now)
-        return _fetched(built.sql, params, built.columns)
+        return fetched(built.sql, params, built.columns)
 
     def finds_one(self, now: datetime = ANY_INSTANT) -> tuple[str, list[Any]]:
         """Whether the query has a row, as a condition in SQL, and its parameters. The query is one of `any_of`.
@@ -92,15 +94,15 @@ class Prepared:
         built, params = self._with_params(now)
         return f"({built.sql}) IS NOT NULL", params
 
-    def _with_params(self, now: datetime) -> tuple[_Built, list[Any]]:
+    def _with_params(self, now: datetime) -> tuple[Built, list[Any]]:
         built = self._built.get(connection.vendor)
         if built is None:
             built = self._built[connection.vendor] = self._make()
         at = connection.ops.adapt_datetimefield_value(now)
         return built, [at if number in built.instants else value for number, value in enumerate(built.params)]
 
-    def _make(self) -> _Built:
-        return _built(self._build(ANY_INSTANT))
+    def _make(self) -> Built:
+        return built_from(self._build(ANY_INSTANT))
 
 
 class PreparedUnion(Prepared):
@@ -114,14 +116,14 @@ class PreparedUnion(Prepared):
         super().__init__(builds[0])
         self._builds = builds
 
-    def _make(self) -> _Built:
-        parts = [_built(build(ANY_INSTANT)) for build in self._builds]
+    def _make(self) -> Built:
+        parts = [built_from(build(ANY_INSTANT)) for build in self._builds]
         if connection.features.supports_parentheses_in_compound:
             texts = [f"({one.sql})" for one in parts]
         else:
             texts = [f"SELECT * FROM ({one.sql})" for one in parts]  # noqa: S608 - Django's own SQL
         params = [value for one in parts for value in one.params]
-        return _Built(" UNION ALL ".join(texts), params, _instants(params), parts[0].columns)
+        return Built(" UNION ALL ".join(texts), params, _instants(params), parts[0].columns)
 
 
 def any_of(build: Callable[[datetime], QuerySet[Any, Any]]) -> Prepared:
@@ -149,102 +151,22 @@ def has_any_rows(questions: Sequence[tuple[Prepared, datetime]]) -> bool:
         return bool(cursor.fetchone()[0])
 
 
-FIRST_MARK = 2_000_000_000
-"""Numbers from here on stand for the lists while the SQL is built. No other parameter of a query is one."""
+def fetched(sql: str, params: list[Any], columns: list[Any]) -> Found:
+    """Run a statement of plain columns.
 
-
-@dataclass(frozen=True)
-class _Gap:
-    """The place of a list in a statement, and what follows up to the next one."""
-
-    which: int
-    text: str
-    params: list[Any]
-
-
-@dataclass(frozen=True)
-class _BuiltOver:
-    text: str
-    params: list[Any]
-    gaps: Sequence[_Gap]
-    columns: list[Any]
-
-
-class PreparedOver:
-    """A query of plain columns that depends on lists of values.
-
-    Args:
-        build: makes the queryset, with `values_list`, for the lists. It uses each list once, with `__in`. It is called
-            once for each kind of database.
-        kinds: the type of the values of each list, `int` or `str`.
+    Raises:
+        django.db.DatabaseError: the database has refused it.
     """
-
-    def __init__(self, build: Callable[..., QuerySet[Any, Any]], *kinds: type[int] | type[str]) -> None:
-        self._build, self._kinds = build, kinds
-        self._built: dict[str, _BuiltOver] = {}
-
-    def rows(self, *lists: Sequence[Any]) -> list[tuple[Any, ...]]:
-        """Run the query. No list is empty.
-
-        Raises:
-            django.db.DatabaseError: the database has refused the query.
-            Exception: a value cannot be read.
-        """
-        return self.found(*lists).converted()
-
-    def found(self, *lists: Sequence[Any]) -> Found:
-        """Run the query. The values are not converted yet.
-
-        Raises:
-            django.db.DatabaseError: the database has refused the query.
-        """
-        built = self._built.get(connection.vendor)
-        if built is None:
-            built = self._built[connection.vendor] = self._make()
-        sql, params = built.text, list(built.params)
-        for gap in built.gaps:
-            values = lists[gap.which]
-            if self._kinds[gap.which] is int:
-                # Drivers take long to quote and to pass hundreds of parameters. A number needs no quotes.
-                sql += ",".join(str(int(value)) for value in values) + gap.text
-            else:
-                sql += ",".join(["%s"] * len(values)) + gap.text
-                params += values
-            params += gap.params
-        return _fetched(sql, params, built.columns)
-
-    def _make(self) -> _BuiltOver:
-        marks = [kind(FIRST_MARK + which) for which, kind in enumerate(self._kinds)]
-        built = _built(self._build(*([mark] for mark in marks)))
-        texts = _split(built.sql)
-        found = [value for value in built.params if value in marks]
-        if len(found) != len(marks) or set(found) != set(marks) or len(texts) != len(built.params) + 1:
-            raise AssertionError(f"The values of the query are not found in its statement: {built.sql}")
-        parts: list[_Gap] = [_Gap(-1, texts[0], [])]
-        for value, text in zip(built.params, texts[1:], strict=True):
-            if value in marks:
-                parts.append(_Gap(marks.index(value), text, []))
-            else:
-                before = parts[-1]
-                parts[-1] = _Gap(before.which, f"{before.text}%s{text}", [*before.params, value])
-        return _BuiltOver(parts[0].text, parts[0].params, parts[1:], built.columns)
-
-
-def _split(sql: str) -> list[str]:
-    """The texts between the placeholders of a statement. In it, `%%` stands for a percent sign."""
-    return [text.replace("\0", "%%") for text in sql.replace("%%", "\0").split("%s")]
-
-
-def _fetched(sql: str, params: list[Any], columns: list[Any]) -> Found:
     with connection.cursor() as cursor:
         cursor.execute(sql, params)
         return Found(cursor.fetchall(), columns)
 
 
-def _built(rows: QuerySet[Any, Any]) -> _Built:
+def built_from(rows: QuerySet[Any, Any]) -> Built:
+    """The statement of a queryset that was made for `ANY_INSTANT`."""
     compiler = rows.query.get_compiler(connection=connection)
     sql, params = compiler.as_sql()
-    return _Built(sql, list(params), _instants(params), [column for column, _sql, _alias in compiler.select])
+    return Built(sql, list(params), _instants(params), [column for column, _sql, _alias in compiler.select])
 
 
 def _instants(params: Sequence[Any]) -> frozenset[int]:

@@ -13,7 +13,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone as clock
 
 from scheduling.models import SchedulerExecution
-from scheduling.models.prepared import FIRST_MARK, PreparedOver
+from scheduling.models.prepared_over import FIRST_MARK, PreparedOver
 from tests.factories import SchedulerExecutionFactory
 
 pytestmark = pytest.mark.django_db
@@ -93,3 +93,19 @@ def test_a_key_that_is_no_number_never_reaches_the_statement() -> None:
             prepared.rows([1, hostile])
         assert not captured.captured_queries
     assert prepared.rows([1, 2**63 - 1]) == []
+
+
+def test_an_empty_list_has_no_rows_and_no_statement() -> None:
+    prepared = PreparedOver(query, int, str)
+    with CaptureQueriesContext(connection) as captured:
+        assert prepared.rows([], ["main"]) == []
+        assert prepared.rows([1], []) == []
+    assert not captured.captured_queries
+
+
+@pytest.mark.skipif(connection.vendor != "postgresql", reason="the others do not tell statements apart by their lists")
+def test_lists_of_all_lengths_are_one_statement_for_the_server() -> None:
+    prepared = PreparedOver(lambda keys: SchedulerExecution.objects.filter(pk__in=keys).values_list("pk"), int)
+    with CaptureQueriesContext(connection) as captured:
+        prepared.rows([1, 2, 3])
+    assert "= ANY('{1,2,3}')" in captured.captured_queries[0]["sql"]
