@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from scheduling.core.tallies import BOUNDS, OUTCOME_CHARS, TARGET_CHARS, TYPE_CHARS, label, number
 from scheduling.models import TallyTotal
-from scheduling.models.tally import AMOUNTS
+
+LAST_BUCKET = len(BOUNDS)
 
 
 @dataclass
@@ -48,17 +49,25 @@ def target_totals() -> list[TargetTotals]:
     """
     by_name: dict[tuple[str, str], TargetTotals] = {}
     by_labels: dict[tuple[str, str], TargetTotals] = {}
-    rows = TallyTotal.objects.order_by().values_list("type", "target", "outcome", "bucket", *AMOUNTS)
-    for type_, target, outcome, bucket, *amounts in rows:
+    outcomes: dict[object, str] = {}
+    columns = ("type", "target", "outcome", "bucket", "attempts", "milliseconds", "retries", "unheard")
+    rows = TallyTotal.objects.order_by().values_list(*columns)
+    # This loop has thousands of turns in each scrape, so it calls as little as possible.
+    for type_, target, outcome, bucket, attempts, milliseconds, retries, unheard in rows:
         totals = by_name.get((type_, target))
         if totals is None:
             # Different names may have the same labels, because plain SQL can write any name.
             labels = label(type_, TYPE_CHARS), label(target, TARGET_CHARS)
             totals = by_name[type_, target] = by_labels.setdefault(labels, TargetTotals(*labels))
-        attempts, milliseconds, retries, unheard = (number(amount) or 0 for amount in amounts)
-        totals.outcomes[label(outcome, OUTCOME_CHARS)] += attempts
-        totals.buckets[min(number(bucket) or 0, len(BOUNDS))] += attempts
-        totals.milliseconds += milliseconds
-        totals.retries += retries
-        totals.unheard += unheard
+        shown = outcomes.get(outcome)
+        if shown is None:
+            shown = outcomes[outcome] = label(outcome, OUTCOME_CHARS)
+        ended = number(attempts) or 0
+        totals.outcomes[shown] += ended
+        totals.buckets[min(number(bucket) or 0, LAST_BUCKET)] += ended
+        totals.milliseconds += number(milliseconds) or 0
+        if retries:
+            totals.retries += number(retries) or 0
+        if unheard:
+            totals.unheard += number(unheard) or 0
     return list(by_labels.values())
