@@ -49,6 +49,9 @@ def test_each_kind_has_a_form_that_asks_for_its_fields_only(editor: Client, kind
     assert {one.value for one in Threshold} & {*fields} == {one.value for one in KINDS[kind].bounds}
     assert ("group" in fields) == KINDS[kind].has_scope
     assert ("at" in fields) == KINDS[kind].needs_schedule
+    if KINDS[kind].has_scope:
+        empty = "Choose a schedule" if KINDS[kind].needs_schedule else "All schedules"
+        assert f'data-placeholder="{empty}"' in page.content.decode()
     assert page.context["adminform"].form.initial["severity"] == KINDS[kind].severity
     assert editor.post(f"{ADD}?kind={kind.value}", form_of(kind)).status_code == 302
     made = AlertRule.objects.get(name=f"new {kind.value}")

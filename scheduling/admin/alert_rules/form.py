@@ -61,6 +61,9 @@ class AlertRuleForm(VisibleChannels):
             for name in ("schedule", "at"):
                 if name in self.fields:
                     self.fields[name].required = True
+            if "schedule" in self.fields:
+                chooser: Any = self.fields["schedule"].widget
+                chooser.widget.empty = _("Choose a schedule")
         for name, said in hints.items():
             if name in self.fields:
                 self.fields[name].help_text = said
