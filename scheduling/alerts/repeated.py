@@ -24,9 +24,6 @@ Values = tuple[Any, ...]
 Known = dict[Any, tuple[Values, Made]]
 """By the key of a row: its values as the driver gave them, and what it has become."""
 
-MOST_KEYS = 500
-"""So many keys one query has."""
-
 MOST_REMEMBERED = 5_000
 """So many rows of a query are remembered."""
 
@@ -108,7 +105,7 @@ class KeyedQuery(Generic[Made]):
             django.db.DatabaseError: the database cannot be reached.
         """
         whole = {key for key in keys if type(key) is int}
-        return [made for some in chunks(sorted(whole), MOST_KEYS) for made in self._some(some)]
+        return [made for some in chunks(sorted(whole)) for made in self._some(some)]
 
     def _some(self, keys: Sequence[int]) -> list[Made]:
         found, error = tried(lambda: self._read(keys))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 
@@ -95,3 +96,16 @@ def test_the_rule_needs_a_schedule_and_a_time(nightly: Scheduler) -> None:
         script.look(1)
         assert script.rule.error
         assert not script.told
+
+
+@pytest.mark.parametrize("own", ["Europe/Madrid", ""])
+def test_the_deadline_is_in_the_zone_of_the_schedule_or_of_the_site(own: str, settings: Any) -> None:
+    settings.CRON_TIMEZONE = "UTC" if own else "Europe/Madrid"
+    schedule = SchedulerFactory(schedule="0 2 * * *", timezone=own)
+    Scheduler.objects.filter(pk=schedule.pk).update(planned_at=DUE - timedelta(hours=10))
+    four_in_madrid = DUE + timedelta(hours=1)
+    run_of(schedule, "running", four_in_madrid - timedelta(hours=2))
+    script = script_of(schedule, four_in_madrid - timedelta(minutes=10))
+    script.stays_silent()
+    script.now = four_in_madrid
+    assert "It was to be finished by 04:00 CET" in script.begins().seen
