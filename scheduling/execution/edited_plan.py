@@ -8,6 +8,7 @@ from datetime import datetime
 from scheduling.execution.former_timing import first_of, settled_of
 from scheduling.execution.pauses import drops_due
 from scheduling.models import Scheduler
+from scheduling.models.decided import not_before
 from scheduling.models.plan import PLANNED
 
 
@@ -20,7 +21,7 @@ def as_saved(stored: Scheduler, edited: Scheduler, now: datetime) -> Scheduler:
     Raises:
         CronError, ZoneError: the edited times are invalid.
     """
-    row = copy(edited)
+    row, now = copy(edited), not_before(stored, now)
     for name in PLANNED:
         setattr(row, name, getattr(stored, name))
     if not row.plan_changed():

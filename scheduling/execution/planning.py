@@ -24,6 +24,7 @@ from scheduling.execution.pauses import record_left_out
 from scheduling.execution.revisions import note_found
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
+from scheduling.models.decided import not_before
 from scheduling.models.own_timing import Former, has_own_timing, timing_problem
 from scheduling.models.plan import FIRST_INSTANT, INSTANTS, PLAN, PLANNED, PlanState
 from scheduling.policies.after import PredecessorUnusable, check_predecessor
@@ -130,6 +131,7 @@ def plan_row(row: Scheduler, now: datetime, former_revision: int | None = None) 
     """Plan one schedule and write the columns of the plan.
 
     Args:
+        now: it may be behind (`models.decided`).
         former_revision: the revision before plain SQL has changed the schedule. What was due by it names it.
 
     Raises:
@@ -139,6 +141,7 @@ def plan_row(row: Scheduler, now: datetime, former_revision: int | None = None) 
         CronError, ZoneError: see `first_run`. CronError also if a rule of its own cannot be used (`timing_problem`).
     """
     _check(row)
+    now = not_before(row, now)
     present, row.revision = row.revision, former_revision or row.revision
     _record_former(row, now)
     row.revision = present

@@ -26,9 +26,10 @@ from scheduling.execution.revisions import note_found
 from scheduling.logs import get_logger
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 from scheduling.models.author import Author, AuthorKind
+from scheduling.models.decided import not_before
 from scheduling.models.set_each import set_each
 from scheduling.processes.conflicts import again_after_conflicts
-from scheduling.processes.database import locking
+from scheduling.processes.database import is_away, locking
 
 log = get_logger(__name__)
 
@@ -108,8 +109,19 @@ def _pause_failing(pk: int, now: datetime) -> bool:
             return False
         if since is not None and min(_ended_at([run for run, _state in ends])) <= since:
             return False
-        _pause(pk, PausedFor.FAILURES, failed_in_a_row(most, ends[0][0]), now)
+        _pause(pk, PausedFor.FAILURES, failed_in_a_row(most, ends[0][0]), _pause_begins(pk, now))
         return True
+
+
+def _pause_begins(pk: int, now: datetime) -> datetime:
+    """When a pause of the schedule begins. What an edit has recorded shortly after `now` is not left out once more."""
+    try:
+        with transaction.atomic():
+            return not_before(Scheduler.objects.get(pk=pk), now)
+    except Exception as error:
+        if is_away(error):
+            raise
+        return now  # plain SQL has written what Python cannot read
 
 
 def _ends(pk: int, most: int) -> Sequence[tuple[int, str]]:

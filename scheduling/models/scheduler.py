@@ -21,6 +21,7 @@ from scheduling.core.targets import TARGET_KINDS, TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models.after import AfterModel
 from scheduling.models.calendar import Calendar
+from scheduling.models.decided import not_before
 from scheduling.models.overlap import OPEN_COLUMNS, SERVICE_TARGET, OverlapModel
 from scheduling.models.own_queue import OwnQueue
 from scheduling.models.own_retention import OwnRetention
@@ -223,7 +224,7 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
             adding = self._state.adding
             if not adding:
                 self._take_stored()
-            self.changed_at = clock.now()
+            self.changed_at = not_before(self, clock.now())
             self.plan(self.changed_at)
             super().save(*args, **kwargs)
             if adding and self.spread_seconds:

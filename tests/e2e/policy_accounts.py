@@ -78,12 +78,17 @@ class Accounts:
             counted.give(at)
         for row, number in counted.left():
             yield f"{row} counts {number} more than were due"
+            yield from self._around(row.at, int(row.claimed))
 
     def _not_on_record(self, missing: list[int]) -> Iterator[str]:
-        """The instants, and what was on record and was changed around them."""
+        """The instants, and what happened around them."""
         said = ", ".join(f"{at} ({key_of(at)})" for at in missing)
         yield f"these instants of schedule {self._story.pk} are not on record: {said}"
-        begin, end = missing[0] - AROUND, missing[-1] + AROUND
+        yield from self._around(missing[0], missing[-1])
+
+    def _around(self, first: int, last: int) -> Iterator[str]:
+        """What is on record and was changed in [first, last], and shortly before and after it."""
+        begin, end = first - AROUND, last + AROUND
         for row in self._own:
             if begin <= row.at <= end:
                 yield f"    {row}"
