@@ -10,13 +10,14 @@ from operator import itemgetter
 
 from scheduling.alerts.brokers import BrokerWatch
 from scheduling.alerts.durations import Durations, read_durations
+from scheduling.alerts.further_runs import FurtherRuns
 from scheduling.alerts.memory import Memory, memory
 from scheduling.alerts.reading import readable_rows
 from scheduling.alerts.recent import RecentRuns
 from scheduling.alerts.repeated import RepeatedQuery
 from scheduling.alerts.runs import (
-    ALL,
     FAILURES,
+    MOST_RUNS,
     NAMED,
     Ended,
     Run,
@@ -24,7 +25,7 @@ from scheduling.alerts.runs import (
     newest_in,
     open_runs,
     reasons_of,
-    runs_by_key,
+    runs_in,
 )
 from scheduling.alerts.schedules import Schedule, schedules_by_key
 from scheduling.alerts.wanted import RuleProblem, Wanted, span_of
@@ -52,8 +53,12 @@ BESIDE_FAILURES = 5
 """So many runs of a schedule are read in addition to the failures that a rule counts, because skipped and cancelled
 runs may lie between them."""
 
-SKIPS_FOR = timedelta(minutes=10)
-"""So long the newest skipped executions are remembered, if there is no newer one."""
+SKIPS_FOR = timedelta(minutes=1)
+"""So long the newest skipped executions are remembered, if there is no newer one. An earlier one may be skipped later
+than a newer one: it has waited."""
+
+REASONS_FOR = timedelta(minutes=10)
+"""So long the reasons of skips are remembered."""
 
 DURATIONS_FOR = timedelta(minutes=10)
 """So long the usual duration of a schedule is remembered."""
@@ -119,20 +124,24 @@ class Look:
             self._schedules |= {**dict.fromkeys(missing), **schedules_by_key(missing)}
         return {pk: found for pk in keys if (found := self._schedules[pk]) is not None}
 
+    @cached_property
+    def runs_each(self) -> int:
+        """So many of the newest runs of a schedule are read at most."""
+        return max([3, *(int(rule.number) for rule in self.of_kind(RuleKind.FAILED_IN_A_ROW))]) + BESIDE_FAILURES
+
+    @cached_property
+    def further_runs(self) -> FurtherRuns:
+        """Looks further back than `runs_of`. Only few schedules need it."""
+        return FurtherRuns(self.memory, self.now)
+
     def runs_of(self, keys: Collection[int]) -> Mapping[int, list[Run]]:
         """The newest runs of each of these schedules, the oldest first. Those of the rules are read at once."""
         if missing := set(keys) - self._runs.keys():
             missing |= {rule.schedule for rule in self.of_kind(*OF_RUNS) if rule.schedule is not None}
-            streaks = [int(rule.number) for rule in self.of_kind(RuleKind.FAILED_IN_A_ROW)]
-            count = max([3, *streaks]) + BESIDE_FAILURES
             known = self.open_runs if self.of_kind(*OF_OPEN_RUNS) else {}
-            recent = RecentRuns(self.memory, self.now, count, known)
+            recent = RecentRuns(self.memory, self.now, self.runs_each, known)
             self._runs |= recent.of(missing - self._runs.keys())
         return {pk: self._runs[pk] for pk in keys}
-
-    def whole(self, run: Run) -> Run:
-        """The run with all its columns. Only few runs need them."""
-        return runs_by_key([run.pk], ALL).get(run.pk, run)
 
     def reasons(self, runs: Collection[Run]) -> Mapping[int, str]:
         """Why these runs wait or were skipped, by their keys."""
@@ -142,7 +151,7 @@ class Look:
 
     def reasons_of_skips(self, runs: Collection[Run]) -> Mapping[int, str]:
         """Why these executions were skipped. This does not change."""
-        known: dict[int, str] = self.memory.get("reasons of skips", self.now, SKIPS_FOR, dict)
+        known: dict[int, str] = self.memory.get("reasons of skips", self.now, REASONS_FOR, dict)
         if missing := [run for run in runs if run.pk not in known]:
             known |= reasons_of(missing)
         return known
@@ -151,6 +160,19 @@ class Look:
     def failures(self) -> list[Run]:
         """The newest failures of the inbox, the newest first."""
         return newest_in(FAILURES, State.FAILED)
+
+    @cached_property
+    def discarded(self) -> list[Run]:
+        """The newest failures that were discarded, the newest first. They are remembered for a minute."""
+        return self.memory.get("discarded", self.now, SKIPS_FOR, lambda: newest_in(NAMED, State.DISCARDED))
+
+    def failures_of_group(self, group: int) -> list[Run]:
+        """The newest failures of a user group in the inbox, the newest first."""
+        if len(self.failures) < MOST_RUNS:
+            return [run for run in self.failures if run.group_id == group]
+        rows = SchedulerExecution.objects.in_state(State.FAILED).filter(group=group).order_by("-pk")
+        key = ("failures of group", group)
+        return self.memory.get(key, self.now, SKIPS_FOR, lambda: runs_in(rows, NAMED, MOST_RUNS))
 
     @cached_property
     def skips(self) -> list[Run]:

@@ -66,7 +66,7 @@ class Run(NamedTuple):
 BASE = ("pk", "scheduler_id", "group_id", "state")
 NAMED = (*BASE, "target_name")
 RETRIED = (*NAMED, "attempt", "retry_base")
-RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at", "assigned_at")
+RECENT = (*RETRIED, "trigger", "scheduled_at", "started_at", "executed_at", "wake_at", "assigned_at")
 FAILURES = (*NAMED, "fingerprint")
 ALL = Run._fields
 

@@ -35,6 +35,9 @@ class Trigger(StrEnum):
     BACKFILL = "backfill"
 
 
+OCCURRENCES = (Trigger.CRON.value, Trigger.DATE.value)
+"""The triggers of executions that stand for due instants. Others were asked for."""
+
 MOVES: dict[State, frozenset[State]] = {
     # A blocked execution may not start yet. It is released, replaced by a newer one, or expires; what it waits for may
     # not come in time; or its row cannot be used.

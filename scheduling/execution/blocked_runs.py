@@ -16,7 +16,7 @@ from django.db import DatabaseError, transaction
 from django.db.models import Q
 
 from scheduling.broker import Broker
-from scheduling.core.lifecycle import LET_IN, State, Trigger
+from scheduling.core.lifecycle import LET_IN, OCCURRENCES, State
 from scheduling.core.overlap import Turn, blocked_by, cancels_earlier, replaced_by
 from scheduling.core.skip_reasons import newer
 from scheduling.execution.after_runs import columns_at_claim
@@ -37,8 +37,6 @@ LOOK_AGAIN = timedelta(seconds=5)
 
 OVERLAP_WAIT = Q(waits_for__isnull=True)
 """Blocked executions that wait for their turn. The others wait for a predecessor (`execution.after_runs`)."""
-
-OCCURRENCES = (Trigger.CRON.value, Trigger.DATE.value)
 
 
 def blocked_columns(now: datetime, behind: int, policy: str) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from django.utils.translation import gettext as _
 from scheduling.conf import get_conf
 from scheduling.core.due_history import Times, expected, last_counted
 from scheduling.core.known_sentences import for_reader
-from scheduling.core.lifecycle import Trigger
+from scheduling.core.lifecycle import OCCURRENCES
 from scheduling.core.occurrence_audit import Counting, Fault, Need, faults, instant_of, micros
 from scheduling.core.retention import RetentionInvalid
 from scheduling.core.skip_reasons import SkipReason, kind_of
@@ -24,9 +24,6 @@ from scheduling.models import Scheduler, ScheduleRevision, SchedulerExecution
 from scheduling.models.own_retention import RETENTION_COLUMNS
 from scheduling.models.schedule_revision import RevisionKind
 from scheduling.processes.database import is_away
-
-OCCURRENCES = (Trigger.CRON.value, Trigger.DATE.value)
-"""The triggers of executions that stand for due instants. Others were asked for."""
 
 IN_A_ROW = frozenset({
     SkipReason.PAUSED, SkipReason.NO_PRODUCER, SkipReason.TOO_LATE, SkipReason.RESTORED, SkipReason.CONFIRMED,

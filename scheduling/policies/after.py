@@ -28,7 +28,7 @@ from scheduling.core.calendars import ExclusionCalendar
 from scheduling.core.chunks import chunks
 from scheduling.core.cron import CronError, ZoneError, last_between, zone
 from scheduling.core.last_free import last_free
-from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.lifecycle import OCCURRENCES, State
 from scheduling.core.targets import TARGETS
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler, SchedulerExecution
@@ -39,8 +39,6 @@ from scheduling.models.timetable import timetable_of
 from scheduling.processes.database import is_away
 from scheduling.processes.set_aside import savepoint
 from scheduling.processes.unusable_values import read
-
-OCCURRENCES = frozenset({Trigger.CRON.value, Trigger.DATE.value})
 
 ROWS = (20, 200, 2_000)
 """So many of the newest executions of the predecessor are read: the next number if they do not reach back to the span.

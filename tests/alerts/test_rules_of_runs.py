@@ -16,7 +16,7 @@ from scheduling.core.alerts import error_group_key
 from scheduling.core.skip_reasons import NO_PRODUCER, missed
 from scheduling.execution.retention import prune
 from scheduling.execution.rule_pauses import pause_failing
-from scheduling.models import Alert, Attempt, KnownErrorGroup, Scheduler, SchedulerExecution
+from scheduling.models import Alert, Attempt, KnownErrorGroup, Scheduler, SchedulerExecution, Tally
 from tests.alerts.scripted import START, Script, run_of
 from tests.factories import AttemptFactory, GroupFactory, SchedulerFactory, TallyFactory, due
 
@@ -377,3 +377,24 @@ def test_a_schedule_that_a_user_has_paused_is_no_alert(schedule: Scheduler) -> N
     schedule.status = False
     schedule.save()
     script.stays_silent()
+
+
+def test_an_hour_that_was_read_before_its_end_is_read_again(schedule: Scheduler) -> None:
+    """Meanwhile, another process has evaluated, or this one was suspended."""
+    script = Script(RuleKind.RETRY_SHARE)
+    tally = TallyFactory(hour=START, attempts=5, retries=0)
+    script.look(times=1)
+    Tally.objects.filter(pk=tally.pk).update(attempts=100, retries=50)
+    script.now += timedelta(hours=3)
+    script.begins()
+
+
+def test_an_execution_that_is_skipped_later_than_a_newer_one_is_told(schedule: Scheduler) -> None:
+    other = due(SchedulerFactory(timezone="UTC"), START + timedelta(days=1))
+    script = Script(RuleKind.SKIPPED)
+    waits = run_of(schedule, "blocked", START - timedelta(minutes=5))
+    run_of(other, "skipped", START, reason=missed(START, START, 1, NO_PRODUCER, UTC))
+    run_of(other, "succeeded", START)
+    script.stays_silent()
+    set_state(waits, "skipped", reason=missed(START, START, 1, NO_PRODUCER, UTC), finished_at=script.now)
+    assert script.begins().execution == waits.pk

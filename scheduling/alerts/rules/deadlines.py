@@ -15,7 +15,7 @@ from scheduling.alerts.wanted import RuleProblem, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.cron import CronError, ZoneError, zone
 from scheduling.core.deadlines import Deadline, Deadlines, deadlines, expected_seconds, time_of_day, will_be_late
-from scheduling.core.lifecycle import CANCELLED_AT_ONCE, State
+from scheduling.core.lifecycle import CANCELLED_AT_ONCE, OCCURRENCES, State
 from scheduling.core.skip_reasons import is_on_purpose
 from scheduling.models.time_words import format_span
 from scheduling.models.timetable import timetable_of
@@ -47,14 +47,46 @@ def not_finished(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, 
     """
     named = {rule.schedule for rule in rules if rule.schedule is not None}
     schedules = look.schedules(named)
-    runs = look.runs_of(named)
     wanted = [(rule, schedule) for rule in rules if (schedule := schedules.get(rule.schedule or 0)) is not None]
     durations = look.durations_of(schedule.pk for _rule, schedule in wanted if schedule.active)
-    for rule, schedule in wanted:
-        if schedule.active and rule.covers(schedule.pk, schedule.group):
-            for deadline in _deadlines(rule, schedule, look):
-                usual = durations.get(schedule.pk, ())
-                yield from _told(rule, schedule, deadline, runs[schedule.pk], usual, look)
+    told = [
+        (rule, schedule, deadline)
+        for rule, schedule in wanted
+        if schedule.active and rule.covers(schedule.pk, schedule.group)
+        for deadline in _deadlines(rule, schedule, look)
+    ]
+    runs = _runs([(schedule.pk, deadline.occurrence) for _rule, schedule, deadline in told], look)
+    for rule, schedule, deadline in told:
+        yield from _told(rule, schedule, deadline, runs[schedule.pk], durations.get(schedule.pk, ()), look)
+
+
+def _runs(occurrences: Sequence[tuple[int, datetime]], look: Look) -> dict[int, Sequence[Run]]:
+    """The newest runs of the schedules, and earlier ones where these do not reach back to the occurrences."""
+    found: dict[int, Sequence[Run]] = dict(look.runs_of({pk for pk, _occurrence in occurrences}))
+    earliest: dict[int, datetime] = {}
+    for pk, occurrence in occurrences:
+        if not _reaches_back(found[pk], occurrence, look.runs_each):
+            earliest[pk] = min(occurrence, earliest.get(pk, occurrence))
+    for pk, further in look.further_runs.since(earliest).items() if earliest else ():
+        both = {run.pk: run for run in (*further, *found[pk])}
+        found[pk] = [both[key] for key in sorted(both)]
+    return found
+
+
+def _reaches_back(runs: Sequence[Run], occurrence: datetime, most: int) -> bool:
+    """Whether the newest runs of a schedule say what has become of an occurrence.
+
+    A backfill or many runs by hand may have come after the run of the occurrence.
+    """
+    if len(runs) < most:
+        return True  # it has no further ones
+    return any(
+        run.state == State.SUCCEEDED.value
+        if run.scheduled_at >= occurrence
+        else run.trigger in OCCURRENCES and run.state != State.SKIPPED.value
+        for run in runs
+        if run.scheduled_at is not None
+    )
 
 
 def _deadlines(rule: Wanted, schedule: Schedule, look: Look) -> list[Deadline]:
@@ -125,8 +157,7 @@ def _progress(occurrence: datetime, runs: Sequence[Run], look: Look) -> Progress
             return Progress(False, look.now, run, run.started_at)
     for run in since:
         if run.state in CANCELLED_AT_ONCE:
-            wake_at = look.whole(run).wake_at
-            return Progress(False, max(look.now, wake_at or look.now), run)
+            return Progress(False, max(look.now, run.wake_at or look.now), run)
     failed = next((run for run in since if run.state in (State.FAILED.value, State.DISCARDED.value)), None)
     cancelled = failed is None and any(run.state == State.CANCELLED.value for run in since)
     return Progress(cancelled, look.now, failed)
@@ -139,7 +170,7 @@ def _left_out(occurrence: datetime, runs: Sequence[Run], look: Look) -> bool:
         for run in runs
         if run.state == State.SKIPPED.value
         and run.scheduled_at is not None
-        and run.scheduled_at <= occurrence <= max(run.scheduled_at, look.whole(run).executed_at or run.scheduled_at)
+        and run.scheduled_at <= occurrence <= max(run.scheduled_at, run.executed_at or run.scheduled_at)
     ]
     reasons = look.reasons_of_skips(skips)
     return any(is_on_purpose(reasons.get(run.pk, "")) for run in skips)

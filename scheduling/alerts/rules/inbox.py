@@ -5,30 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import timedelta
-from functools import partial
 from typing import Any
 
 from django.db.models import Count as Counted
-from django.db.models import OuterRef, Q, QuerySet, Subquery
+from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
 
+from scheduling.alerts.further_runs import FurtherRuns
 from scheduling.alerts.look import Look
-from scheduling.alerts.runs import MOST_RUNS, SCHEDULES_PER_QUERY
+from scheduling.alerts.runs import MOST_RUNS
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation
-from scheduling.core.chunks import chunks
 from scheduling.core.lifecycle import State
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import SchedulerExecution
 from scheduling.models.counts import Count, counts
 
 LEAST_CAP = 1_000
 """Failures are counted up to this number, or up to the highest limit of a rule."""
-
-NEWEST_RUNS = 1_000
-"""If the inbox has very many failures, only those among so many newest runs of the schedule of a rule count."""
-
-EDGES_FOR = timedelta(minutes=10)
-"""So long it is remembered where these runs begin."""
 
 COUNTED_FOR = timedelta(minutes=1)
 """So long the counts of an inbox with very many failures are remembered, while its newest failures stay the same."""
@@ -102,19 +95,8 @@ def _counted(cap: int, groups: frozenset[int | None], schedules: frozenset[int],
 def _of_schedules(schedules: Set[int], failures: QuerySet[Any], look: Look) -> dict[tuple[int | None, int | None], int]:
     """How many of the newest runs of each schedule wait in the inbox, by schedule and group."""
     found: dict[tuple[int | None, int | None], int] = {}
-    for keys in chunks(sorted(schedules), SCHEDULES_PER_QUERY):
-        edges = look.memory.get(("edges", *keys), look.now, EDGES_FOR, partial(_edges, keys))
-        ranges = [Q(scheduler=pk, pk__gte=edge) for pk, edge in edges.items()]
-        if ranges:
-            rows = failures.filter(Q(*ranges, _connector=Q.OR)).order_by()
-            counted = rows.values_list("scheduler", "group").annotate(number=Counted("pk"))
-            found |= {(schedule, group): number for schedule, group, number in counted}
+    for ranges in FurtherRuns(look.memory, look.now).ranges(schedules):
+        rows = failures.filter(Q(*ranges, _connector=Q.OR)).order_by()
+        counted = rows.values_list("scheduler", "group").annotate(number=Counted("pk"))
+        found |= {(schedule, group): number for schedule, group, number in counted}
     return found
-
-
-def _edges(schedules: Sequence[int]) -> dict[int, int]:
-    """The key of the oldest run of each schedule that is looked at. A schedule may have millions."""
-    newest = SchedulerExecution.objects.filter(scheduler=OuterRef("pk")).order_by("-pk").values("pk")
-    rows = Scheduler.objects.filter(pk__in=schedules).order_by()
-    found = rows.annotate(edge=Subquery(newest[NEWEST_RUNS - 1 : NEWEST_RUNS])).values_list("pk", "edge")
-    return {pk: edge or 0 for pk, edge in found}

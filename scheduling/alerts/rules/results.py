@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from datetime import timedelta
 from operator import itemgetter
 
 from django.db.models import Exists, OuterRef, QuerySet
 from django.utils.translation import gettext as _
 
+from scheduling.alerts.further_runs import Row
 from scheduling.alerts.look import Look
 from scheduling.alerts.repeated import KeyedQuery
 from scheduling.alerts.runs import Run
@@ -20,10 +21,10 @@ from scheduling.core.known_sentences import for_reader
 from scheduling.core.lifecycle import State
 from scheduling.core.skip_reasons import is_on_purpose
 from scheduling.models import SchedulerExecution
-from scheduling.models.last_runs import failures_in_a_row
+from scheduling.models.last_runs import FAILURES, failures_in_a_row
 
-MOST_FAILING = 100
-"""So many schedules with the most failures in the inbox are looked at."""
+FURTHER_FOR = timedelta(minutes=2)
+"""So long the failures in a row of a schedule are remembered, while its newest runs stay the same."""
 
 OVERTAKEN_FOR = timedelta(minutes=10)
 
@@ -36,20 +37,14 @@ HAS_RUN = (
 def failed_in_a_row(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
     """The last runs of a schedule have failed, so many in a row.
 
-    The schedules with many failures in the inbox are looked at, those that a rule names, and those with an alert. The
-    failures of the last ones may have been discarded.
+    The schedules with many failures are looked at, those that a rule names, and those with an alert.
     """
-    scopes, least = Scopes(rules), min(rule.number for rule in rules)
-    tally = Counter(run.scheduler_id for run in look.failures if run.scheduler_id is not None)
-    keys = {pk for pk, failures in tally.most_common(MOST_FAILING) if failures >= least}
+    scopes = Scopes(rules)
+    keys = _failing(rules, scopes, look)
     keys |= {rule.schedule for rule in rules if rule.schedule is not None}
     keys |= {one.situation.schedule for one in look.alerts_of(rules) if one.situation and one.situation.schedule}
     schedules = look.schedules(keys)
-    for pk, runs in look.runs_of(schedules.keys()).items():
-        number = failures_in_a_row(runs)
-        if number < least:
-            continue
-        last = next(run for run in reversed(runs) if run.state in (State.FAILED.value, State.DISCARDED.value))
+    for pk, (number, last) in _in_a_row(schedules, max(rule.number for rule in rules), look).items():
         schedule = schedules[pk]
         for rule in scopes.of(pk, schedule.group):
             if number >= rule.number:
@@ -57,6 +52,50 @@ def failed_in_a_row(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wante
                 advice = _("Fix the cause, then republish.")
                 key, run = f"schedule {pk}", schedule.shown(last)
                 yield rule, Situation(key, schedule.name, seen, advice, pk, run, schedule.group)
+
+
+def _failing(rules: Sequence[Wanted], scopes: Scopes, look: Look) -> set[int]:
+    """The schedules that have enough failures, whether they wait in the inbox or were discarded."""
+    general = [rule for rule in rules if rule.schedule is None]
+    if not general:
+        return set()
+    groups = {rule.group for rule in general if rule.group is not None}
+    own = (run for group in groups for run in look.failures_of_group(group))
+    failures = {run.pk: run for run in (*look.failures, *look.discarded, *own)}
+    tally = Counter(
+        run.scheduler_id for run in failures.values()
+        if run.scheduler_id is not None and scopes.of(run.scheduler_id, run.group_id)
+    )  # fmt: skip
+    least = min(rule.number for rule in general)
+    return {pk for pk, number in tally.items() if number >= least}
+
+
+def _in_a_row(schedules: Collection[int], most: float, look: Look) -> dict[int, Row]:
+    """The failures since the last success of each schedule that has any.
+
+    Args:
+        most: rules ask for so many at most.
+    """
+    found: dict[int, Row] = {}
+    further: dict[int, list[tuple[int, str]]] = {}
+    for pk, runs in look.runs_of(schedules).items():
+        number = failures_in_a_row(runs)
+        if number < most and len(runs) >= look.runs_each and not any(run.state == State.SUCCEEDED for run in runs):
+            further[pk] = [(run.pk, run.state) for run in runs]  # others lie between the failures
+        elif number:
+            found[pk] = Row(number, next(run for run in reversed(runs) if run.state in FAILURES))
+    return found | _further(further, look)
+
+
+def _further(schedules: Mapping[int, list[tuple[int, str]]], look: Look) -> dict[int, Row]:
+    """The same for schedules whose newest runs, with these states, do not say it."""
+    known = {pk: look.memory.known(("failures in a row", pk), look.now, FURTHER_FOR) for pk in schedules}
+    changed = [pk for pk, newest in schedules.items() if known[pk] is None or known[pk][0] != newest]
+    read = look.further_runs.failures(changed) if changed else {}
+    for pk in changed:
+        known[pk] = schedules[pk], read.get(pk)
+        look.memory.keep(("failures in a row", pk), look.now, known[pk])
+    return {pk: row for pk, (_newest, row) in known.items() if row is not None}
 
 
 def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:

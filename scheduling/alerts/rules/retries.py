@@ -108,7 +108,9 @@ def _tallied(look: Look, column: str, chosen: frozenset[int | None]) -> dict[int
     total: dict[int | None, Pair] = {}
     for back in range(HOURS):
         hour = this_hour - timedelta(hours=back)
-        age = FRESH if back < SETTLED_HOURS else timedelta(hours=HOURS)
+        # A value that was found before the hour was settled does not hold any more: the process may have been without
+        # the lease since then.
+        age = FRESH if back < SETTLED_HOURS else look.now - hour - timedelta(hours=SETTLED_HOURS)
         for key, (attempts, retries) in look.memory.get(
             ("tallies", column, chosen, hour),
             look.now,

@@ -15,16 +15,13 @@ from scheduling.alerts.runs import Run
 from scheduling.alerts.schedules import Schedule, names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
-from scheduling.core.lifecycle import State, Trigger
+from scheduling.core.lifecycle import OCCURRENCES, State
 from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.plan import PlanState
 from scheduling.models.time_words import format_span
 
 MOST_SCHEDULES = 500
-
-PLANNED = (Trigger.CRON.value, Trigger.DATE.value)
-"""The triggers of occurrences. An operator who runs a schedule now sees by himself whether it starts."""
 
 WAITS = (State.QUEUED.value, State.CLAIMED.value, State.BLOCKED.value)
 
@@ -92,7 +89,7 @@ def _waiting(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[Run]:
         for run in sorted(found.values(), key=lambda run: run.pk)
         if run.scheduler_id is not None
         and run.attempt == 0
-        and run.trigger in PLANNED
+        and run.trigger in OCCURRENCES  # an operator who runs a schedule now sees by himself whether it starts
         and run.should_start_at is not None
         and look.now - run.should_start_at > span
     ]

@@ -13,12 +13,13 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from django.utils import timezone as clock
 
 from scheduling.conf import get_conf
+from scheduling.core.lifecycle import OCCURRENCES
 from scheduling.core.occurrence_audit import Fault
 from scheduling.core.zones import zone
 from scheduling.management.cron.closed_pipe import may_be_cut
 from scheduling.models import SchedulerExecution
 from scheduling.operations.actor import Actor
-from scheduling.operations.occurrence_audit import OCCURRENCES, Audited, audit_schedules
+from scheduling.operations.occurrence_audit import Audited, audit_schedules
 from scheduling.operations.refused import Refused
 from scheduling.operations.schedules import find
 from scheduling.operations.shapes import VERSION
