@@ -108,19 +108,21 @@ def _found(
     """
     if (date := row.planned_date_time) is not None:
         # If the schedule keeps its date, the producer decides whether the occurrence still runs.
-        if not since < date <= now or (after.status and after.date_time == date):
-            return None
-        return date, 1, date_key(date), Trigger.DATE
+        is_due = since < date <= now and not (after.status and after.date_time == date)
+        if kept is not None and kept != date:
+            # An occurrence of an expression that an edit has replaced with the date.
+            return kept, 1 + is_due, cron_key(kept), Trigger.CRON
+        return (date, 1, date_key(date), Trigger.DATE) if is_due else None
     edited: datetime | None = None
     try:
         tz = row.planned_timezone or get_conf().timezone
         # What lies outside the bounds of the schedule is no occurrence.
-        since = max(since, row.planned_active_from - _TICK) if row.planned_active_from is not None else since
         until = min(now, row.planned_active_until) if row.planned_active_until is not None else now
         if row.planned_at is not None and since < row.planned_at:
             # The schedule has its times since an edit. Of the former times, it has kept at most one occurrence.
             edited = kept if kept is not None and kept <= row.planned_at else None
             since = row.planned_at
+        since = max(since, row.planned_active_from - _TICK) if row.planned_active_from is not None else since
         found = left_out(parse(row.planned_schedule or ""), tz, since, until) if since < until else None
         if edited is not None:
             found = edited, 1 + (found[1] if found is not None else 0)

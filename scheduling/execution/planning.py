@@ -123,8 +123,30 @@ def plan_anew(ids: Iterable[int], now: datetime) -> int:
         except Exception as error:
             if is_away(error):
                 raise
+            _record_due(pk, now)
             set_aside(pk, error, now)
     return count
+
+
+def _record_due(pk: int, now: datetime) -> None:
+    """Put on record what was due by the former times of a schedule that is about to be set aside.
+
+    When it is planned again, nothing knows these times any more.
+    """
+    try:
+        with transaction.atomic():
+            row = Scheduler.objects.get(pk=pk)
+            now = not_before(row, now)
+            if row.paused_at is not None:
+                record_left_out(row, row, now)
+                return
+            settle_former(row, now, times_change=True, edited=row)
+            if row.planned_status and (due := first_of(row)) is not None and FIRST_INSTANT <= due <= now:
+                record_dropped(row, due, now)
+    except Exception as error:
+        if is_away(error):
+            raise
+        log.debug("What was due cannot be recorded: %s", error, extra={"scheduler_id": pk})
 
 
 def plan_row(row: Scheduler, now: datetime, former_revision: int | None = None) -> None:

@@ -16,13 +16,15 @@ from scheduling.core.timing import Exclusions
 from scheduling.execution.due_row import COLUMNS, DueRow, due_row
 from scheduling.execution.insert import execution_of, insert, skipped
 from scheduling.execution.move_on import move_on
+from scheduling.execution.planning import plan_anew
 from scheduling.handlers.targets import target_names
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import exclusions_of
 from scheduling.models.own_timing import assigned_of, has_own_timing
-from scheduling.models.plan import FIRST_INSTANT
+from scheduling.models.plan import FIRST_INSTANT, PlanState
 from scheduling.models.timetable import timetable_of
+from scheduling.processes import left_out
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
@@ -41,6 +43,7 @@ def skip_due(until: datetime, why: str, now: datetime) -> int:
     Args:
         why: the end of the reason, after a colon.
     """
+    _plan_stale(now)
     after = done = 0
     while True:
         due = Scheduler.objects.filter(next_run_at__gte=FIRST_INSTANT, next_run_at__lte=until, status=True)
@@ -51,16 +54,33 @@ def skip_due(until: datetime, why: str, now: datetime) -> int:
         try:
             with transaction.atomic():
                 done += _skip(keys, until, why, now)
+                # A date that has replaced an expression may have passed, too, after the last occurrence.
+                _skip(keys, until, why, now)
         except Exception as error:
             if is_away(error):
                 raise
             done += sum(_skip_alone(pk, until, why, now) for pk in keys)
 
 
+def _plan_stale(now: datetime) -> None:
+    """Plan what plain SQL has changed while nothing was claimed. Otherwise it would be skipped by the wrong times."""
+    after = 0
+    while True:
+        stale = left_out.schedules.without(Scheduler.objects.filter(plan_state=PlanState.STALE, pk__gt=after))
+        with transaction.atomic():
+            keys = list(stale.order_by("pk").select_for_update().values_list("pk", flat=True)[:ROWS_PER_BATCH])
+            if not keys:
+                return
+            plan_anew(keys, now)
+        after = keys[-1]
+
+
 def _skip_alone(pk: int, until: datetime, why: str, now: datetime) -> int:
     try:
         with transaction.atomic():
-            return _skip([pk], until, why, now)
+            skipped_now = _skip([pk], until, why, now)
+            _skip([pk], until, why, now)
+            return skipped_now
     except Exception as error:
         if is_away(error):
             raise

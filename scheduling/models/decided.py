@@ -23,21 +23,31 @@ def not_before(row: Any, now: datetime) -> datetime:
     Args:
         row: the stored schedule, with its former plan. Its row is locked.
     """
-    known = (row.planned_at, row.left_out_since, _last_decided(row, now))
+    known = (row.left_out_since, _edited_since(row), _last_decided(row, now))
     return max([now, *(at for at in known if at is not None and now < at <= now + MOST_BEHIND)])
+
+
+def _edited_since(row: Any) -> datetime | None:
+    """When an edit has kept the occurrence that is due; None if there is none. What follows is later than the edit."""
+    first = row.next_nominal_at or row.next_run_at
+    is_kept = first is not None and row.planned_at is not None and first <= row.planned_at
+    return row.planned_at if is_kept else None
 
 
 def _last_decided(row: Any, now: datetime) -> datetime | None:
     """The occurrence before the next one, by the former times, if it is later than now; None if it is not."""
     first = row.next_nominal_at or row.next_run_at
-    if first is None or first <= now:
+    if first is not None and first <= now:
         return None  # it is due and not decided
     former = Former(row)
-    if former.date_time is not None:
+    if former.date_time is not None or not former.schedule:
         return None
     try:
         times = assigned_of(former, None).times
-        last = times.last(now, first - TICK)
-        return last if last is not None and times.after(last) == first else None
+        if first is not None:
+            last = times.last(now, first - TICK)
+            return last if last is not None and times.after(last) == first else None
+        # No occurrence follows, because its end has passed. One that is paused or set aside has no next one either.
+        return times.last(now, now + MOST_BEHIND) if former.status and not row.plan_error else None
     except (CronError, ZoneError, ValueError):
         return None  # plain SQL wrote the former times, and no producer could plan them

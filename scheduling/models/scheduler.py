@@ -26,7 +26,6 @@ from scheduling.models.overlap import OPEN_COLUMNS, SERVICE_TARGET, OverlapModel
 from scheduling.models.own_queue import OwnQueue
 from scheduling.models.own_retention import OwnRetention
 from scheduling.models.own_retry_policy import OwnRetryPolicy
-from scheduling.models.pausable import PAUSE
 from scheduling.models.plan import OVERDUE_AFTER, PLAN, PLANNED, PlannedModel, PlanState
 from scheduling.models.run_bounds import COUNTED_RUNS, RunBounds
 from scheduling.models.schedule_checks import ONE_TARGET, ONE_TIME, form_problems, stored_problems
@@ -258,8 +257,8 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
     def _take_stored(self) -> None:
         """Lock the stored row, and take from it what a producer or another user may have changed since the load."""
         rows = type(self)._default_manager.select_for_update().filter(pk=self.pk)
-        plan = ("next_run_at", "next_nominal_at", "planned_at", "planned_status")
-        stored = rows.values(*plan, *PAUSE, *OWN_NUMBERS).get()
+        # The copies of the former times, too: the plan of another user's times must not be judged by earlier ones.
+        stored = rows.values(*(name for name in PLANNED if name != "plan_error"), *OWN_NUMBERS).get()
         if stored["planned_status"] and not self.status:
             stored["paused_by"] = self.paused_by[:150]  # this save pauses the schedule
         for name, value in stored.items():

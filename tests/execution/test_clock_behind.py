@@ -211,3 +211,64 @@ def test_the_zone_of_the_settings_has_changed(at: Clock, settings: Any, zone: st
     plan_stale(at(NOON + MINUTE / 2))
     row.refresh_from_db()
     assert row.next_run_at == NOON + MINUTE
+
+
+@pytest.mark.parametrize("by_form", [False, True])
+def test_the_end_of_a_schedule_is_taken_away_that_has_no_next_run(at: Clock, by_form: bool) -> None:
+    row = paused(at, active_until=NOON + 3 * MINUTE)
+    at(NOON + 3 * MINUTE + BEHIND / 2)
+    resume(row)
+    row = Scheduler.objects.get(pk=row.pk)
+    at(NOON + 3 * MINUTE - BEHIND / 2)
+    if by_form:
+        row.active_until = None
+        row.save()
+    else:
+        Scheduler.objects.filter(pk=row.pk).update(active_until=None)
+        plan_stale(NOON + 3 * MINUTE - BEHIND / 2)
+    claim_due(at(NOON + 3 * MINUTE + BEHIND), embedded=True)
+    claim_due(at(NOON + 4 * MINUTE), embedded=True)
+    assert on_record() == AFTER_PAUSE
+
+
+def test_the_last_run_before_the_end_hides_nothing_that_follows(at: Clock) -> None:
+    """The key of a run that has run is on record, so a row that begins with it would be refused."""
+    at(NOON + 2.5 * MINUTE)
+    row: Scheduler = SchedulerFactory(schedule="* * * * *", timezone="UTC", active_until=NOON + 3 * MINUTE)
+    claim_due(at(NOON + 3 * MINUTE), embedded=True)
+    Scheduler.objects.filter(pk=row.pk).update(active_until=None)
+    plan_stale(NOON + 3 * MINUTE - BEHIND / 2)
+    claim_due(at(NOON + 7 * MINUTE), embedded=True)
+    assert on_record() == [
+        ("cron-2026-3-10-12-3", "queued", 0),
+        ("cron-2026-3-10-12-4", "skipped", 3),
+        ("cron-2026-3-10-12-7", "queued", 0),
+    ]
+
+
+def test_new_times_begin_no_earlier_because_of_a_later_edit(at: Clock) -> None:
+    at(NOON - MINUTE)
+    row: Scheduler = SchedulerFactory(schedule="0 * * * *", timezone="UTC")
+    at(NOON + 3 * MINUTE + BEHIND / 2)  # no producer has claimed the run of noon, so the edit keeps it
+    row.schedule = "* * * * *"
+    row.save()
+    at(NOON + 3 * MINUTE - BEHIND / 2)
+    row = Scheduler.objects.get(pk=row.pk)
+    row.missed_runs = "all"
+    row.save()
+    claim_due(at(NOON + 4 * MINUTE), embedded=True)
+    assert [key for key, _state, _missed in on_record()] == ["cron-2026-3-10-12-0", "cron-2026-3-10-12-4"]
+
+
+def test_the_edit_of_a_host_that_is_ahead_delays_no_new_times(at: Clock) -> None:
+    """Nothing was due by the former times, so nothing of the new ones is decided."""
+    at(NOON - 5 * MINUTE)
+    row: Scheduler = SchedulerFactory(schedule="0 0 * * *", timezone="UTC")
+    at(NOON + 75 * BEHIND)
+    row.missed_runs = "all"
+    row.save()
+    at(NOON + 30 * BEHIND)
+    row = Scheduler.objects.get(pk=row.pk)
+    row.schedule = "* * * * *"
+    row.save()
+    assert row.next_run_at == NOON + MINUTE
