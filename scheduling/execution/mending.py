@@ -52,7 +52,9 @@ class _TryOnly(Exception):
 def _mend(pk: int, now: datetime) -> bool:
     try:
         with transaction.atomic():
-            row = Scheduler.objects.get(pk=pk)
+            # A save may have mended it since, or may be about to. What is saved then must not be overwritten.
+            aside = Scheduler.objects.filter(plan_state=PlanState.SET_ASIDE).select_for_update(skip_locked=True)
+            row = aside.get(pk=pk)
             plan_row(row, now)
             _try_claim(row, now)
     except Exception as error:

@@ -66,3 +66,19 @@ def test_broken_schedules_do_not_hide_a_mended_one() -> None:
     write(rows[4].pk, "params", "{}")
     turns = Mending()
     assert [turns.turn(clock.now()) for _number in range(4)] == [0, 0, 1, 0]
+
+
+def test_a_schedule_that_a_save_has_mended_meanwhile_is_left_alone() -> None:
+    """The producer has read the keys of the schedules that are set aside, and then a user has mended and paused one."""
+    now = clock.now()
+    row = due(SchedulerFactory(schedule="* * * * *"), now - timedelta(seconds=90))
+    write(row.pk, "params", "null")
+    assert claim_due(now, embedded=True).broken == 1
+    write(row.pk, "params", "{}")
+    row = Scheduler.objects.get()
+    row.schedule = "0 0 1 1 *"
+    row.save()
+    planned = row.next_run_at
+    assert not mending._mend(row.pk, now + timedelta(days=900))
+    row.refresh_from_db()
+    assert (row.next_run_at, row.plan_error) == (planned, "")

@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import os
 import random
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
 from django.utils import timezone as clock
 
-from scheduling.execution.claim import claim_due
 from scheduling.models import Calendar, Scheduler, SchedulerExecution
 from scheduling.producer import changed_calendars
-from scheduling.producer.changed_calendars import sweep_calendars
-from scheduling.producer.sweeps import plan_stale
 from tests.factories import CalendarFactory, SchedulerFactory
 from tests.hostile import fuzz
+from tests.producer.producer_turns import finish, look
 from tests.support import NOON
 
 pytestmark = [pytest.mark.django_db, pytest.mark.database]
@@ -55,25 +52,6 @@ def change(pick: random.Random, now: datetime) -> str:
             setattr(row, name, value)
         row.save()
     return f"{now:%H:%M} {columns} by_sql={by_sql}"
-
-
-def claim(now: datetime) -> None:
-    claim_due(now, embedded=True)
-
-
-def look(pick: random.Random, now: datetime) -> str:
-    """One turn of a producer, as its loop makes it, or a part of it."""
-    parts: list[Callable[[datetime], object]] = [plan_stale, sweep_calendars, claim]
-    chosen = pick.sample(parts, pick.randrange(1, 4)) if pick.random() < 0.6 else parts
-    for part in chosen:
-        part(now)
-    return ", ".join(part.__name__ for part in chosen)
-
-
-def finish(now: datetime) -> None:
-    plan_stale(now)
-    sweep_calendars(now)
-    claim(now)
 
 
 @pytest.mark.long
