@@ -7,8 +7,9 @@ it.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import connection, transaction
@@ -33,6 +34,9 @@ from scheduling.processes.database import is_away
 from scheduling.processes.unusable_values import at_column
 
 log = get_logger(__name__)
+
+MOMENT = 0.1
+"""A wait of fewer seconds does not matter."""
 
 
 def record_former(
@@ -98,6 +102,19 @@ def set_aside(scheduler_id: int, error: Exception, now: datetime) -> None:
         return
     if not known:
         log.error("Schedule cannot be planned and is set aside: %s", text, extra={"scheduler_id": scheduler_id})
+
+
+def later(now: datetime, begun: float) -> datetime:
+    """The instant at which to plan after a wait, for example for a lock.
+
+    With the instant before the wait, an occurrence that has fallen due since would count as a future one. If plain SQL
+    has changed the times, it would be dropped, and would not be on record.
+
+    Args:
+        begun: when it was `now`, on the monotonic clock.
+    """
+    waited = time.monotonic() - begun
+    return now + timedelta(seconds=waited) if waited > MOMENT else now
 
 
 @in_english()

@@ -15,7 +15,7 @@ from django.db.models import F
 
 from scheduling.core.text import clean
 from scheduling.core.words import in_english
-from scheduling.execution.planning import plan_anew
+from scheduling.execution.planning import later, plan_anew
 from scheduling.logs import get_logger
 from scheduling.models import Calendar, Scheduler
 from scheduling.models.calendar import ERROR_LENGTH, CalendarState
@@ -52,11 +52,12 @@ def sweep_calendars(now: datetime, seconds: float = PLAN_SECONDS, batch: int = S
         return 0
     for pk in [pk for pk, state in found if state == CalendarState.CHANGED]:
         _guarded(pk, lambda pk: _check(pk, now))
-    until, planned = time.monotonic() + seconds, 0
+    begun, planned = time.monotonic(), 0
+    until = begun + seconds
 
     def plan(pk: int) -> None:
         nonlocal planned
-        while (count := _plan_batch(pk, now, batch, until)) is not None:
+        while (count := _plan_batch(pk, now, begun, batch, until)) is not None:
             planned += count
             if time.monotonic() > until:
                 return
@@ -115,10 +116,11 @@ def _check(pk: int, now: datetime) -> None:
         log.error("A calendar cannot be used. Schedules that name it do not run: %s", why_not, extra={"calendar": pk})
 
 
-def _plan_batch(pk: int, now: datetime, most: int, until: float) -> int | None:
+def _plan_batch(pk: int, now: datetime, begun: float, most: int, until: float) -> int | None:
     """Plan some of the schedules that are planned by an earlier version of the calendar. None: none is left.
 
     Args:
+        begun: when it was `now`, on the monotonic clock.
         until: no schedule but the first is begun later, on the monotonic clock. The rest stays for the next sweep: the
             thread of this sweep also claims what is due.
     """
@@ -134,7 +136,7 @@ def _plan_batch(pk: int, now: datetime, most: int, until: float) -> int | None:
             done: list[int] = []
             with read_once():
                 for schedule in ids:
-                    plan_anew([schedule], now)
+                    plan_anew([schedule], later(now, begun))
                     done.append(schedule)
                     if time.monotonic() > until:
                         break

@@ -18,7 +18,7 @@ from django.db.models import Q
 from scheduling.broker import Broker
 from scheduling.core.lifecycle import CLAIM_GRACE, CONFIRMED_GRACE, RETRY_GRACE, State
 from scheduling.execution import backfill_sweep
-from scheduling.execution.planning import plan_anew
+from scheduling.execution.planning import later, plan_anew
 from scheduling.execution.publish import publish
 from scheduling.execution.skip_tallying import tally_skips
 from scheduling.execution.start_deadlines import sweep_deadlines
@@ -134,13 +134,14 @@ def plan_stale(now: datetime, limit: int = ROWS_PER_SWEEP) -> int:
     """Plan the schedules that plain SQL has changed. Returns how many were planned."""
     if not ANY_STALE.rows():  # without a lock: most sweeps find none
         return 0
+    begun = time.monotonic()
     with transaction.atomic():
         rows = left_out.schedules.without(Scheduler.objects.filter(plan_state=PlanState.STALE))
         stale = rows.order_by("id").select_for_update(skip_locked=True)
         ids = list(stale.values_list("pk", flat=True)[:limit])
         if not ids:
             return 0
-        planned = plan_anew(ids, now)
+        planned = plan_anew(ids, later(now, begun))
     log.info("Schedules planned that are new or were changed outside of the admin: %s", planned)
     return planned
 

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from scheduling.execution import planning
 from scheduling.execution.claim import claim_due
 from scheduling.execution.edited_plan import as_saved
 from scheduling.execution.rule_pauses import pause_failing
@@ -272,3 +273,23 @@ def test_the_edit_of_a_host_that_is_ahead_delays_no_new_times(at: Clock) -> None
     row.schedule = "* * * * *"
     row.save()
     assert row.next_run_at == NOON + MINUTE
+
+
+@pytest.mark.parametrize("sweep", ["schedules", "calendars"])
+def test_an_occurrence_falls_due_while_a_sweep_waits_for_its_lock(
+    at: Clock, monkeypatch: pytest.MonkeyPatch, sweep: str
+) -> None:
+    at(NOON + BEHIND)
+    row: Scheduler = SchedulerFactory(
+        schedule="* * * * *", timezone="UTC", calendar=CalendarFactory(timezone="UTC", entries="")
+    )  # fmt: skip
+    Scheduler.objects.filter(pk=row.pk).update(schedule="*/7 * * * *")  # at 12:01:00.5, while the sweep waits
+    waited = iter([0.0] * (1 if sweep == "schedules" else 2))
+    monkeypatch.setattr(planning.time, "monotonic", lambda: next(waited, 4.0))
+    if sweep == "schedules":
+        plan_stale(NOON + MINUTE - BEHIND)
+    else:
+        Calendar.objects.update(entries="2026-04-01 holiday")
+        sweep_calendars(NOON + MINUTE - BEHIND, seconds=60)
+    claim_due(at(NOON + MINUTE + 4 * BEHIND), embedded=True)
+    assert [key for key, _state, _missed in on_record()] == ["cron-2026-3-10-12-1"]
