@@ -13,7 +13,7 @@ from scheduling.models.visibility import Visibility
 from scheduling.monitoring.findings import alerts
 from scheduling.monitoring.findings.finding import Finding, Level
 from scheduling.monitoring.findings.present import Present
-from tests.factories import AlertFactory, AlertMessageFactory, AlertWatchFactory, ChannelFactory
+from tests.factories import AlertFactory, AlertMessageFactory, AlertRuleFactory, AlertWatchFactory, ChannelFactory
 
 pytestmark = pytest.mark.django_db
 
@@ -52,7 +52,7 @@ def test_messages_that_cannot_be_delivered_are_found() -> None:
 
 
 def test_rules_that_no_process_evaluates_are_found() -> None:
-    assert AlertRule.objects.filter(enabled=True).exists()
+    AlertRuleFactory()
     ChannelFactory()
     assert found() == {}, "no rule tells a channel"
     Channel.objects.update(tells_by_default=True)
