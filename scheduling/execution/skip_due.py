@@ -54,8 +54,6 @@ def skip_due(until: datetime, why: str, now: datetime) -> int:
         try:
             with transaction.atomic():
                 done += _skip(keys, until, why, now)
-                # A date that has replaced an expression may have passed, too, after the last occurrence.
-                _skip(keys, until, why, now)
         except Exception as error:
             if is_away(error):
                 raise
@@ -78,9 +76,7 @@ def _plan_stale(now: datetime) -> None:
 def _skip_alone(pk: int, until: datetime, why: str, now: datetime) -> int:
     try:
         with transaction.atomic():
-            skipped_now = _skip([pk], until, why, now)
-            _skip([pk], until, why, now)
-            return skipped_now
+            return _skip([pk], until, why, now)
     except Exception as error:
         if is_away(error):
             raise
@@ -89,6 +85,13 @@ def _skip_alone(pk: int, until: datetime, why: str, now: datetime) -> int:
 
 
 def _skip(keys: list[int], until: datetime, why: str, now: datetime) -> int:
+    done = _skip_once(keys, until, why, now)
+    # A date that has replaced an expression may have passed, too, after the last occurrence of the expression.
+    _skip_once(keys, until, why, now)
+    return done
+
+
+def _skip_once(keys: list[int], until: datetime, why: str, now: datetime) -> int:
     found = Scheduler.objects.filter(pk__in=keys, next_run_at__lte=until, status=True).select_for_update()
     planned: list[tuple[DueRow, Plan]] = []
     rows = [due_row(values) for values in found.values_list(*COLUMNS)]
