@@ -22,7 +22,6 @@ from scheduling import logs
 from scheduling.broker.database import DatabaseBroker
 from scheduling.core.history_sentences import entry_in_language
 from scheduling.handlers import registry
-from scheduling.models import Scheduler
 from scheduling.models.exclusions import cache
 from scheduling.operations import audit
 from scheduling.processes import left_out
@@ -157,16 +156,16 @@ def at(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """Delete the schedule that a migration makes, the nightly cleanup. Each test then finds only its own schedules.
+    """Leave what each transactional test leaves: no schedule and no alert rule of the first migration.
 
-    One deletion per session is enough: when the database is flushed after a test, the schedule does not come back.
-    The first look gives the database its identity, so that no test counts that query.
+    A test then finds the same rows, whichever tests have run before it in its process. The first look gives the
+    database its identity, so that no test counts that query.
     """
     with django_db_blocker.unblock():
-        Scheduler.objects.all().delete()
+        flush = Flush()
+        flush()
         guard.look()
         guard.forget()
-        flush = Flush()
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _case: flush())
         yield
