@@ -6,11 +6,11 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from scheduling.alerts.reading import readable
 from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
-from scheduling.core.alert_rules import RuleKind
+from scheduling.alerts.untold import UntoldAlerts, untold_at, untold_holds_at
 from scheduling.core.alerts import tells
 from scheduling.core.chunks import chunks
 from scheduling.logs import get_logger
@@ -19,9 +19,6 @@ from scheduling.models.prepared_over import PreparedOver
 from scheduling.processes.database import each_or_all
 
 log = get_logger(__name__)
-
-MOST_LOOKED_AT = 20_000
-"""So many alerts that no channel was told of are looked at, the oldest first."""
 
 MOST_AT_ONCE = 1_000
 """So many alerts are handed to the channels in one evaluation."""
@@ -37,17 +34,7 @@ CALLED = (*ROUTING, "name", "kind", "address", "secret", "recipients")
 Event = AlertNotice.Event
 
 
-def _untold_at(now: datetime) -> QuerySet[Alert]:
-    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
-    rule_not_muted = Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
-    return Alert.objects.filter(not_muted, rule_not_muted, ended_at=None, told_at=None).order_by("pk")
-
-
-_ROUTED = ("pk", "rule", "severity", "group")
-_untold = RepeatedQuery(_untold_at, _ROUTED, MOST_LOOKED_AT, as_they_are)
-_untold_holds = RepeatedQuery(
-    lambda now: _untold_at(now).filter(kind=RuleKind.HOLD.value), _ROUTED, MOST_LOOKED_AT, as_they_are
-)
+_untold, _untold_holds = UntoldAlerts(untold_at), UntoldAlerts(untold_holds_at)
 
 
 def tell_starts(now: datetime, *, only_hold: bool = False) -> None:
