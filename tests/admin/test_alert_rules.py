@@ -88,7 +88,6 @@ def test_a_wrong_value_is_refused_with_a_sentence(editor: Client, kind: str, val
 
 
 def test_the_list_says_in_words_when_and_whom_a_rule_tells(editor: Client) -> None:
-    AlertRule.objects.all().delete()
     rule = AlertRuleFactory(kind="inbox", number=10, name="Inbox")
     assert "tells no channel" in text_in(editor.get(LIST))
     ChannelFactory(name="team", tells_by_default=True, least_severity="critical")

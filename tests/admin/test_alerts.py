@@ -192,6 +192,7 @@ def test_texts_of_rows_cannot_change_a_page(client: Client) -> None:
 
 
 def test_without_a_channel_the_pages_say_how_to_be_told(client: Client) -> None:
+    AlertRuleFactory()
     for page in (LIST, "/admin/scheduling/alertrule/"):
         assert "Add a channel" in text_in(client.get(page))
     ChannelFactory()

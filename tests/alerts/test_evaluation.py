@@ -41,7 +41,6 @@ def producer_at(now: datetime) -> None:
 
 
 def test_one_alert_from_beginning_to_end() -> None:
-    AlertRule.objects.all().delete()
     AlertRuleFactory(kind=RuleKind.NO_PRODUCER.value)
     channel = Channel.objects.create(name="team", address="json://host", tells_by_default=True)
     producer_at(NOON)

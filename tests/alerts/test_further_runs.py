@@ -174,7 +174,6 @@ def test_the_failures_of_other_groups_hide_none(daily: Scheduler, failures: int)
 
 
 def test_many_runs_that_wait_cost_no_query_each() -> None:
-    AlertRule.objects.all().delete()
     counts = []
     for number in range(60):
         row = due(SchedulerFactory(timezone="UTC", schedule="0 9 * * *"), NINE + DAY)

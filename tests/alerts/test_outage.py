@@ -33,7 +33,6 @@ def clock() -> Clock:
 
 @pytest.fixture
 def team(chat: ChatServer) -> Channel:
-    AlertRule.objects.all().delete()
     return channel(f"json://{chat.host}/", tells_by_default=True)
 
 
