@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from functools import cached_property, partial
@@ -30,7 +30,7 @@ from scheduling.alerts.runs import (
 from scheduling.alerts.schedules import Schedule, schedules_by_key
 from scheduling.alerts.wanted import RuleProblem, Wanted, span_of
 from scheduling.core.alert_rules import RuleKind
-from scheduling.core.alerts import Standing
+from scheduling.core.alerts import Situation, Standing
 from scheduling.core.lifecycle import State
 from scheduling.models import Process, SchedulerExecution
 from scheduling.models.counts import PreparedCounts
@@ -48,6 +48,9 @@ OF_RUNS = (
 
 OF_OPEN_RUNS = (RuleKind.NOT_STARTED, RuleKind.SLOW, RuleKind.RETRIED)
 """The kinds that look at the open runs of all schedules."""
+
+BY_DURATION = (RuleKind.NOT_FINISHED, RuleKind.SLOW)
+"""The kinds that ask how long the runs of a schedule usually take."""
 
 BESIDE_FAILURES = 5
 """So many runs of a schedule are read in addition to the failures that a rule counts, because skipped and cancelled
@@ -117,6 +120,12 @@ class Look:
     def alerts_of(self, rules: Iterable[Wanted]) -> list[Standing]:
         """The open alerts of these rules."""
         return [one for rule in rules for one in self.standing.get(rule.pk, {}).values()]
+
+    def alert_that_stays(self, rule: Wanted, key: str) -> Iterator[tuple[Wanted, Situation]]:
+        """The open alert with this key, while this evaluation cannot know whether its situation goes on."""
+        known = self.standing.get(rule.pk, {}).get(key)
+        if known is not None and known.situation is not None:
+            yield rule, known.situation
 
     def schedules(self, keys: Collection[int]) -> dict[int, Schedule]:
         """Those of the schedules that exist and can be read, in this order."""
@@ -215,15 +224,19 @@ class Look:
     def durations_of(self, schedules: Iterable[int]) -> dict[int, Durations]:
         """The durations of the last successful runs of the schedules.
 
-        Those of at most `MOST_NEW_DURATIONS` schedules are read. Further ones are read in the next evaluation.
+        Those of at most `MOST_NEW_DURATIONS` schedules are read, first of those with an alert. A schedule is missing whose
+        durations are read in a later evaluation.
         """
         found = {pk: self._known_durations(pk) for pk in set(schedules)}
-        missing = sorted(pk for pk, known in found.items() if known is None)
+        unknown = [pk for pk, known in found.items() if known is None]
+        with_alert = {one.situation.schedule for one in self.alerts_of(self.of_kind(*BY_DURATION)) if one.situation}
+        missing = sorted(unknown, key=lambda pk: (pk not in with_alert, pk)) if unknown else []
         chosen = missing[: MOST_NEW_DURATIONS - self._new_durations]
         self._new_durations += len(chosen)
-        for pk, new in read_durations(chosen).items():
-            self.memory.keep(("durations", pk), self.now, new)
-            found[pk] = new
+        read = read_durations(chosen)
+        for pk in chosen:
+            found[pk] = read.get(pk, Durations())
+            self.memory.keep(("durations", pk), self.now, found[pk])
         return {pk: known for pk, known in found.items() if known is not None}
 
     def _known_durations(self, schedule: int) -> Durations | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -43,16 +44,21 @@ class Teams:
         for _time in range(times):
             run_of(self.schedule, "failed", START, group=self.schedule.group)
 
+    def is_late(self, late: bool = True) -> None:
+        """Let no producer claim the schedule, or let one have claimed it."""
+        at = START - timedelta(hours=1) if late else START + timedelta(days=1)
+        Scheduler.objects.filter(pk=self.schedule.pk).update(next_run_at=at)
+
     def move(self) -> None:
         """Give the schedule to group B, which renames it."""
         Scheduler.objects.filter(pk=self.schedule.pk).update(group=self.b, description="Layoffs of May")
 
     @classmethod
     def moved_before_they_are_told(cls) -> Teams:
-        """The schedule has failed in its first group, and is in the other one before a message was sent."""
-        teams = cls(number=0)
+        """The schedule is late in its first group, and is in the other one before a message was sent."""
+        teams = cls(RuleKind.NOT_STARTED, seconds=300)
         teams.narrow()
-        teams.fails()
+        teams.is_late()
         teams.script.look(2)
         teams.move()
         return teams
@@ -70,7 +76,6 @@ class Teams:
 
 def test_a_start_that_waited_is_not_told_to_the_group_that_the_schedule_has_left() -> None:
     teams = Teams.moved_before_they_are_told()
-    teams.fails(3)
     teams.look_and_send()
     assert Alert.objects.get().group_id == teams.b.pk
     assert teams.told(teams.of_a) == ""
@@ -168,9 +173,9 @@ def test_a_deadline_is_that_of_the_schedule_in_its_present_group() -> None:
 
 
 def test_the_channel_of_the_new_group_is_told_once() -> None:
-    teams = Teams(number=0)
+    teams = Teams(RuleKind.NOT_STARTED, seconds=300)
     teams.narrow()
-    teams.fails()
+    teams.is_late()
     teams.look_and_send(2)
     Alert.objects.update(acknowledged_at=START, acknowledged_by="anna", muted_until=teams.script.ago(days=-1))
     Alert.objects.update(muted_by="anna", mute_reason="for the salaries")
@@ -182,7 +187,7 @@ def test_the_channel_of_the_new_group_is_told_once() -> None:
     row = Alert.objects.get()
     assert (row.group_id, row.acknowledged_by, row.muted_by, row.mute_reason) == (teams.b.pk, "", "", "")
     assert row.acknowledged_at is row.muted_until is None
-    SchedulerExecution.objects.all().delete()
+    teams.is_late(False)
     teams.look_and_send()
     assert [to for to, _text in teams.letters] == [teams.of_a, teams.of_b, teams.of_b]
 
@@ -215,3 +220,39 @@ def test_an_open_alert_has_the_severity_of_its_rule() -> None:
     AlertRule.objects.filter(pk=script.rule.pk).update(severity="info")
     script.stays_silent()
     assert Alert.objects.get().severity == "info"
+
+
+def test_a_rule_about_the_inbox_of_a_schedule_counts_each_group_on_its_own() -> None:
+    teams = Teams(RuleKind.INBOX, number=1)
+    teams.narrow()
+    teams.fails(3)
+    teams.look_and_send()
+    teams.move()
+    teams.look_and_send()
+    assert teams.told(teams.of_b) == "", "the failures of A are not told to B"
+    teams.fails(2)
+    teams.look_and_send()
+    assert [(alert.group, alert.subject, alert.seen) for alert in Alert.objects.order_by("pk")] == [
+        (teams.a, "failed inbox", "Failures in the inbox: 3. The limit is 1."),
+        (teams.b, "Layoffs of May", "Failures in the inbox: 2. The limit is 1."),
+    ]
+    assert "Layoffs" not in teams.told(teams.of_a)
+
+
+def test_a_rule_of_a_group_finds_nothing_in_the_inbox_of_a_schedule_that_has_left_it() -> None:
+    teams = Teams(RuleKind.INBOX, number=1)
+    teams.narrow()
+    AlertRule.objects.filter(pk=teams.script.rule.pk).update(group=teams.a)
+    teams.fails(3)
+    teams.move()
+    teams.fails(3)
+    teams.script.stays_silent()
+
+
+def test_a_run_that_waits_in_the_former_group_is_told_although_the_schedule_is_late_in_its_new_group() -> None:
+    teams = Teams(RuleKind.NOT_STARTED, seconds=300)
+    run_of(teams.schedule, "queued", teams.script.ago(hours=2), group=teams.a, trigger="cron")
+    Scheduler.objects.filter(pk=teams.schedule.pk).update(group=teams.b, next_run_at=teams.script.ago(hours=1))
+    teams.script.look()
+    notices = AlertNotice.objects.values_list("alert__group", "channel__group", "event")
+    assert set(notices) == {(teams.a.pk, teams.a.pk, "start"), (teams.b.pk, teams.b.pk, "start")}

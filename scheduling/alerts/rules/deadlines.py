@@ -57,7 +57,7 @@ def not_finished(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, 
     ]
     runs = _runs([(schedule.pk, deadline.occurrence) for _rule, schedule, deadline in told], look)
     for rule, schedule, deadline in told:
-        yield from _told(rule, schedule, deadline, runs[schedule.pk], durations.get(schedule.pk, ()), look)
+        yield from _told(rule, schedule, deadline, runs[schedule.pk], durations.get(schedule.pk), look)
 
 
 def _runs(occurrences: Sequence[tuple[int, datetime]], look: Look) -> dict[int, Sequence[Run]]:
@@ -108,12 +108,25 @@ def _deadlines(rule: Wanted, schedule: Schedule, look: Look) -> list[Deadline]:
 
 
 def _told(
-    rule: Wanted, schedule: Schedule, deadline: Deadline, runs: Sequence[Run], durations: Sequence[float], look: Look
+    rule: Wanted,
+    schedule: Schedule,
+    deadline: Deadline,
+    runs: Sequence[Run],
+    durations: Sequence[float] | None,
+    look: Look,
 ) -> Iterator[tuple[Wanted, Situation]]:
-    progress = _progress(deadline.occurrence, runs, look)
-    if progress.over or not will_be_late(
-        deadline.instant, look.now, durations, progress.started_at, progress.may_start_at
-    ):
+    """
+    Args:
+        durations: those of its last successful runs; None if they are read in a later evaluation.
+    """
+    key, progress = f"deadline {deadline.day} {rule.at}", _progress(deadline.occurrence, runs, look)
+    if progress.over:
+        return
+    if durations is None and look.now < deadline.instant:
+        yield from look.alert_that_stays(rule, key)
+        return
+    durations = durations or ()
+    if not will_be_late(deadline.instant, look.now, durations, progress.started_at, progress.may_start_at):
         return
     local = deadline.instant.astimezone(zone(schedule.zone))
     facts = {"time": f"{local:%H:%M}", "zone": local.tzname() or schedule.zone}
@@ -127,7 +140,7 @@ def _told(
     yield (
         rule,
         Situation(
-            f"deadline {deadline.day} {rule.at}", schedule.name, seen, _("Tell those who wait for it."), schedule.pk,
+            key, schedule.name, seen, _("Tell those who wait for it."), schedule.pk,
             schedule.shown(progress.run), schedule.group,
         ),
     )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from datetime import timedelta
 from typing import Any
 
+from django.contrib.auth.models import Group
 from django.db.models import Count as Counted
 from django.db.models import Q, QuerySet
 from django.utils.translation import gettext as _
@@ -14,6 +15,7 @@ from django.utils.translation import gettext as _
 from scheduling.alerts.further_runs import FurtherRuns
 from scheduling.alerts.look import Look
 from scheduling.alerts.runs import MOST_RUNS
+from scheduling.alerts.schedules import Schedule
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.lifecycle import State
@@ -22,6 +24,9 @@ from scheduling.models.counts import Count, counts
 
 LEAST_CAP = 1_000
 """Failures are counted up to this number, or up to the highest limit of a rule."""
+
+MOST_GROUPS = 200
+"""The failures of so many user groups are counted, if there are too many to look at each of them."""
 
 COUNTED_FOR = timedelta(minutes=1)
 """So long the counts of an inbox with very many failures are remembered, while its newest failures stay the same."""
@@ -33,22 +38,23 @@ _Counted = tuple[Mapping[int | None, Count], Mapping[tuple[int | None, int | Non
 def full_inbox(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
     """More failures wait in the inbox than the rule allows.
 
-    A rule for all groups counts the failures of each group on their own. So no user is told a number of another group.
+    The failures of each group are counted on their own. So no user is told a number of another group.
     """
     schedules = look.schedules({rule.schedule for rule in rules if rule.schedule is not None})
-    waiting = _waiting(rules, look)
+    waiting = _waiting([rule for rule in rules if _is_in_scope(rule, schedules)], schedules, look)
     for rule in rules:
+        if rule.pk not in waiting:
+            continue
         for group, number in waiting[rule.pk].items():
             if number.number <= rule.number:
                 continue
             facts = {"count": number, "limit": rule.number}
             seen = _("Failures in the inbox: %(count)s. The limit is %(limit)d.") % facts
             advice = _("Fix the cause, then republish.")
-            if rule.schedule is not None:
-                schedule = schedules[rule.schedule]
-                yield rule, Situation("inbox", schedule.name, seen, advice, rule.schedule, group=schedule.group)
-            else:
-                yield rule, Situation(key_of("inbox", group), _("failed inbox"), seen, advice, group=group)
+            subject = _("failed inbox")
+            if rule.schedule is not None and group == schedules[rule.schedule].group:  # a former group sees no name
+                subject = schedules[rule.schedule].name
+            yield rule, Situation(key_of("inbox", group), subject, seen, advice, rule.schedule, group=group)
 
 
 def key_of(name: str, group: int | None) -> str:
@@ -56,8 +62,15 @@ def key_of(name: str, group: int | None) -> str:
     return name if group is None else f"{name} of group {group}"
 
 
-def _waiting(rules: Sequence[Wanted], look: Look) -> Mapping[int, Mapping[int | None, Count]]:
-    """How many failures wait within the scope of each rule, by group. For a schedule, the key is None."""
+def _is_in_scope(rule: Wanted, schedules: Mapping[int, Schedule]) -> bool:
+    """Whether the rule can find anything: it may name a schedule that has another group by now."""
+    return rule.schedule is None or rule.covers(rule.schedule, schedules[rule.schedule].group)
+
+
+def _waiting(
+    rules: Sequence[Wanted], schedules: Mapping[int, Schedule], look: Look
+) -> Mapping[int, Mapping[int | None, Count]]:
+    """How many failures wait within the scope of each rule, by group."""
     scopes = [(run.scheduler_id, run.group_id) for run in look.failures]
     groups = {None, *(group for _schedule, group in scopes)}
     if len(scopes) < MOST_RUNS:
@@ -67,13 +80,19 @@ def _waiting(rules: Sequence[Wanted], look: Look) -> Mapping[int, Mapping[int | 
         of_schedules: Mapping[tuple[int | None, int | None], int] = Counter(scopes)
     else:
         cap = max(LEAST_CAP, *(int(rule.number) for rule in rules))
+        # The failures of a group may be older than the newest ones, and may have an alert.
         groups |= {rule.group for rule in rules if rule.group is not None}
-        schedules = frozenset(rule.schedule for rule in rules if rule.schedule is not None)
-        found, of_schedules = _counted(cap, frozenset(groups), schedules, look)
+        groups |= {one.situation.group for one in look.alerts_of(rules) if one.situation is not None}
+        groups |= set(Group.objects.order_by("pk").values_list("pk", flat=True)[:MOST_GROUPS])
+        found, of_schedules = _counted(cap, frozenset(groups), frozenset(schedules), look)
     return {
         rule.pk: {group: number for group, number in found.items() if rule.group in (None, group)}
         if rule.schedule is None
-        else {None: Count(sum(number for scope, number in of_schedules.items() if rule.covers(*scope)))}
+        else {
+            group: Count(number)
+            for (schedule, group), number in of_schedules.items()
+            if schedule == rule.schedule and rule.covers(schedule, group)
+        }
         for rule in rules
     }
 

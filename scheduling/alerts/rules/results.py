@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from scheduling.alerts.further_runs import Row
 from scheduling.alerts.look import Look
 from scheduling.alerts.repeated import KeyedQuery
-from scheduling.alerts.runs import Run
+from scheduling.alerts.runs import NAMED, Run, runs_by_key
 from scheduling.alerts.schedules import names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
@@ -102,8 +102,9 @@ def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situa
     """The last occurrence of an active schedule did not run, and that was not meant."""
     scopes, newest = Scopes(rules), dict[int, Run]()
     named = [run for runs in look.runs_of(scopes.named).values() for run in runs if run.state == State.SKIPPED.value]
-    reasons = look.reasons_of_skips([*look.skips, *named])
-    for run in (*look.skips, *named):
+    skips = [*look.skips, *named, *_with_alert(rules, look)]
+    reasons = look.reasons_of_skips(skips)
+    for run in skips:
         if run.scheduler_id is not None and not is_on_purpose(reasons.get(run.pk, "")):
             known = newest.get(run.scheduler_id)
             if known is None or known.pk < run.pk:
@@ -121,6 +122,14 @@ def skipped(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situa
             seen = for_reader(reasons.get(run.pk, "") or _("No reason was recorded."), 500)
             key = f"schedule {schedule.pk}"
             yield rule, Situation(key, names[run.pk], seen, advice, schedule.pk, run.pk, run.group_id)
+
+
+def _with_alert(rules: Sequence[Wanted], look: Look) -> list[Run]:
+    """The skipped executions that have an alert, and are older than the newest skipped ones."""
+    newest = {run.pk for run in look.skips}
+    keys = {one.situation.execution for one in look.alerts_of(rules) if one.situation is not None}
+    older = [pk for pk in keys if pk is not None and pk not in newest]
+    return [run for run in runs_by_key(older, NAMED).values() if run.state == State.SKIPPED.value] if older else []
 
 
 def _last(skips: Sequence[int], look: Look) -> set[int]:

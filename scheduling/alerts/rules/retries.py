@@ -38,13 +38,15 @@ Pair = tuple[int, int]
 
 def retried(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
     """An open run has been retried more often than the rule allows."""
-    runs = {run.pk: run for run in (*look.retrying, *look.running)}
+    scopes = Scopes(rules)
+    named = (run for runs in look.runs_of(scopes.named).values() for run in runs if run.state in _OPEN)
+    runs = {run.pk: run for run in (*look.retrying, *look.running, *named)}
     # A retry that is published waits as any other run. Only those with an alert are looked at, not all that wait.
     known = {one.situation.execution for one in look.alerts_of(rules) if one.situation is not None}
     missing = [pk for pk in known if pk is not None and pk not in runs]
     if missing:
         runs |= {pk: run for pk, run in runs_by_key(missing, RETRIED).items() if run.state in _OPEN}
-    least, scopes = min(rule.number for rule in rules), Scopes(rules)
+    least = min(rule.number for rule in rules)
     for run in runs.values():
         if run.retries > least:
             for rule in scopes.of(run.scheduler_id, run.group_id):

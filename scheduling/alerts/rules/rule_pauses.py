@@ -27,7 +27,9 @@ _paused_by_key = KeyedQuery(
 def paused_by_failures(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situation]]:
     """A schedule was paused after failures in a row, and is still paused."""
     scopes = Scopes(rules)
-    reasons = dict([*_paused.rows(look.now), *_paused_by_key.rows(scopes.named)])
+    told = (one.situation.schedule for one in look.alerts_of(rules) if one.situation is not None)
+    by_key = {*scopes.named, *(pk for pk in told if pk is not None)}
+    reasons = dict([*_paused.rows(look.now), *_paused_by_key.rows(by_key)])
     for pk, schedule in look.schedules(reasons.keys()).items():
         for rule in scopes.of(pk, schedule.group):
             yield (

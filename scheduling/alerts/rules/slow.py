@@ -27,6 +27,9 @@ def slow(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Situatio
     durations = look.durations_of(run.scheduler_id for run, _seconds, _rule in found if run.scheduler_id is not None)
     for run, seconds, rule in found:
         known = durations.get(run.scheduler_id or 0)
+        if known is None:
+            yield from look.alert_that_stays(rule, _key(run))
+            continue
         usual = known.p95 if known is not None else None
         if usual is not None and seconds > rule.number * usual and seconds > usual + SLOW_SECONDS:
             yield rule, _situation(run, seconds, usual)
@@ -46,13 +49,17 @@ def _times(rules: Sequence[Wanted], look: Look) -> list[tuple[Run, float]]:
     return times + [(one.run, one.seconds) for one in look.ended if one.run.pk not in found]
 
 
+def _key(run: Run) -> str:
+    return f"execution {run.pk}"
+
+
 def _situation(run: Run, seconds: float, usual: float) -> Situation:
     running = run.state == State.RUNNING.value
     text = _("It has been running for %(time)s.") if running else _("It took %(time)s.")
     seen = text % {"time": format_span(seconds)}
     limit = _("95 of 100 runs of its schedule take at most %(usual)s.") % {"usual": format_span(usual)}
     return Situation(
-        f"execution {run.pk}",
+        _key(run),
         _("execution %(number)d of %(name)s") % {"number": run.pk, "name": run.target_name},
         f"{seen} {limit}",
         _("Read its output. Cancel it if it hangs.") if running else _("Read its output."),

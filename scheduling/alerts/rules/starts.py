@@ -60,7 +60,9 @@ def not_started(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, S
             if look.now - run.should_start_at > rule.span:
                 said = _said(run, reasons.get(run.pk, ""))
                 found = _situation(known, run.should_start_at, said, look.now)
-                yield rule, replace(found, subject=names[run.pk], execution=run.pk, group=run.group_id)
+                # The users of the schedule's former group are told of what it claimed in that group.
+                key = found.key if run.group_id == known.group else f"{found.key} of group {run.group_id or 0}"
+                yield rule, replace(found, key=key, subject=names[run.pk], execution=run.pk, group=run.group_id)
 
 
 def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tuple[Schedule, datetime | None, str]]:
@@ -68,14 +70,17 @@ def _unclaimed(rules: Sequence[Wanted], look: Look, span: timedelta) -> list[tup
     # Mostly there are none. Only the keys are asked for: to ask for all columns takes Django ten times as long.
     due_keys, aside_keys = _due.rows(look.now - span), _aside.rows()
     named = [rule.schedule for rule in rules if rule.schedule is not None]
-    found = look.schedules(dict.fromkeys([*due_keys, *named, *aside_keys]))
+    # There may be more than are asked for. An alert does not end because its schedule is not among the first ones.
+    told = [one.situation.schedule for one in look.alerts_of(rules) if one.situation and one.situation.schedule]
+    found = look.schedules(dict.fromkeys([*due_keys, *named, *told, *aside_keys]))
     said = _("No producer has claimed it.")
     late: list[tuple[Schedule, datetime | None, str]] = [
         (schedule, schedule.due_at, said)
         for schedule in found.values()
         if schedule.active and schedule.due_at is not None and look.now - schedule.due_at > span
     ]
-    late += [(one, None, one.problem) for pk in aside_keys if (one := found.get(pk)) is not None and one.active]
+    aside = dict.fromkeys([*aside_keys, *(pk for pk in told if pk in found and found[pk].plan_error)])
+    late += [(one, None, one.problem) for pk in aside if (one := found.get(pk)) is not None and one.active]
     return late
 
 
