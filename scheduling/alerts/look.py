@@ -224,8 +224,8 @@ class Look:
     def durations_of(self, schedules: Iterable[int]) -> dict[int, Durations]:
         """The durations of the last successful runs of the schedules.
 
-        Those of at most `MOST_NEW_DURATIONS` schedules are read, first of those with an alert. A schedule is missing whose
-        durations are read in a later evaluation.
+        Those of at most `MOST_NEW_DURATIONS` schedules are read, those with an alert first. A schedule whose durations
+        are not read yet is missing.
         """
         found = {pk: self._known_durations(pk) for pk in set(schedules)}
         unknown = [pk for pk, known in found.items() if known is None]

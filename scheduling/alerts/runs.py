@@ -15,6 +15,7 @@ from scheduling.alerts.repeated import KeyedQuery, RepeatedQuery, as_they_are
 from scheduling.core.chunks import chunks
 from scheduling.core.lifecycle import OPEN_STATES, State
 from scheduling.core.messages import is_in_calendar
+from scheduling.core.text import visible_text
 from scheduling.models import Attempt, Scheduler, SchedulerExecution
 
 MOST_RUNS = 500
@@ -31,6 +32,9 @@ JUST_ENDED = timedelta(seconds=25)
 situation must be gone before its alert is over. Otherwise the alert would begin again."""
 
 SCHEDULES_PER_QUERY = 200
+
+ERROR_CHARS = 200
+"""So many characters of the class of an error are shown."""
 
 
 class Run(NamedTuple):
@@ -186,6 +190,15 @@ def _executions() -> QuerySet[SchedulerExecution]:
 
 
 _reasons = KeyedQuery(_executions, ("pk", "reason"), as_they_are)
+
+
+def error_classes(runs: Collection[int]) -> dict[int, str]:
+    """The classes of the errors of the failures with these keys, such as `app.errors.InvoiceError`."""
+    found = _error_classes.rows(runs) if runs else []
+    return {pk: visible_text(error, ERROR_CHARS) for pk, error in found if isinstance(error, str) and error}
+
+
+_error_classes = KeyedQuery(_executions, ("pk", "error_class"), as_they_are)
 
 
 class Ended(NamedTuple):

@@ -200,9 +200,10 @@ def test_failed_in_a_row(schedule: Scheduler) -> None:
         run_of(schedule, "failed", script.ago(hours=hours))
     run_of(schedule, "skipped", script.ago(hours=3))
     script.stays_silent()
-    run = run_of(schedule, "failed", script.ago(hours=2))
+    run = run_of(schedule, "failed", script.ago(hours=2), error_class="app.errors.InvoiceError")
     alert = script.begins()
     assert (alert.execution, alert.schedule_id) == (run.pk, schedule.pk)
+    assert alert.seen == "Its last runs have failed. In a row: 3. The last error: app.errors.InvoiceError."
     SchedulerExecution.objects.filter(state="failed").update(state="discarded")
     script.stays_silent()  # discarded failures have failed, too
     run_of(schedule, "succeeded", script.ago(hours=1))

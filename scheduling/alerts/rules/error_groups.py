@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 from django.utils.translation import gettext as _
 
 from scheduling.alerts.known_groups import note_groups
 from scheduling.alerts.look import Look
-from scheduling.alerts.runs import FAILURES, MOST_RUNS, Run, runs_by_key
+from scheduling.alerts.runs import FAILURES, MOST_RUNS, Run, error_classes, runs_by_key
 from scheduling.alerts.wanted import Wanted
 from scheduling.core.alerts import Situation, error_group_key
 from scheduling.core.lifecycle import State
@@ -40,7 +40,7 @@ def group_back(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wanted, Si
     runs = {key: [ends[run.pk] for run in present[key] if run.pk in ends] for key in back}
     first = {key: min(own, key=lambda run: (run.finished_at or look.now, run.pk)) for key, own in runs.items() if own}
     releases = releases_of(run.pk for run in first.values())
-    errors = _errors(first)
+    errors = error_classes([run.pk for run in first.values()])
     for key, run in first.items():
         for rule in rules:
             own = [one for one in runs[key] if rule.covers(one.scheduler_id, one.group_id)]
@@ -69,11 +69,6 @@ def _waits(fingerprint: str, group: int | None) -> bool:
     failures = SchedulerExecution.objects.in_state(State.FAILED)
     own = failures.filter(group=group) if group is not None else failures.filter(group__isnull=True)
     return own.filter(fingerprint=fingerprint).exists()
-
-
-def _errors(first: Mapping[str, Run]) -> dict[int, str]:
-    rows = SchedulerExecution.objects.filter(pk__in=[run.pk for run in first.values()])
-    return {pk: visible_text(error, 200) for pk, error in rows.values_list("pk", "error_class")}
 
 
 def _situation(key: str, own: Sequence[Run], first: Run, release: str, error: str, look: Look) -> Situation:

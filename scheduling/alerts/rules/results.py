@@ -13,7 +13,7 @@ from django.utils.translation import gettext as _
 from scheduling.alerts.further_runs import Row
 from scheduling.alerts.look import Look
 from scheduling.alerts.repeated import KeyedQuery
-from scheduling.alerts.runs import NAMED, Run, runs_by_key
+from scheduling.alerts.runs import NAMED, Run, error_classes, runs_by_key
 from scheduling.alerts.schedules import names_for_runs
 from scheduling.alerts.wanted import Scopes, Wanted
 from scheduling.core.alerts import Situation
@@ -44,14 +44,19 @@ def failed_in_a_row(rules: Sequence[Wanted], look: Look) -> Iterator[tuple[Wante
     keys |= {rule.schedule for rule in rules if rule.schedule is not None}
     keys |= {one.situation.schedule for one in look.alerts_of(rules) if one.situation and one.situation.schedule}
     schedules = look.schedules(keys)
-    for pk, (number, last) in _in_a_row(schedules, max(rule.number for rule in rules), look).items():
-        schedule = schedules[pk]
-        for rule in scopes.of(pk, schedule.group):
-            if number >= rule.number:
-                seen = _("Its last runs have failed. In a row: %(count)d.") % {"count": number}
-                advice = _("Fix the cause, then republish.")
-                key, run = f"schedule {pk}", schedule.shown(last)
-                yield rule, Situation(key, schedule.name, seen, advice, pk, run, schedule.group)
+    found = [
+        (rule, schedules[pk], number, schedules[pk].shown(last))
+        for pk, (number, last) in _in_a_row(schedules, max(rule.number for rule in rules), look).items()
+        for rule in scopes.of(pk, schedules[pk].group)
+        if number >= rule.number
+    ]
+    errors = error_classes({run for *_others, run in found if run is not None})
+    for rule, schedule, number, run in found:
+        seen = _("Its last runs have failed. In a row: %(count)d.") % {"count": number}
+        if error := errors.get(run or 0):
+            seen += " " + _("The last error: %(error)s.") % {"error": error}
+        advice = _("Fix the cause, then republish.")
+        yield rule, Situation(f"schedule {schedule.pk}", schedule.name, seen, advice, schedule.pk, run, schedule.group)
 
 
 def _failing(rules: Sequence[Wanted], scopes: Scopes, look: Look) -> set[int]:
