@@ -12,7 +12,14 @@ from django.db import DatabaseError, connection, connections
 from scheduling.alerts.brokers import BrokerWatch, watch_of
 from scheduling.alerts.complaint import Complaint
 from scheduling.alerts.evaluation import evaluate
-from scheduling.alerts.lease import give_lease_back, holds_lease, lease_seconds, note_evaluation, take_lease
+from scheduling.alerts.lease import (
+    give_lease_back,
+    holds_lease,
+    lease_seconds,
+    note_evaluation,
+    note_heartbeat,
+    take_lease,
+)
 from scheduling.alerts.look import Look
 from scheduling.alerts.outage import Outage
 from scheduling.alerts.outage_record import record
@@ -196,6 +203,7 @@ class Evaluator:
                 while not self._sender.idle and time.monotonic() < until:
                     time.sleep(0.05)
                     self._record()
+                note_heartbeat(self._name, self._sign.delivery(self._clock.now()))
                 give_lease_back(self._name)
         self._sign.close()
         if self._broker is not None:
@@ -245,7 +253,8 @@ class Evaluator:
     def _evaluate(self) -> None:
         if self.settles_in <= 0:
             evaluate(Look(self._clock.now(), self._broker, hold=self._hold))
-            note_evaluation(self._clock.now())
+            now = self._clock.now()
+            note_evaluation(now, self._sign.delivery(now))
 
     def _continue(self, broker: BrokerWatch) -> None:
         """Go on with what the process before has found: its watch of the broker was in its memory."""

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Any
 
 from django.db.models import Q
 
+from scheduling.alerts.sign_of_life import Delivery
 from scheduling.conf import get_conf
+from scheduling.core.text import visible_text
 from scheduling.models.alert_watch import ONLY, AlertWatch
 
 TURNS = 3
@@ -56,6 +59,24 @@ def give_lease_back(holder: str) -> None:
     AlertWatch.objects.filter(pk=ONLY, holder=holder).update(until=0)
 
 
-def note_evaluation(now: datetime) -> None:
-    """Record that an evaluation has ended."""
-    AlertWatch.objects.filter(pk=ONLY).update(evaluated_at=int(now.timestamp()))
+def note_evaluation(now: datetime, heartbeat: Delivery | None) -> None:
+    """Record that an evaluation has ended.
+
+    Args:
+        heartbeat: how the last heartbeat to the monitor has ended; None if that is not known.
+    """
+    AlertWatch.objects.filter(pk=ONLY).update(evaluated_at=int(now.timestamp()), **_columns(heartbeat))
+
+
+def note_heartbeat(holder: str, heartbeat: Delivery | None) -> None:
+    """Record how the last heartbeat has ended, if this process still holds the lease."""
+    if columns := _columns(heartbeat):
+        AlertWatch.objects.filter(pk=ONLY, holder=holder).update(**columns)
+
+
+def _columns(heartbeat: Delivery | None) -> dict[str, Any]:
+    """The time of the last one that was delivered stays while later ones are not."""
+    if heartbeat is None:
+        return {}
+    delivered = {} if heartbeat.at is None else {"heartbeat_at": int(heartbeat.at.timestamp())}
+    return {"heartbeat_error": visible_text(heartbeat.problem, 300)[:300], **delivered}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
+from typing import NamedTuple
 
 from django.db.models import Q
 
@@ -26,6 +27,22 @@ TURNS = 6
 """The monitor is called after so many evaluations: each minute, with the default of CRON_ALERTS_SECONDS."""
 
 
+class Delivery(NamedTuple):
+    """How the last heartbeat to the monitor has ended.
+
+    Args:
+        at: when one was delivered last, by the database's clock; `NEVER` without a monitor; None if this process has
+            delivered none.
+        problem: why the last one was not delivered: a sentence; empty if it was.
+    """
+
+    at: datetime | None
+    problem: str = ""
+
+
+NEVER = datetime.fromtimestamp(0, UTC)
+
+
 class SignOfLife:
     """The heartbeat of the process that evaluates. It stops when no process does.
 
@@ -45,6 +62,19 @@ class SignOfLife:
     def has_ended(self) -> bool:
         """Whether the monitor has answered, or could not be told."""
         return not self.is_on or bool(self._heartbeat.delivered or self._heartbeat.problem)
+
+    def delivery(self, now: datetime) -> Delivery | None:
+        """How the last heartbeat has ended; None if none has ended yet.
+
+        Args:
+            now: the present time by the database's clock.
+        """
+        if not self.is_on:
+            return Delivery(NEVER)
+        seconds, problem = self._heartbeat.delivered_at, self._heartbeat.problem
+        if seconds is None:
+            return Delivery(None, problem) if problem else None
+        return Delivery(now - timedelta(seconds=elapsed_seconds() - seconds), problem)
 
     def evaluated(self, now: datetime) -> None:
         """The alerts were evaluated.

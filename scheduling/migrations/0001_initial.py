@@ -136,6 +136,8 @@ class Migration(migrations.Migration):
                 ('holder', models.CharField(blank=True, default='', max_length=128, verbose_name='process')),
                 ('until', models.PositiveBigIntegerField(default=0, verbose_name='held until')),
                 ('evaluated_at', models.PositiveBigIntegerField(default=0, verbose_name='last evaluation')),
+                ('heartbeat_at', models.PositiveBigIntegerField(default=0, verbose_name='last heartbeat to the monitor')),
+                ('heartbeat_error', models.CharField(blank=True, default='', max_length=300, verbose_name='error of the heartbeat')),
             ],
             options={
                 'verbose_name': 'alert watch',

@@ -23,6 +23,11 @@ class AlertWatch(models.Model):
     """By the database's clock, in seconds since 1970."""
     evaluated_at = models.PositiveBigIntegerField(_("last evaluation"), default=0)
     """When the last evaluation ended, by the database's clock, in seconds since 1970."""
+    heartbeat_at = models.PositiveBigIntegerField(_("last heartbeat to the monitor"), default=0)
+    """When a heartbeat was last delivered, by the database's clock, in seconds since 1970. 0 if none was, or if the
+    process that evaluates has no CRON_HEARTBEAT_URL."""
+    heartbeat_error = models.CharField(_("error of the heartbeat"), max_length=300, blank=True, default="")
+    """Why the last heartbeat was not delivered; empty if it was."""
 
     objects: ClassVar[models.Manager[AlertWatch]] = models.Manager()
 

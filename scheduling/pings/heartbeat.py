@@ -14,6 +14,7 @@ from scheduling.core.text import visible_text
 from scheduling.logs import get_logger
 from scheduling.pings.bounded import Ending, Request, send_all
 from scheduling.pings.healthchecks import HEADERS
+from scheduling.processes.server_clock import elapsed_seconds
 
 log = get_logger(__name__)
 
@@ -42,6 +43,7 @@ class Heartbeat:
     Attributes:
         problem: why the last heartbeat was not delivered: a sentence; empty if it was, or if none was sent yet.
         delivered: how many heartbeats were delivered.
+        delivered_at: the monotonic time in seconds at which the last one was delivered; None if none was.
     """
 
     def __init__(self, url: str | None = None, every: float = EVERY) -> None:
@@ -55,6 +57,7 @@ class Heartbeat:
         self._stopped = True
         self.problem = ""
         self.delivered = 0
+        self.delivered_at: float | None = None
 
     @property
     def host(self) -> str:
@@ -122,4 +125,6 @@ class Heartbeat:
             if end.reason and not self.problem:
                 self._due = min(self._due, self._due - self._every + AGAIN)
             self.problem = end.reason
-            self.delivered += not end.reason
+            if not end.reason:
+                self.delivered += 1
+                self.delivered_at = elapsed_seconds()

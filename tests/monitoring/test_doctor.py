@@ -230,6 +230,7 @@ def test_unusable_settings_are_a_finding(settings: Any) -> None:
         "broker",
         "deployment",
         "alerts",
+        "heartbeat",
         "schedules",
         "processes",
         "queues",

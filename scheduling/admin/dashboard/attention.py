@@ -47,6 +47,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "alerts": ("alert", {"state": "new"}),
     "alert messages": ("alert", {"state": "all"}),
     "alert watch": ("process", {}),
+    "heartbeat": ("process", {}),
     "queued": ("schedulerexecution", {"state": State.QUEUED.value}),
     "claimed": ("schedulerexecution", {"state": State.CLAIMED.value}),
     "leases": ("schedulerexecution", {"state": State.RUNNING.value}),

@@ -11,6 +11,7 @@ from scheduling.monitoring.findings import (
     breakers,
     calendars,
     deployment,
+    heartbeat,
     inbox,
     pauses,
     pings,
@@ -26,6 +27,7 @@ from scheduling.monitoring.findings.present import Present
 AREAS: dict[str, Callable[[Present], Iterator[Finding]]] = {
     "deployment": deployment.examine,
     "alerts": alerts.examine,
+    "heartbeat": heartbeat.examine,
     "schedules": schedules.examine,
     "processes": processes.examine,
     "queues": queues.examine,
