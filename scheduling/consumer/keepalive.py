@@ -126,5 +126,5 @@ class KeepAlive:
         idle = runs == self._looked_runs and not self._slots.busy and not self._slots.over
         upkeep, now = self._upkeep, self._clock.now()
         self._hold = guard.beat(self._broker, now, lambda: upkeep.deployment, heartbeats=UPKEEP_BEATS, idle=idle)
-        sender.told(found, held=self._hold is not None)
+        sender.told(found, self._clock.now, held=self._hold is not None)
         self._looked_runs = runs

@@ -8,7 +8,7 @@ failed run that is republished is told as a new start, with an id of its own.
 from __future__ import annotations
 
 import uuid
-from datetime import timedelta
+from datetime import datetime, timedelta
 from enum import StrEnum
 from urllib.parse import quote, urlsplit, urlunsplit
 
@@ -49,6 +49,10 @@ could send the password of the database to a server of their own."""
 
 FIRST_WAIT = timedelta(seconds=15)
 LONGEST_WAIT = timedelta(minutes=5)
+
+FARTHEST = 2 * LONGEST_WAIT
+"""An instant that lies further ahead was written by a clock that was wrong, or by plain SQL. No ping waits for so long.
+"""
 
 START_LIFETIME = timedelta(minutes=10)
 """A monitor measures from the arrival of a start. A start that arrives much later measures nothing, and restarts the
@@ -111,6 +115,20 @@ def wait_before(tries: int) -> timedelta:
     """How long a ping waits after so many tries, from 1 on."""
     doublings: int = 2 ** max(0, min(tries - 1, 10))
     return min(FIRST_WAIT * doublings, LONGEST_WAIT)
+
+
+def is_due(at: datetime, now: datetime) -> bool:
+    """Whether a ping that waits until `at` is due. One that would wait for longer than any ping waits is due, too."""
+    return at <= now or at > now + FARTHEST
+
+
+def age_of(created_at: datetime, now: datetime) -> timedelta:
+    """The time since an event.
+
+    If the event lies far ahead, its real age is not known. It counts as an old one, so that no later ping waits for it.
+    """
+    age = now - created_at
+    return OLD_END_LIFETIME if age < -FARTHEST else age
 
 
 def reason_to_drop(event: Event, age: timedelta, *, is_followed: bool) -> str:

@@ -9,7 +9,7 @@ from django.db import models
 from django.db.models import Exists, OuterRef
 from django.utils.translation import gettext_lazy as _
 
-from scheduling.core.pings import ENDS, Event, Kind
+from scheduling.core.pings import ENDS, FARTHEST, Event, Kind
 
 HOST_LENGTH = 260
 ERROR_LENGTH = 500
@@ -40,7 +40,11 @@ class PingQuerySet(models.QuerySet["Ping"]):
 
     def due(self, now: datetime) -> PingQuerySet:
         """Those that come next, and whose next try is due."""
-        return self.next_of_schedules().filter(at__lte=now)
+        return self.next_of_schedules().tried_by(now)
+
+    def tried_by(self, now: datetime) -> PingQuerySet:
+        """Those whose next try is due (`core.pings.is_due`)."""
+        return self.filter(models.Q(at__lte=now) | models.Q(at__gt=now + FARTHEST))
 
     def unended(self) -> PingQuerySet:
         """The starts of runs that are over, and of which no end was told: no attempt has ended them."""

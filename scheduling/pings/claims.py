@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db.models import QuerySet
 
 from scheduling.core import delivery_sentences as say
-from scheduling.core.pings import Event, reason_to_drop, wait_before
+from scheduling.core.pings import Event, age_of, reason_to_drop, wait_before
 from scheduling.logs import get_logger
 from scheduling.models import Ping
 from scheduling.models.ping import ERROR_LENGTH, HOST_LENGTH
@@ -34,7 +34,7 @@ def give_up_lost(ping: Ping, now: datetime) -> bool:
 
 def _still_due(ping: Ping, now: datetime) -> QuerySet[Ping]:
     """The row, if no other process has taken it since it was read."""
-    return Ping.objects.filter(pk=ping.pk, state=Ping.State.WAITING, tries=ping.tries, at__lte=now)
+    return Ping.objects.waiting().tried_by(now).filter(pk=ping.pk, tries=ping.tries)
 
 
 def claim(ping: Ping, now: datetime) -> bool:
@@ -85,4 +85,4 @@ def _drop(ping: Ping, now: datetime) -> str:
         scheduler_id=ping.scheduler_id, kind=ping.kind, state=Ping.State.WAITING, pk__gt=ping.pk
     )
     later = later.filter(run_id=ping.run_id) if event is Event.START else later.exclude(event=Event.START)
-    return reason_to_drop(event, now - ping.created_at, is_followed=later.exists())
+    return reason_to_drop(event, age_of(ping.created_at, now), is_followed=later.exists())

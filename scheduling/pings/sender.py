@@ -3,12 +3,15 @@
 Each process may send each ping: those that wrote it, because they know at once that it is there, and all others after
 the process has died. A thread that has nothing to do asks the database nothing. It is woken by the writer of a row, and
 by the heartbeats of its process, which look for pings in the statement that they send anyway.
+
+The rows are dated by the database's clock. The thread counts the same time, as its process does: with the clock of a
+host that is wrong, it would put pings off for hours, or give them up.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from threading import Condition, Thread
@@ -18,7 +21,7 @@ from django.db.models import QuerySet
 from django.utils import timezone as clock
 
 from scheduling.core import delivery_sentences as say
-from scheduling.core.pings import Kind, host_of, wait_before
+from scheduling.core.pings import FARTHEST, Kind, host_of, is_due, wait_before
 from scheduling.core.targets import TARGETS
 from scheduling.logs import get_logger
 from scheduling.models import Ping, Scheduler
@@ -35,6 +38,9 @@ AT_ONCE = 4
 
 AWAY_SECONDS = 5.0
 """How long the thread waits if the database cannot be reached."""
+
+SOON_SECONDS = 0.2
+"""The shortest time until the thread looks again."""
 
 STOP_SECONDS = 3.0
 """How long a process that ends waits for the pings that are on their way."""
@@ -54,6 +60,8 @@ class Sender:
         self._changed = Condition()
         self._thread: Thread | None = None
         self._rung = self._on = self._held = False
+        self._now: Callable[[], datetime] = clock.now
+        """The time of the database, from the first heartbeat of this process on."""
         self._ends_at: float | None = None
         """Until when this process may send, when it is about to end (monotonic)."""
         self._look_at: float | None = None
@@ -77,13 +85,14 @@ class Sender:
                 self._thread.start()
             self._changed.notify()
 
-    def told(self, found: Collection[str], *, held: bool) -> None:
+    def told(self, found: Collection[str], now: Callable[[], datetime], *, held: bool) -> None:
         """Take over the answers of a heartbeat to `questions`.
 
         Args:
+            now: returns the time of the database, as this process counts it (`ServerClock.now`).
             held: whether this process must do nothing with its database. A copy of a database must not tell monitors.
         """
-        self._held = held
+        self._now, self._held = now, held
         if {DUE, UNENDED} & set(found):
             self.ring()
 
@@ -130,13 +139,17 @@ class Sender:
         if self._held:
             self._look_at = None  # a heartbeat rings when the process may work again
             return
-        note_other_ends(clock.now())
-        while self._may_send and self.send_due(clock.now()):
+        note_other_ends(self._now())
+        while self._may_send and self.send_due(self._now()):
             pass
-        now = clock.now()
+        now = self._now()
         first, unusable = readable(Ping.objects.next_of_schedules().select_related("execution").order_by("at")[:1], now)
-        left = max(0.2, (first[0].at - now).total_seconds()) if first else 0.2 if unusable else None
-        self._look_at = None if left is None else time.monotonic() + left
+        if first or unusable:
+            is_now = not first or is_due(first[0].at, now)
+            left = SOON_SECONDS if is_now else max(SOON_SECONDS, (first[0].at - now).total_seconds())
+            self._look_at = time.monotonic() + left
+        else:
+            self._look_at = None
 
     def send_due(self, now: datetime, limit: int = AT_ONCE) -> int:
         """Send up to `limit` pings that are due. Returns how many it has sent, put off or given up."""
@@ -147,17 +160,17 @@ class Sender:
         calls: list[tuple[Ping, Request]] = []
         for ping, found in prepared:
             if isinstance(found, Ending):
-                record(ping, found, "", clock.now())
-            elif (until := self._resting.get(host_of(found.url), now)) > now:
+                record(ping, found, "", self._now())
+            elif now < (until := self._resting.get(host_of(found.url), now)) <= now + FARTHEST:
                 put_off(ping, until, now)
             else:
                 calls.append((ping, found))
         ends = send_all([request for _ping, request in calls])
         for (ping, request), end in zip(calls, ends, strict=True):
             host = host_of(request.url)
-            record(ping, end, host, clock.now())
+            record(ping, end, host, self._now())
             if end.silent:
-                self._resting[host] = clock.now() + wait_before(ping.tries)
+                self._resting[host] = self._now() + wait_before(ping.tries)
             else:
                 self._resting.pop(host, None)
         return len(claimed) + len(lost) + unusable

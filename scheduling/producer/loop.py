@@ -159,7 +159,7 @@ class Producer:
         found = self._upkeep.turn(questions(self.now()))
         self._hold = guard.beat(self.broker, self.now(), lambda: self._upkeep.deployment)
         figures.held = self._hold is not None
-        sender.told(found, held=figures.held)
+        sender.told(found, self.now, held=figures.held)
         last = self._last_dispatch.isoformat() if self._last_dispatch else None
         self._code.look(monotonic)
         doing = {"claimed": self._claimed, "last_dispatch": last, NO_BROKER: not self._lost.broker_answers}

@@ -370,7 +370,7 @@ def test_a_process_that_ends_sends_what_is_due(healthchecks: Healthchecks) -> No
 def test_a_held_process_tells_no_monitor(healthchecks: Healthchecks) -> None:
     sender = Sender()
     sender.switch_on()
-    sender.told({DUE}, held=True)
+    sender.told({DUE}, clock.now, held=True)
     sender.ring()
     assert sender._thread is None
     sender.stop()
