@@ -15,6 +15,10 @@ log = get_logger(__name__)
 
 REASON_CHARS = 200
 
+AWAY_KEY = "broker"
+"""The key of an alert about a broker that cannot be reached. A broker that takes no messages has another one
+(`rules.away`)."""
+
 WAIT_SECONDS = 3.0
 """So long a look is waited for. An answer that comes later counts at the next look."""
 

@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.db import DatabaseError, connection, connections
 
-from scheduling.alerts.brokers import BrokerWatch, watch_of
+from scheduling.alerts.brokers import AWAY_KEY, BrokerWatch, watch_of
 from scheduling.alerts.complaint import Complaint
 from scheduling.alerts.evaluation import evaluate
 from scheduling.alerts.lease import (
@@ -258,7 +258,7 @@ class Evaluator:
 
     def _continue(self, broker: BrokerWatch) -> None:
         """Go on with what the process before has found: its watch of the broker was in its memory."""
-        if Alert.objects.filter(kind=RuleKind.BROKER_AWAY, ended_at=None).exists():
+        if Alert.objects.filter(kind=RuleKind.BROKER_AWAY, key=AWAY_KEY, ended_at=None).exists():
             broker.assume_away(KINDS[RuleKind.BROKER_AWAY].bounds[Threshold.SECONDS].most)
         self._knows_broker = True
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from uuid import uuid4
 
 from django.utils.translation import gettext as _
 
-from scheduling.alerts.brokers import BrokerWatch
+from scheduling.alerts.brokers import AWAY_KEY, BrokerWatch
 from scheduling.alerts.letter import Digest, Told, facts_of, letter_of
 from scheduling.alerts.look import Look, RuleProblem, span_of
 from scheduling.alerts.notices import CALLED, Routes
@@ -138,7 +138,7 @@ class Outage:
             self._rules = ()
             return
         keys = [row.pk for row in rows]
-        open_alerts = Alert.objects.filter(rule__in=keys, kind=RuleKind.BROKER_AWAY, ended_at=None)
+        open_alerts = Alert.objects.filter(rule__in=keys, kind=RuleKind.BROKER_AWAY, key=AWAY_KEY, ended_at=None)
         self._rules = list(_known(rows, Routes(keys, CALLED), set(open_alerts.values_list("rule", flat=True))))
 
     def forget(self) -> None:
@@ -176,8 +176,11 @@ class Outage:
         return list(self._stories.values())
 
     def recorded(self, story: Story) -> None:
-        """The database has this story, or will never take it."""
-        self._stories.pop(story.rule.row.pk, None)
+        """The database has this story, or will never take it. If it goes on, it is not begun again from memory."""
+        pk = story.rule.row.pk
+        self._stories.pop(pk, None)
+        if story.ended_at is None:
+            self._rules = [replace(rule, is_told=True) if rule.row.pk == pk else rule for rule in self._rules]
         if not self._stories:
             self._since = None
 
