@@ -9,6 +9,7 @@ from django.contrib.auth.models import Group
 from django.utils import timezone as clock
 
 from scheduling.models import AlertMessage, AlertRule, AlertWatch, Channel
+from scheduling.models.process import AHEAD
 from scheduling.models.visibility import Visibility
 from scheduling.monitoring.findings import alerts
 from scheduling.monitoring.findings.finding import Finding, Level
@@ -65,6 +66,15 @@ def test_rules_that_no_process_evaluates_are_found() -> None:
     assert "?" in found()["alert watch"].seen
     AlertRule.objects.update(enabled=False)
     assert found() == {}
+
+
+@pytest.mark.parametrize(("ahead", "is_found"), [(AHEAD / 2, False), (2 * AHEAD, True), (timedelta(days=30), True)])
+def test_an_evaluation_that_lies_ahead_counts_for_none(ahead: timedelta, is_found: bool) -> None:
+    AlertRuleFactory()
+    ChannelFactory(tells_by_default=True)
+    AlertWatchFactory(evaluated_at=int((clock.now() + ahead).timestamp()))
+    assert ("alert watch" in found()) is is_found
+    assert not is_found or "for ?" in found()["alert watch"].seen
 
 
 def test_findings_count_only_what_is_seen() -> None:

@@ -12,6 +12,7 @@ from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertMessage, AlertWatch
 from scheduling.models.alert_watch import ONLY
+from scheduling.models.process import AHEAD
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings.finding import Finding, Named, named, warn
 from scheduling.monitoring.findings.present import Present
@@ -71,7 +72,8 @@ def _watch(present: Present) -> Iterator[Finding]:
         )
         return
     at = _instant(stored)
-    if at is not None and present.now - at <= NOT_EVALUATED_LONG:
+    # An instant that lies ahead was written before the clock was set back. It says nothing about the time since then.
+    if at is not None and -AHEAD <= present.now - at <= NOT_EVALUATED_LONG:
         return
     facts = {"time": format_span((present.now - at).total_seconds()) if at is not None and at < present.now else "?"}
     seen = _("No process has evaluated the alert rules for %(time)s, so no one is told of anything.")
