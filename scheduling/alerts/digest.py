@@ -17,7 +17,8 @@ log = get_logger(__name__)
 
 
 def digest_of(message: AlertMessage) -> Digest:
-    """The starts and ends that a message tells. The most urgent ones are described, the others are only counted.
+    """The starts and ends that a message tells. What has begun and lasts comes first, the most urgent one first of all.
+    Further ones are only counted.
 
     A row that cannot be read is only counted. What the channel may not be told is left out (`aside`).
 
@@ -33,7 +34,9 @@ def digest_of(message: AlertMessage) -> Digest:
 def _listed(notices: QuerySet[AlertNotice]) -> Iterator[Told]:
     ranks = [When(alert__severity=severity.value, then=Value(severity.rank)) for severity in Severity]
     rank = Case(*ranks, default=Value(Severity.CRITICAL.rank), output_field=IntegerField())
-    keys = notices.order_by(rank.desc(), "pk").values_list("pk", flat=True)[:MOST_LISTED]
+    lasts = When(event=AlertNotice.Event.START, alert__ended_at=None, then=Value(1))
+    lasting = Case(lasts, default=Value(0), output_field=IntegerField())
+    keys = notices.order_by(lasting.desc(), rank.desc(), "pk").values_list("pk", flat=True)[:MOST_LISTED]
     for pk in list(keys):
         try:
             notice = notices.select_related("alert").filter(pk=pk).first()

@@ -7,9 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.utils.translation import gettext as _
+from django.utils.translation import ngettext
 
+from scheduling.alerts.titles import says_more, title_of
+from scheduling.conf import get_conf
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertNotice
 from scheduling.notify.delivery import Letter
@@ -37,8 +41,12 @@ class Told:
 
     Args:
         event: `start` or `end`.
-        ended_at: None if the alert is open.
+        advice: what to do; empty at the end.
+        ended_at: None at the start.
         url: the page of the alert; empty if the alert is not on record, or the site's address is not known.
+        key: identifies the subject within the rule.
+        has_row: whether it is about a schedule or a run.
+        has_ended: whether the alert is over. The message about its start may be later than its end.
     """
 
     event: str
@@ -51,16 +59,31 @@ class Told:
     started_at: datetime
     ended_at: datetime | None = None
     url: str = ""
+    key: str = ""
+    has_row: bool = False
+    has_ended: bool = False
 
     @classmethod
     def of(cls, alert: Alert, event: str) -> Told:
         """What a message tells of this alert."""
-        ended_at = None if event == START else alert.ended_at
+        ended_at, advice = (None, alert.advice) if event == START else (alert.ended_at, "")
         return cls(
             event, visible_text(alert.rule_name), alert.kind, alert.severity, visible_text(alert.subject),
-            visible_text(alert.seen), visible_text(alert.advice or ""), alert.started_at, ended_at,
+            visible_text(alert.seen), visible_text(advice or ""), alert.started_at, ended_at,
             absolute_url("admin:scheduling_alert_change", alert.pk),
+            str(alert.key), alert.schedule_id is not None or alert.execution is not None, alert.ended_at is not None,
         )  # fmt: skip
+
+    @property
+    def same(self) -> tuple[object, ...]:
+        """Equal for the start and the end of one alert."""
+        return self.kind, self.rule, self.key, self.started_at
+
+    @property
+    def title(self) -> str:
+        """What the message says first."""
+        named = says_more(self.kind, self.key, has_row=self.has_row)
+        return title_of(self.event, self.severity, self.rule, self.subject if named else "")
 
     def facts(self) -> dict[str, Any]:
         """The same as JSON, for a webhook."""
@@ -114,10 +137,6 @@ def letter_of(digest: Digest, repeats: int = 0) -> Letter:
         repeats: how many tries ended without an answer. Then the letter says that it may come twice.
     """
     digest = digest.shortened()
-    if digest.count == 1 and digest.listed:
-        subject = _title(digest.listed[0])
-    else:
-        subject = _("Alerts: %(begun)d begun, %(over)d over") % {"begun": digest.begun, "over": digest.over}
     blocks, room = list[str](), TEXT_CHARS
     for told in digest.listed:
         block = _block(told)
@@ -129,7 +148,9 @@ def letter_of(digest: Digest, repeats: int = 0) -> Letter:
         blocks.append(_("and %(count)s more") % {"count": more})
     if repeats:
         blocks.append(_("This message may come twice: an earlier try ended without an answer."))
-    return Letter(" ".join(visible_text(subject, SUBJECT_CHARS).split()), "\n\n".join(blocks))
+    if site := _site():
+        blocks.append(_("Site: %(name)s") % {"name": site})
+    return Letter(_subject(digest), "\n\n".join(blocks))
 
 
 def facts_of(digest: Digest, repeats: int = 0) -> Mapping[str, Any]:
@@ -144,18 +165,43 @@ def facts_of(digest: Digest, repeats: int = 0) -> Mapping[str, Any]:
     return {"event": "alerts", "alerts": listed, "count": digest.count, "may_be_repeated": repeats > 0}
 
 
-def _title(told: Told) -> str:
-    text = _("%(severity)s: %(rule)s: %(subject)s") if told.event == START else _("Over: %(rule)s: %(subject)s")
-    return text % {"severity": told.severity.upper(), "rule": told.rule, "subject": told.subject}
+def _subject(digest: Digest) -> str:
+    """The title of the most urgent alert that is open, or else of the most urgent one, and the number of the others.
+
+    It is one line. An alert whose start and end are in the same message counts once.
+    """
+    ends = [told for told in digest.listed if told.event != START]
+    open_ = [told for told in digest.listed if told.event == START and not told.has_ended]
+    first = next(iter([*open_, *ends, *digest.listed]), None)
+    if first is None:  # no row can be read
+        return _("Alerts: %(count)d") % {"count": digest.count}
+    over = {told.same for told in ends}
+    both = sum(told.event == START and told.same in over for told in digest.listed)
+    if (more := digest.count - both - 1) <= 0:
+        return _cut(first.title, SUBJECT_CHARS)
+    text = ngettext("%(title)s, and %(count)d more", "%(title)s, and %(count)d more", more)
+    room = SUBJECT_CHARS - len(text % {"title": "", "count": more})
+    return text % {"title": _cut(first.title, room), "count": more}
+
+
+def _site() -> str:
+    """Which installation the message is about: the host of its address, else its name. Empty if it has none."""
+    conf = get_conf()
+    return urlsplit(conf.site_url).hostname or conf.deployment
+
+
+def _cut(title: str, chars: int) -> str:
+    return " ".join(visible_text(title, chars).split())
 
 
 def _block(told: Told) -> str:
-    lines = [_title(told), told.seen]
+    lines = [told.title]
     if told.event == START:
-        lines += [told.advice, _("Since %(time)s.") % {"time": _time(told.started_at)}]
-    else:
+        lines += [told.seen, told.advice, _("Since %(time)s.") % {"time": _time(told.started_at)}]
+    else:  # also if its rule was turned off: nothing says that all is well again
         times = {"since": _time(told.started_at), "until": _time(told.ended_at)}
-        lines.append(_("It lasted from %(since)s to %(until)s.") % times)
+        lines += [_("The alert is over. It was: %(seen)s") % {"seen": told.seen}]
+        lines += [_("It lasted from %(since)s to %(until)s.") % times]
     return "\n".join(line for line in [*lines, told.url] if line)
 
 

@@ -40,7 +40,7 @@ def channel(address: str, name: str = "team", **values: Any) -> Channel:
 def alert(number: int = 0, **values: Any) -> Alert:
     """An alert, stored."""
     given = {
-        "rule_name": "rule", "kind": RuleKind.INBOX.value, "severity": "warning", "key": f"k{number}",
+        "rule_name": "rule", "kind": RuleKind.BREAKER.value, "severity": "warning", "key": f"k{number}",
         "subject": f"subject {number}", "seen": "seen", "started_at": NOON, "seen_at": NOON,
     }  # fmt: skip
     return Alert(**{**given, **values})
