@@ -232,7 +232,7 @@ def _record(claim: Claim, ending: Ending, now: datetime) -> None:
     """Record how a try has ended, unless a later try has begun."""
     own = AlertMessage.objects.filter(pk=claim.pk, state=State.SENDING, tries=claim.tries)
     repeats = claim.repeats + ending.unsure
-    done = sorted(ending.done)
+    done = sorted({*_done(claim.pk), *ending.done})  # an ending that knows less does not make them get it twice
     again = next_try(claim.tries, claim.created_at, now, ending.retry_after, repeats)
     if not ending.error:
         own.update(state=State.SENT, error="", next_try_at=None, ended_at=now, done=done)

@@ -21,6 +21,12 @@ log = get_logger(__name__)
 MOST_AT_ONCE = 8
 """So many channels are called at once. One that hangs delays no other one, and ends by its own time limit."""
 
+CALLED_AGAIN_SECONDS = 900.0
+"""So long after a try was given up, its channel is called again, although the try may still hang."""
+
+MOST_HANGING = 8
+"""With so many tries that hang, none of their channels is called again."""
+
 Claim = TypeVar("Claim")
 
 
@@ -67,19 +73,22 @@ def send(one: Try) -> None:
     channels.send(one.channel, one.letter, one.facts, one.delivery_id, one.done)
 
 
-@dataclass
+@dataclass(eq=False)
 class _UnderWay(Generic[Claim]):
     claim: Claim
+    channel: int
+    done: Collection[str]
     began: float
-    given_up: bool = False
+    given_up_at: float = 0.0
 
 
 class Tries(Generic[Claim]):
     """At most so many tries at once, and at most one for each channel.
 
     The threads are daemons: a server that hangs does not keep the process from stopping. A try that never ends is given
-    up after its time limit. It then takes no room, but its channel is not called again while it hangs. So a mail
-    backend without a time limit costs one thread for each channel.
+    up after its time limit. It then takes no room, and its channel is called again some time later: the server may
+    answer by then. Such a second call costs a further thread. So it is not made while MOST_HANGING threads hang. A mail
+    backend without a time limit then costs at most so many threads, or one for each of its channels.
 
     Args:
         ended: called when a try has ended: in the thread of the try, or in that of the caller if it has none.
@@ -96,21 +105,29 @@ class Tries(Generic[Claim]):
     ) -> None:
         self._tell, self._most, self._send, self._seconds, self._elapsed = ended, most, send, seconds, elapsed
         self._under_way: dict[int, _UnderWay[Claim]] = {}
-        self._endings: SimpleQueue[tuple[int, Ending]] = SimpleQueue()
+        self._hanging: list[_UnderWay[Claim]] = []
+        """The tries that were given up and have not ended."""
+        self._endings: SimpleQueue[tuple[_UnderWay[Claim], Ending]] = SimpleQueue()
 
     @property
     def has_room(self) -> bool:
         """Whether another try can begin."""
-        return sum(not one.given_up for one in self._under_way.values()) < self._most
+        return len(self._under_way) < self._most
 
     @property
     def idle(self) -> bool:
         """Whether no ending is to come."""
-        return all(one.given_up for one in self._under_way.values())
+        return not self._under_way
 
     def calls(self, channel: int) -> bool:
-        """Whether a message is being sent to this channel."""
-        return channel in self._under_way
+        """Whether a message is being sent to this channel, or a try hangs and it is too early for another one."""
+        given_up = [one.given_up_at for one in self._hanging if one.channel == channel]
+        if channel in self._under_way or not given_up:
+            return channel in self._under_way
+        if self._elapsed() - max(given_up) < CALLED_AGAIN_SECONDS:
+            return True
+        again = {one.channel for one in self._hanging} & self._under_way.keys()
+        return len(self._hanging) + len(again) >= MOST_HANGING
 
     def begin(self, claim: Claim, one: Try) -> None:
         """Begin a try in a thread. If the process has no room for another thread, the try ends at once, unsent.
@@ -118,34 +135,39 @@ class Tries(Generic[Claim]):
         Args:
             claim: comes back with the ending.
         """
+        begun = _UnderWay(claim, one.channel.pk, one.done, self._elapsed())
+        self._under_way[one.channel.pk] = begun
         try:
-            Thread(target=self._run, args=(one,), name="alerts-message", daemon=True).start()
+            Thread(target=self._run, args=(begun, one), name="alerts-message", daemon=True).start()
         except RuntimeError as error:
-            self._endings.put((one.channel.pk, Ending(say.DEFECT.format(error=str(error)), done=one.done)))
+            self._endings.put((begun, Ending(say.DEFECT.format(error=str(error)), done=one.done)))
             self._tell()
-        self._under_way[one.channel.pk] = _UnderWay(claim, self._elapsed())
 
     def ended(self) -> Iterator[tuple[Claim, Ending]]:
         """The tries that have ended since the last call, and those that are given up."""
         while True:
             try:
-                channel, ending = self._endings.get_nowait()
+                one, ending = self._endings.get_nowait()
             except Empty:
                 break
-            one = self._under_way.pop(channel)
-            if not one.given_up:
-                yield one.claim, ending
-        for one in self._under_way.values():
-            if not one.given_up and self._elapsed() - one.began >= self._seconds:
-                one.given_up = True
-                yield one.claim, Ending(say.TRY_LATE.format(seconds=f"{self._seconds:g}"), unsure=True)
+            if one in self._hanging:
+                self._hanging.remove(one)
+                continue
+            del self._under_way[one.channel]
+            yield one.claim, ending
+        now = self._elapsed()
+        for one in [one for one in self._under_way.values() if now - one.began >= self._seconds]:
+            del self._under_way[one.channel]
+            one.given_up_at = now
+            self._hanging.append(one)
+            yield one.claim, Ending(say.TRY_LATE.format(seconds=f"{self._seconds:g}"), unsure=True, done=one.done)
 
-    def _run(self, one: Try) -> None:
-        ending = Ending(say.TRY_LOST.format(), unsure=True)
+    def _run(self, begun: _UnderWay[Claim], one: Try) -> None:
+        ending = Ending(say.TRY_LOST.format(), unsure=True, done=one.done)
         try:
             ending = self._end(one)
         finally:
-            self._endings.put((one.channel.pk, ending))
+            self._endings.put((begun, ending))
             self._tell()
 
     def _end(self, one: Try) -> Ending:

@@ -29,7 +29,8 @@ def send(
 
     A chat gets the subject and the text, a webhook the facts, and each e-mail address the whole letter. No table but
     that of the channel is read or written. It takes at most `time_limit.time_limit()` seconds for a chat or a webhook,
-    and for e-mail addresses `most_seconds` and one more e-mail.
+    and for e-mail addresses `most_seconds` and one more e-mail (`email_list.LAST_SECONDS`). A mail backend that is not
+    made from Django's SMTP backend must have a time limit of its own.
 
     Args:
         facts: what a program wants to know, as an object of JSON; see `webhook_body`.

@@ -1,4 +1,4 @@
-"""Ends the connections of a request when its time is over."""
+"""Ends the connections of a request or an e-mail when its time is over."""
 
 from __future__ import annotations
 
@@ -33,9 +33,15 @@ class ConnectionDeadline:
             self._watched.clear()
 
     def watch(self, connection: socket.socket) -> None:
-        """End this connection, too. The TLS layer takes over the socket, so a copy of it is kept."""
+        """End this connection, too. The TLS layer takes over the socket, so a copy of it is kept.
+
+        Raises:
+            OSError: the connection is closed.
+        """
+        # A socket of the TLS layer has no `dup`.
+        copy = socket.fromfd(connection.fileno(), connection.family, connection.type)
         with self._lock:
-            self._watched.append(connection.dup())
+            self._watched.append(copy)
         if self.is_over:
             self._end()
 

@@ -18,11 +18,19 @@ from django.core.mail.utils import DNS_NAME
 from scheduling.conf import get_conf
 from scheduling.core import delivery_sentences as say
 from scheduling.core.text import visible_text
+from scheduling.notify import mail_socket
 from scheduling.notify.addresses import is_address
-from scheduling.notify.delivery import Letter, NotSent, Refused, Unreachable, Unsure
+from scheduling.notify.connection_deadline import ConnectionDeadline
+from scheduling.notify.delivery import Letter, NotSent, Refused, Undelivered, Unreachable, Unsure
 
 MOST_SECONDS = 20.0
 """The longest time for one answer of the mail server, in seconds."""
+
+MESSAGE_SECONDS = 60.0
+"""The longest time for one e-mail, from the connection to the last answer, in seconds."""
+
+CLOSE_SECONDS = 5.0
+"""The longest time for the goodbye at the end of a connection, in seconds."""
 
 MOST_UNSURE = 2
 """After so many e-mails without an answer, the mail server is left alone until the next try."""
@@ -46,6 +54,10 @@ def _domain() -> str:
 class Mailer:
     """A connection to the mail server, as a context manager. It is opened at the first message, and again after errors.
 
+    The time limit for an answer begins anew with each byte. So each message has a time limit as a whole, too. It ends
+    the connections of Django's own SMTP backend and of those that are made from it. Another backend must have a time
+    limit of its own.
+
     `sender` is the address in From: the setting DEFAULT_FROM_EMAIL.
     """
 
@@ -67,8 +79,11 @@ class Mailer:
     ) -> None:
         self._close()
 
-    def send(self, to: str, letter: Letter, message_id: str) -> None:
+    def send(self, to: str, letter: Letter, message_id: str, most_seconds: float = MESSAGE_SECONDS) -> None:
         """Send the letter to one address.
+
+        Args:
+            most_seconds: the time limit for this message, with the connection, in seconds.
 
         Raises:
             Refused: the address is not valid, or the server refuses it for good.
@@ -76,7 +91,19 @@ class Mailer:
             Unsure: the connection broke or the server did not answer while it had the message.
         """
         message = self._message(to, letter, message_id)
-        self._open()
+        with ConnectionDeadline(most_seconds) as deadline:
+            try:
+                self._open(deadline)
+                self._send(message)
+            except Undelivered as error:
+                # smtplib takes the part of a line that has come until then for an answer, so it may seem a refusal.
+                kind = Unsure if deadline.is_over and not isinstance(error, Unreachable) else type(error)
+                self._unsure += kind is Unsure
+                if deadline.is_over:
+                    raise kind(say.LATE.format(seconds=f"{most_seconds:g}")) from error
+                raise
+
+    def _send(self, message: EmailMultiAlternatives) -> None:
         try:
             count = self._connection.send_messages([message])
         except smtplib.SMTPRecipientsRefused as error:
@@ -88,7 +115,6 @@ class Mailer:
             raise _refusal(error.smtp_code, error.smtp_error) from error
         except Exception as error:
             self._close()
-            self._unsure += 1
             raise Unsure(_words(error)) from error
         if not count:
             raise Refused(say.NO_BACKEND.format())
@@ -105,8 +131,9 @@ class Mailer:
             message.attach(*attachment)
         return message
 
-    def _open(self) -> None:
+    def _open(self, deadline: ConnectionDeadline) -> None:
         self._connection = self._connection or _connection()
+        mail_socket.watch(self._connection, deadline.watch)
         try:
             self._connection.open()
         except Exception as error:
@@ -116,9 +143,12 @@ class Mailer:
 
     def _close(self) -> None:
         connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(Exception):  # the connection is given up, so its last error says nothing
-                connection.close()
+        if connection is None:
+            return
+        # The connection is given up, so its last error says nothing.
+        with suppress(Exception), ConnectionDeadline(CLOSE_SECONDS) as deadline:
+            mail_socket.watch(connection, deadline.watch)
+            connection.close()
 
 
 def _connection() -> Any:

@@ -14,6 +14,9 @@ from scheduling.notify.email import Mailer, message_id
 MOST_SECONDS = 60.0
 """After this time no further e-mail is begun. The next try sends the rest."""
 
+LAST_SECONDS = 20.0
+"""So many seconds more has the last e-mail at most. Together they are less than `core.alert_retry.SENDING_SECONDS`."""
+
 
 def send(
     addresses: Sequence[str], letter: Letter, delivery_id: str, done: Collection[str] = (),
@@ -26,13 +29,15 @@ def send(
 
     Args:
         done: the addresses that have the message: the attribute `done` of the errors of the earlier tries.
+        most_seconds: after so many seconds no further e-mail is begun. The last one has as many seconds more, at most
+            LAST_SECONDS.
 
     Raises:
         NotSent: some addresses did not get the message, and a later try can work.
         Unsure: the mail server did not answer while it had one of the messages. A later try sends it again.
         Refused: some addresses were refused for good, and all others have the message.
     """
-    until, had = time.monotonic() + most_seconds, set(done)
+    until, last, had = time.monotonic() + most_seconds, min(most_seconds, LAST_SECONDS), set(done)
     failed: dict[str, Undelivered] = {}
     with Mailer() as mailer:
         for address in addresses:
@@ -41,7 +46,8 @@ def send(
             try:
                 if not mailer.is_usable or time.monotonic() > until:
                     raise NotSent(say.NEXT_TRY.format())
-                mailer.send(address, letter, message_id(f"{delivery_id}-{_short(address)}"))
+                name = message_id(f"{delivery_id}-{_short(address)}")
+                mailer.send(address, letter, name, until + last - time.monotonic())
                 had.add(address)
             except Undelivered as error:
                 failed[address] = error

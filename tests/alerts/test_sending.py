@@ -177,34 +177,6 @@ def test_a_slow_channel_delays_no_other_one(chat: ChatServer, slow_chat: ChatSer
     wait_for(lambda: by.record() >= 0 and by.idle, "the others end, too")
 
 
-def test_a_channel_that_never_ends_its_call_takes_no_room(clock: Clock) -> None:
-    """Such as a mail backend of the project without a time limit."""
-    import threading
-
-    release, seconds = threading.Event(), [0.0]
-    quick = channel("json://host/", "quick")
-
-    def send(one: Any) -> None:
-        if one.channel.pk != quick.pk:
-            release.wait(60)
-
-    by = sender(clock, send=send, most=2, elapsed=lambda: seconds[0])
-    hanging = [channel("json://host/", f"hangs {number}") for number in range(2)]
-    for number, each in enumerate([*hanging, quick]):
-        told(each, alert(number))
-    by.begin(lambda: True)
-    by.record()
-    assert states() == ["sending", "sending", "waiting"]
-    seconds[0] = SENDING_SECONDS
-    by.record()
-    send_all(by)
-    assert states() == ["waiting", "waiting", "sent"]
-    clock.pass_seconds(LONGEST_SECONDS)
-    by.begin(lambda: True)
-    assert states() == ["waiting", "waiting", "sent"], "no second call beside the one that hangs"
-    release.set()
-
-
 def test_a_deleted_channel(clock: Clock) -> None:
     team, by = channel("json://host/"), sender(clock)
     told(team, alert(1))

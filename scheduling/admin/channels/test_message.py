@@ -27,7 +27,7 @@ BEGUN, SENT, FAILED = "test begun", "test sent", "test failed"
 """What the history of the channel says. An entry stays at BEGUN if the process dies."""
 
 MAIL_SECONDS = 10.0
-"""After this time no further e-mail is begun, because a web process waits."""
+"""After this time no further e-mail is begun, because a web process waits. The last one has as long once more."""
 
 
 def send_test(request: HttpRequest, row: Channel) -> tuple[int, str]:

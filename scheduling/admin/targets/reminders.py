@@ -38,6 +38,9 @@ MOST_ADDRESSES = 1_000
 MOST_CHANNELS = 50
 """A chat server that does not answer takes its time limit, and the channels are sent to one after the other."""
 
+MAIL_SECONDS = 20.0
+"""The time limit for a test, because a web process waits."""
+
 RECIPIENTS = ("users", "groups", "recipients", "channels")
 CHOSEN = ("users", "groups", "channels")
 """The fields in which a user chooses rows."""
@@ -215,7 +218,8 @@ def _send_test(request: HttpRequest, row: Reminder, address: str) -> tuple[int, 
     try:
         letter, _scheduler = _letter(request, row)
         with Mailer() as mailer:
-            mailer.send(address, letter, message_id(f"test-{row.pk}-{clock.now().timestamp()}"))
+            name = message_id(f"test-{row.pk}-{clock.now().timestamp()}")
+            mailer.send(address, letter, name, MAIL_SECONDS)
     except (MessageTemplateError, Refused, NotSent, Unsure) as error:
         return messages.ERROR, _t("It was not sent. %(error)s") % {"error": for_reader(str(error), 400)}
     return messages.SUCCESS, _t("It was sent to %(address)s.") % {"address": visible_text(address)}
