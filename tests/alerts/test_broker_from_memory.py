@@ -21,7 +21,7 @@ from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-TOLD = "CRITICAL: broker_away: broker"
+TOLD = "CRITICAL: broker_away"
 
 
 def away_for_an_hour() -> BrokerWatch:
