@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime
 
-from django.db import DatabaseError, connection, connections
+from django.db import connection, connections
 
 from scheduling.alerts.brokers import AWAY_KEY, BrokerWatch, watch_of
 from scheduling.alerts.complaint import Complaint
@@ -34,7 +34,7 @@ from scheduling.logs import get_logger
 from scheduling.models import Alert
 from scheduling.models.alert_watch import AlertWatch
 from scheduling.models.process import AHEAD
-from scheduling.processes.database import is_away
+from scheduling.processes.database import DATABASE_ERRORS, is_away
 from scheduling.processes.guard import Guard
 from scheduling.processes.identity import container_id
 from scheduling.processes.server_clock import ServerClock, elapsed_seconds
@@ -208,7 +208,7 @@ class Evaluator:
         self._sign.close()
         if self._broker is not None:
             self._broker.close()
-        with suppress(DatabaseError):
+        with suppress(*DATABASE_ERRORS):
             connections.close_all()
 
     def _answered(self) -> None:

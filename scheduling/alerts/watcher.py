@@ -9,13 +9,14 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from types import TracebackType
 
-from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
+from django.db import DEFAULT_DB_ALIAS, connections
 
 from scheduling.alerts.evaluator import Evaluator
 from scheduling.conf import get_conf
 from scheduling.database_options import connection_limits
 from scheduling.logs import get_logger
 from scheduling.processes.answer_limit import AnswerLimit
+from scheduling.processes.database import DATABASE_ERRORS
 
 log = get_logger(__name__)
 
@@ -107,5 +108,5 @@ def disconnect() -> None:
 
     Hundreds of processes may stand by, and a database server has room for fewer connections.
     """
-    with suppress(DatabaseError):
+    with suppress(*DATABASE_ERRORS):
         connections.close_all()

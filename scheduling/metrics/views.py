@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from django.db import DatabaseError
 from django.http import Http404, HttpRequest, HttpResponse
 from django.utils import timezone as clock
 from django.views.decorators.cache import never_cache
@@ -13,6 +12,7 @@ from scheduling.core.setting_values import ConfError
 from scheduling.logs import get_logger
 from scheduling.metrics.access import Access, access
 from scheduling.metrics.readiness import readiness
+from scheduling.processes.database import DATABASE_ERRORS
 
 log = get_logger(__name__)
 
@@ -38,7 +38,7 @@ def metrics(request: HttpRequest) -> HttpResponse:
         return HttpResponse(said, status=503, content_type=TEXT)
     try:
         body, content_type = exposition(clock.now(), request.headers.get("Accept", ""))
-    except DatabaseError as error:
+    except DATABASE_ERRORS as error:
         log.warning("The metrics cannot be read: %s", error)
         return HttpResponse("The database cannot be read.\n", status=503, content_type=TEXT)
     return HttpResponse(body, content_type=content_type)

@@ -16,6 +16,9 @@ from scheduling.core.deployment import Held
 
 Item = TypeVar("Item")
 
+DATABASE_ERRORS = (DatabaseError, InterfaceError)
+"""What a statement or a connection may raise. In Django, an InterfaceError is no DatabaseError."""
+
 
 def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
     """Decide whether the database cannot be reached, is not migrated yet, met a conflict, or has refused an item.
@@ -26,7 +29,7 @@ def verdict_of(error: BaseException, vendor: str = "") -> Verdict:
     Args:
         vendor: the vendor of the connection that raised the error; if empty, the vendor of the default connection.
     """
-    if not isinstance(error, DatabaseError | InterfaceError):
+    if not isinstance(error, DATABASE_ERRORS):
         return Verdict.ITEM
     cause: Any = error.__cause__
     match vendor or connection.vendor:

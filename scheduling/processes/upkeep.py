@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
-from django.db import DatabaseError, InterfaceError, close_old_connections, connection, reset_queries
+from django.db import close_old_connections, connection, reset_queries
 from django.db.models import QuerySet
 
 from scheduling.processes import left_out
+from scheduling.processes.database import DATABASE_ERRORS
 from scheduling.processes.deployment_row import Values
 from scheduling.processes.question import ask_at_once
 from scheduling.processes.server_clock import ServerClock
@@ -39,12 +40,12 @@ def on_open_connection(work: Callable[[], Result]) -> Result:
     was_open = connection.connection is not None
     try:
         return work()
-    except (DatabaseError, InterfaceError):
+    except DATABASE_ERRORS:
         if not was_open or connection.in_atomic_block:
             raise
         if connection.connection is not None and connection.is_usable():
             raise
-        with suppress(DatabaseError, InterfaceError):
+        with suppress(*DATABASE_ERRORS):
             connection.close()
     return work()
 

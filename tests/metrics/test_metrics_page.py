@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import DatabaseError, connection
+from django.db import DatabaseError, InterfaceError, connection
 from django.test import Client
 from django.utils import timezone as clock
 
@@ -195,12 +195,13 @@ def test_who_may_read(settings: Any, token: str, addresses: str, sent: str, addr
     assert Client().post("/metrics").status_code == 405
 
 
-def test_a_database_that_is_away_is_no_error_of_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("error", [DatabaseError, InterfaceError])
+def test_a_database_that_is_away_is_no_error_of_the_page(error: type[Exception]) -> None:
     def away(*_args: Any) -> Any:
-        raise DatabaseError("server closed the connection: password=hunter2")
+        raise error("server closed the connection: password=hunter2")
 
     with connection.execute_wrapper(away):
-        response = Client().get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
+        response = Client(raise_request_exception=False).get("/metrics", headers={"Authorization": f"Bearer {TOKEN}"})
     assert (response.status_code, response.content) == (503, b"The database cannot be read.\n")
 
 
