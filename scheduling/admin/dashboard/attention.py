@@ -48,6 +48,7 @@ LISTS: dict[str, tuple[str, dict[str, str]]] = {
     "alert messages": ("alert", {"state": "all"}),
     "alert watch": ("process", {}),
     "heartbeat": ("process", {}),
+    "mail": ("channel", {}),
     "queued": ("schedulerexecution", {"state": State.QUEUED.value}),
     "claimed": ("schedulerexecution", {"state": State.CLAIMED.value}),
     "leases": ("schedulerexecution", {"state": State.RUNNING.value}),

@@ -14,6 +14,7 @@ from scheduling.models import Alert, AlertMessage, AlertWatch
 from scheduling.models.alert_watch import ONLY
 from scheduling.models.process import AHEAD
 from scheduling.models.time_words import format_span
+from scheduling.monitoring.findings import mail
 from scheduling.monitoring.findings.finding import Finding, Named, named, warn
 from scheduling.monitoring.findings.present import Present
 from scheduling.monitoring.findings.watched import new_alerts, new_critical_alerts, rules_that_tell, undelivered
@@ -23,10 +24,11 @@ NOT_EVALUATED_LONG = timedelta(minutes=2)
 
 
 def examine(present: Present) -> Iterator[Finding]:
-    """Report open alerts that are new, what cannot be delivered, and that no process evaluates the rules."""
+    """Report open alerts that are new, what cannot be delivered or is not sent, and that no process evaluates."""
     yield from _watch(present)
     yield from _alerts(present)
     yield from _undelivered(present)
+    yield from mail.examine(present)
 
 
 def _alerts(present: Present) -> Iterator[Finding]:

@@ -15,6 +15,7 @@ from scheduling.models import (
     Alert,
     AlertMessage,
     Calendar,
+    Channel,
     MovedRun,
     Ping,
     Process,
@@ -32,7 +33,7 @@ LOOKED_AT = 1_000
 """How many of the newest failures in the inbox the checks look at."""
 
 
-OF_GROUPS = (Scheduler, SchedulerExecution, Alert, MovedRun, Calendar)
+OF_GROUPS = (Scheduler, SchedulerExecution, Alert, MovedRun, Calendar, Channel)
 """The models whose rows have a group."""
 
 

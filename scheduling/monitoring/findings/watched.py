@@ -22,6 +22,7 @@ from scheduling.models import (
     AlertRule,
     Breaker,
     Calendar,
+    Channel,
     MovedRun,
     Pause,
     Ping,
@@ -193,6 +194,11 @@ def rules_that_tell(_now: datetime) -> QuerySet[AlertRule]:
     return telling_rules()
 
 
+def mail_channels(_now: datetime) -> QuerySet[Channel]:
+    """The channels of e-mail addresses. They get nothing on a site that prints its e-mails."""
+    return Channel.objects.filter(kind=Channel.Kind.EMAIL.value)
+
+
 def refused(now: datetime) -> QuerySet[RefusedRow]:
     """The rows that the database refuses to change."""
     return RefusedRow.objects.present(now)
@@ -266,4 +272,5 @@ WATCHED: tuple[Rows, ...] = (
     new_alerts,
     undelivered,
     rules_that_tell,
+    mail_channels,
 )
