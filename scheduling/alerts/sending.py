@@ -6,33 +6,25 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import uuid4
 
-from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, QuerySet
 
 from scheduling.alerts.aside import set_aside
 from scheduling.alerts.digest import digest_of
+from scheduling.alerts.due import due, gather
 from scheduling.alerts.letter import facts_of, letter_of
-from scheduling.alerts.reading import readable_and_bad
 from scheduling.alerts.step import tried
 from scheduling.alerts.tries import Ending, Tries, Try
 from scheduling.core import delivery_sentences as say
-from scheduling.core.alert_retry import LONGEST_SECONDS, MOST_REPEATS, MOST_TRIES, SENDING_SECONDS, next_try
-from scheduling.core.alert_rules import RuleKind
+from scheduling.core.alert_retry import MOST_REPEATS, MOST_TRIES, SENDING_SECONDS, next_try
 from scheduling.core.text import visible_text
 from scheduling.logs import get_logger
-from scheduling.models import AlertMessage, AlertNotice, Channel
+from scheduling.models import AlertMessage
 from scheduling.models.alert_message import ERROR_LENGTH
+from scheduling.notify.channels import done_if_lost
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)
-
-MOST_NOTICES = 10_000
-"""One message takes along at most so many notices."""
-
-MOST_CHANNELS = 1_000
-NAME_LENGTH = 100
 
 NEEDED = (
     "state", "tries", "repeats", "delivery_id", "created_at", "channel", "channel__kind", "channel__address",
@@ -41,7 +33,6 @@ NEEDED = (
 """The columns with which a message is sent. An unreadable value in another column does no harm."""
 
 State = AlertMessage.State
-UNDER_WAY = (State.WAITING, State.SENDING)
 
 Now = Callable[[], datetime]
 
@@ -118,8 +109,8 @@ class Sender:
             django.db.DatabaseError: the database cannot be reached.
         """
         now = self._now()
-        _gather(now, only_holds=only_holds)
-        for pk, channel in _due(now, only_holds=only_holds):
+        gather(now, only_holds=only_holds)
+        for pk, channel in due(now, only_holds=only_holds):
             if not self._tries.has_room:
                 break
             if self._tries.calls(channel or 0):
@@ -159,53 +150,15 @@ class Sender:
         if not digest.count or message.channel is None:
             _give_up(own, "Its alerts were removed, so there is nothing to tell.", now)
             return
-        one = Try(
-            message.channel, letter_of(digest, repeats), facts_of(digest, repeats), message.delivery_id, _done(pk)
-        )  # fmt: skip
+        done = _done(pk)
+        known = sorted(done_if_lost(message.channel, done)) if lost else done
+        one = Try(message.channel, letter_of(digest, repeats), facts_of(digest, repeats), message.delivery_id, known)
         lost_at = now + timedelta(seconds=SENDING_SECONDS)
-        if own.update(state=State.SENDING, tries=F("tries") + 1, repeats=repeats, next_try_at=lost_at):
+        begun = {"state": State.SENDING, "tries": F("tries") + 1, "repeats": repeats, "next_try_at": lost_at}
+        if known != done:
+            begun["done"] = known
+        if own.update(**begun):
             self._tries.begin(Claim(pk, message.tries + 1, repeats, message.created_at), one)
-
-
-def _gather(now: datetime, *, only_holds: bool) -> None:
-    """Make a message of the notices of each channel that has no message under way."""
-    notices = AlertNotice.objects.filter(message=None)
-    under_way = AlertMessage.objects.filter(state__in=UNDER_WAY)
-    if only_holds:
-        notices, under_way = notices.filter(alert__kind=RuleKind.HOLD), _about_holds(under_way)
-    waiting = notices.order_by().values_list("channel", flat=True).distinct()[:MOST_CHANNELS]
-    busy = set(under_way.values_list("channel", flat=True))
-    idle = Channel.objects.filter(pk__in=[key for key in waiting if type(key) is int and key not in busy])
-    named, nameless = readable_and_bad(idle, MOST_CHANNELS, ("pk", "name"))
-    for channel, name in [*named, *((pk, "?") for pk in nameless)]:
-        keys = list(notices.filter(channel=channel).order_by("pk").values_list("pk", flat=True)[:MOST_NOTICES])
-        with transaction.atomic():
-            message = AlertMessage.objects.create(
-                channel_id=channel, channel_name=visible_text(name)[:NAME_LENGTH], delivery_id=uuid4().hex,
-                state=State.WAITING, next_try_at=now, created_at=now,
-            )  # fmt: skip
-            parts = [keys[start : start + 500] for start in range(0, len(keys), 500)]
-            taken = sum(AlertNotice.objects.filter(pk__in=part, message=None).update(message=message) for part in parts)
-            if not taken:  # another process has just made a message of them
-                message.delete()
-
-
-def _due(now: datetime, *, only_holds: bool) -> list[tuple[int, int | None]]:
-    """The primary keys of the messages that are due, and of their channels.
-
-    A time that lies further ahead than a message ever waits was not written by this software, or by a wrong clock.
-    """
-    too_late = now + timedelta(seconds=2 * LONGEST_SECONDS)
-    due = Q(next_try_at__lte=now) | Q(next_try_at__gt=too_late) | Q(next_try_at=None)
-    rows = AlertMessage.objects.filter(due, state__in=UNDER_WAY)
-    if only_holds:
-        rows = _about_holds(rows)
-    return list(rows.order_by("next_try_at", "pk").values_list("pk", "channel")[:MOST_CHANNELS])
-
-
-def _about_holds(messages: QuerySet[AlertMessage]) -> QuerySet[AlertMessage]:
-    about = AlertNotice.objects.filter(alert__kind=RuleKind.HOLD).exclude(message=None)
-    return messages.filter(pk__in=about.values("message"))
 
 
 def _problem(message: AlertMessage, repeats: int) -> str:
@@ -220,7 +173,7 @@ def _problem(message: AlertMessage, repeats: int) -> str:
 
 
 def _done(pk: int) -> list[str]:
-    """The addresses that have the message. Plain SQL may have written anything."""
+    """What is known of the addresses. Plain SQL may have written anything."""
     try:
         found = AlertMessage.objects.filter(pk=pk).values_list("done", flat=True).first()
     except ValueError:

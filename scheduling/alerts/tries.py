@@ -13,7 +13,7 @@ from scheduling.core.alert_retry import SENDING_SECONDS
 from scheduling.logs import get_logger
 from scheduling.models import Channel
 from scheduling.notify import channels
-from scheduling.notify.delivery import Letter, NotSent, Refused, Undelivered, Unsure
+from scheduling.notify.delivery import Letter, NotSent, Refused, Undelivered, Unsure, UnsureOfSome
 from scheduling.processes.server_clock import elapsed_seconds
 
 log = get_logger(__name__)
@@ -35,7 +35,7 @@ class Try:
     """One try to send a message.
 
     Args:
-        done: the addresses of a channel of e-mail addresses that have the message already.
+        done: what is known of the addresses of a channel of e-mail addresses (`notify.address_notes`).
     """
 
     channel: Channel
@@ -52,9 +52,9 @@ class Ending:
     Args:
         error: why the message was not sent: a sentence; empty if it was sent.
         given_up: whether no later try can work.
-        unsure: whether the message may have arrived nevertheless.
+        unsure: whether the message may have arrived nevertheless. It is false if `done` says it of single addresses.
         retry_after: after how many seconds the server wants the next try, if it has said so.
-        done: the addresses that have the message.
+        done: what is known of the addresses now.
     """
 
     error: str = ""
@@ -77,7 +77,7 @@ def send(one: Try) -> None:
 class _UnderWay(Generic[Claim]):
     claim: Claim
     channel: int
-    done: Collection[str]
+    done_if_lost: Collection[str]
     began: float
     given_up_at: float = 0.0
 
@@ -135,7 +135,7 @@ class Tries(Generic[Claim]):
         Args:
             claim: comes back with the ending.
         """
-        begun = _UnderWay(claim, one.channel.pk, one.done, self._elapsed())
+        begun = _UnderWay(claim, one.channel.pk, channels.done_if_lost(one.channel, one.done), self._elapsed())
         self._under_way[one.channel.pk] = begun
         try:
             Thread(target=self._run, args=(begun, one), name="alerts-message", daemon=True).start()
@@ -160,10 +160,11 @@ class Tries(Generic[Claim]):
             del self._under_way[one.channel]
             one.given_up_at = now
             self._hanging.append(one)
-            yield one.claim, Ending(say.TRY_LATE.format(seconds=f"{self._seconds:g}"), unsure=True, done=one.done)
+            said = say.TRY_LATE.format(seconds=f"{self._seconds:g}")
+            yield one.claim, Ending(said, unsure=True, done=one.done_if_lost)
 
     def _run(self, begun: _UnderWay[Claim], one: Try) -> None:
-        ending = Ending(say.TRY_LOST.format(), unsure=True, done=one.done)
+        ending = Ending(say.TRY_LOST.format(), unsure=True, done=begun.done_if_lost)
         try:
             ending = self._end(one)
         finally:
@@ -175,7 +176,8 @@ class Tries(Generic[Claim]):
             self._send(one)
         except Undelivered as error:
             wait = error.retry_after if isinstance(error, NotSent) else None
-            given_up, unsure = isinstance(error, Refused), isinstance(error, Unsure)
+            given_up = isinstance(error, Refused)
+            unsure = isinstance(error, Unsure) and not isinstance(error, UnsureOfSome)
             return Ending(str(error) or type(error).__name__, given_up, unsure, wait, error.done or one.done)
         except Exception as defect:
             log.exception("A message of alerts cannot be sent")

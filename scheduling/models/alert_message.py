@@ -40,7 +40,7 @@ class AlertMessage(models.Model):
     repeats = models.PositiveIntegerField(_("tries without an answer"), default=0)
     """How many tries ended without an answer. The receiver may have got the message from each of them."""
     done = models.JSONField(default=list, editable=False)
-    """The addresses of an e-mail channel that have the message."""
+    """What is known of the addresses of an e-mail channel, as texts: which have the message, and which may have it."""
     next_try_at = models.DateTimeField(_("next try"), null=True, blank=True)
     """When it is due; while it is being sent, when the try counts as lost. NULL if it has ended."""
     error = models.CharField(_("error"), max_length=ERROR_LENGTH, blank=True, default="")

@@ -35,7 +35,7 @@ def send(
     Args:
         facts: what a program wants to know, as an object of JSON; see `webhook_body`.
         delivery_id: names this message in each try; see `webhook.send`.
-        done: the e-mail addresses that have the message: all `done` of the errors of the earlier tries.
+        done: what is known of the e-mail addresses: all `done` of the errors of the earlier tries.
 
     Raises:
         Refused: no later try can work, until a person changes the channel. Of several e-mail addresses, some may have
@@ -57,6 +57,13 @@ def send(
             email_list.send(channel.addresses, letter, delivery_id, done, most_seconds)
         case _:
             raise Refused(problem_of(channel))
+
+
+def done_if_lost(channel: Channel, done: Collection[str]) -> Collection[str]:
+    """What `done` is after a try whose end is not known."""
+    if channel.kind != Kind.EMAIL or problem_of(channel):
+        return done
+    return email_list.done_if_lost(channel.addresses, done)
 
 
 def problem_of(channel: Channel) -> str:

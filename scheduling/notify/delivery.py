@@ -10,7 +10,7 @@ class Undelivered(Exception):
     """A message was not delivered, or it is unknown whether it was. The error's text is a sentence."""
 
     done: frozenset[str] = frozenset()
-    """The addresses of a channel of e-mail addresses that have the message. A retry leaves them out."""
+    """What is known of the addresses of a channel of e-mail addresses (`address_notes`). A retry needs it."""
 
 
 class Refused(Undelivered):
@@ -35,6 +35,10 @@ class Unreachable(NotSent):
 
 class Unsure(Undelivered):
     """The server did not answer after it had got the message. The recipient may have a copy."""
+
+
+class UnsureOfSome(Unsure):
+    """The same of some e-mail addresses. `done` says of which, and they are counted there, each by itself."""
 
 
 @dataclass(frozen=True)

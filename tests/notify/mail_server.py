@@ -22,12 +22,14 @@ class Mailbox:
         answers: maps an address to the server's answer to RCPT TO, such as "550 no such user".
         hangs: whether the server never answers to the content of a message, although it has taken the message.
         drops: whether the server closes the connection then.
+        breaks: the addresses for which it closes the connection then.
     """
 
     accepted: list[tuple[str, Message]] = field(default_factory=list)
     answers: dict[str, str] = field(default_factory=dict)
     hangs: bool = False
     drops: bool = False
+    breaks: set[str] = field(default_factory=set)
     port: int = 0
 
     async def handle_RCPT(self, server: Any, session: Any, envelope: Any, address: str, options: Any) -> str:
@@ -43,7 +45,7 @@ class Mailbox:
             self.accepted.append((address, message_from_bytes(envelope.content, policy=default)))
         if self.hangs:
             await asyncio.sleep(600)
-        if self.drops:
+        if self.drops or self.breaks.intersection(envelope.rcpt_tos):
             server.transport.abort()
         return "250 OK"
 
