@@ -13,8 +13,8 @@ ONCE, TWICE = "unsure once: ", "unsure twice: "
 class AddressNotes:
     """The addresses that need no e-mail, and those that may have one. All others have none.
 
-    The notes are written as texts, and a row keeps them (`AlertMessage.done`). A later note adds to those before, so the
-    notes of two tries can be put together.
+    The notes are written as texts, and a row keeps them (`AlertMessage.done`). A later note adds to those before, so
+    the notes of two tries can be put together.
 
     Args:
         have: they have the message.
