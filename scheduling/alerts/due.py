@@ -9,7 +9,7 @@ from django.db import transaction
 from django.db.models import Q, QuerySet
 
 from scheduling.alerts.reading import readable_and_bad
-from scheduling.core.alert_retry import LONGEST_SECONDS
+from scheduling.core.alert_retry import MOST_WAIT_SECONDS
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.text import visible_text
 from scheduling.models import AlertMessage, AlertNotice, Channel
@@ -52,14 +52,16 @@ def due(now: datetime, *, only_holds: bool) -> list[tuple[int, int | None]]:
 
     A time that lies further ahead than a message ever waits was not written by this software, or by a wrong clock.
     """
-    too_late = now + timedelta(seconds=2 * LONGEST_SECONDS)
-    due = Q(next_try_at__lte=now) | Q(next_try_at__gt=too_late) | Q(next_try_at=None)
-    rows = AlertMessage.objects.filter(due, state__in=UNDER_WAY)
+    too_late = now + timedelta(seconds=2 * MOST_WAIT_SECONDS)
+    is_due = Q(next_try_at__lte=now) | Q(next_try_at__gt=too_late) | Q(next_try_at=None)
+    rows = AlertMessage.objects.filter(is_due, state__in=UNDER_WAY)
     if only_holds:
         rows = _about_holds(rows)
     return list(rows.order_by("next_try_at", "pk").values_list("pk", "channel")[:MOST_CHANNELS])
 
 
 def _about_holds(messages: QuerySet[AlertMessage]) -> QuerySet[AlertMessage]:
-    about = AlertNotice.objects.filter(alert__kind=RuleKind.HOLD).exclude(message=None)
-    return messages.filter(pk__in=about.values("message"))
+    """Those that tell of nothing but holds. The messages of the original of a copied database may tell of more."""
+    notices = AlertNotice.objects.exclude(message=None)
+    holds, others = notices.filter(alert__kind=RuleKind.HOLD), notices.exclude(alert__kind=RuleKind.HOLD)
+    return messages.filter(pk__in=holds.values("message")).exclude(pk__in=others.values("message"))
