@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from uuid import uuid4
 
 from django.db import transaction
-from django.db.models import Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from scheduling.alerts.reading import readable_and_bad
 from scheduling.core.alert_retry import MOST_WAIT_SECONDS
@@ -62,6 +62,6 @@ def due(now: datetime, *, only_holds: bool) -> list[tuple[int, int | None]]:
 
 def _about_holds(messages: QuerySet[AlertMessage]) -> QuerySet[AlertMessage]:
     """Those that tell of nothing but holds. The messages of the original of a copied database may tell of more."""
-    notices = AlertNotice.objects.exclude(message=None)
+    notices = AlertNotice.objects.filter(message=OuterRef("pk"))
     holds, others = notices.filter(alert__kind=RuleKind.HOLD), notices.exclude(alert__kind=RuleKind.HOLD)
-    return messages.filter(pk__in=holds.values("message")).exclude(pk__in=others.values("message"))
+    return messages.filter(Exists(holds), ~Exists(others))
