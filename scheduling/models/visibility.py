@@ -20,10 +20,11 @@ from functools import reduce
 from operator import or_
 from typing import Any, TypeVar
 
-from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet
+from django.db.models import Exists, Model, OuterRef, Prefetch, Q, QuerySet, Value
 
 from scheduling.core.targets import TARGETS
 from scheduling.models.alert import Alert
+from scheduling.models.alert_message import AlertNotice
 from scheduling.models.alert_rule import AlertRule
 from scheduling.models.backfill import Backfill
 from scheduling.models.calendar import Calendar
@@ -141,6 +142,16 @@ class Visibility:
     def alerts(self) -> QuerySet[Alert]:
         """The alerts that are seen."""
         return self.only(Alert.objects.all())
+
+    def tells_of_others(self, message: str) -> Exists | Value:
+        """Whether a message tells of alerts that are not seen, as a column of a query. A channel may tell all groups.
+
+        Args:
+            message: the column of the query that has the primary key of the message.
+        """
+        if not self.is_limited:
+            return Value(False)
+        return Exists(AlertNotice.objects.filter(message=OuterRef(message)).exclude(self.condition("alert__")))
 
     def alert_rules(self) -> QuerySet[AlertRule]:
         """The rules of alerts that are seen. A rule about a schedule is seen only if the schedule is."""

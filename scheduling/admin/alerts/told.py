@@ -13,9 +13,9 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import MESSAGE_STATES, UNKNOWN, badge
 from scheduling.admin.ui.times import EMPTY, relative_time
-from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertMessage, AlertNotice
+from scheduling.models.message_error import message_error
 from scheduling.models.visibility import Visibility
 
 MOST_NAMED = 3
@@ -61,6 +61,7 @@ def with_notices(rows: QuerySet[Alert], visible: Visibility) -> QuerySet[Alert]:
         "alert", "event", "channel__name", "message__state", "message__tries", "message__repeats", "message__error",
         "message__next_try_at", "message__ended_at",
     )  # fmt: skip
+    notices = notices.annotate(tells_of_others=visible.tells_of_others("message"))
     return rows.prefetch_related(Prefetch("notices", notices.order_by("pk"), to_attr="seen_notices"))
 
 
@@ -69,11 +70,11 @@ def told_of(row: Any) -> list[Told]:
     return [_told(notice) for notice in row.seen_notices]
 
 
-def _told(notice: AlertNotice) -> Told:
+def _told(notice: Any) -> Told:
     name, message = visible_text(notice.channel.name, 100), notice.message
     if message is None:
         return Told(name, notice.event, State.WAITING, 0, 0, "", None, None)
-    error = for_reader(message.error, 400)
+    error = message_error(message.error, 400, tells_of_others=notice.tells_of_others)
     return Told(
         name, notice.event, message.state, message.tries, message.repeats, error, message.next_try_at, message.ended_at
     )

@@ -8,10 +8,10 @@ from typing import Any
 
 from django.utils.translation import gettext as _
 
-from scheduling.core.known_sentences import for_reader
 from scheduling.core.text import visible_text
-from scheduling.models import Alert, AlertMessage, AlertWatch
+from scheduling.models import Alert, AlertWatch
 from scheduling.models.alert_watch import ONLY
+from scheduling.models.message_error import message_error
 from scheduling.models.process import AHEAD
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings import mail
@@ -52,13 +52,16 @@ def _undelivered(present: Present) -> Iterator[Finding]:
         _("Messages of alerts that cannot be delivered: %(count)s."),
         _("Send a test on the page of the channel, and mend what it says."),
     )
-    yield from named(finding, present.rows(undelivered), _named_message, total=present.count(undelivered))
+    rows = present.rows(undelivered).annotate(tells_of_others=present.visible.tells_of_others("pk"))
+    yield from named(finding, rows, _named_message, total=present.count(undelivered))
 
 
-def _named_message(row: AlertMessage) -> Named:
+def _named_message(row: Any) -> Named:
     about = _("%(state)s after %(tries)d tries: %(error)s") % {
-        "state": row.get_state_display(), "tries": row.tries, "error": for_reader(row.error, 200),
-    }  # fmt: skip
+        "state": row.get_state_display(),
+        "tries": row.tries,
+        "error": message_error(row.error, 200, tells_of_others=row.tells_of_others),
+    }
     return Named(visible_text(row.channel_name, 100), about)
 
 
