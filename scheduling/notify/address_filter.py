@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable, Collection
+from ipaddress import ip_address
 from typing import Any
 
 from requests.adapters import HTTPAdapter
+from requests_hardened.ip_filter import InvalidIPAddress
 from requests_hardened.ip_filter_adapter import IPFilterAdapter
 
-from scheduling.core.internal_hosts import may_be_internal
+from scheduling.core.internal_hosts import is_special, may_be_internal
 
 
 class AddressFilter(IPFilterAdapter):  # type: ignore[misc]  # the package has no types
@@ -47,4 +49,8 @@ class AddressFilter(IPFilterAdapter):  # type: ignore[misc]  # the package has n
         called = unfiltered[0]
         if may_be_internal(self._hosts, called["scheme"], called["host"], called["port"]):
             return unfiltered
-        return super().build_connection_pool_key_attributes(request, verify, cert)
+        found = super().build_connection_pool_key_attributes(request, verify, cert)
+        pinned = ip_address(found[0]["host"].strip("[]"))
+        if is_special(pinned):
+            raise InvalidIPAddress(pinned)
+        return found

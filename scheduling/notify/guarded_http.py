@@ -17,7 +17,7 @@ from django.utils import timezone as clock
 
 from scheduling.conf import get_conf
 from scheduling.core import delivery_sentences as say
-from scheduling.core.internal_hosts import may_be_internal
+from scheduling.core.internal_hosts import is_special, may_be_internal
 from scheduling.core.retry_after import retry_after
 from scheduling.notify.connection_deadline import ConnectionDeadline
 from scheduling.notify.quiet_log import quiet
@@ -149,7 +149,9 @@ def check_host(url: str) -> None:
     except (OSError, UnicodeError):
         return  # a name is looked up when it is called
     try:
-        get_ip_address(host, port, allow_loopback=False)
+        address, _port = get_ip_address(host, port, allow_loopback=False)
+        if is_special(address):
+            raise InvalidIPAddress(address)
     except InvalidIPAddress as error:
         raise InternalAddress(internal_sentence(host, error)) from None
 
