@@ -15,6 +15,7 @@ from scheduling.core.alert_mutes import LONGEST_MUTE, MuteProblem, check_end
 from scheduling.core.text import visible_text
 from scheduling.models import Alert
 from scheduling.models.alert_rule import REASON_LENGTH
+from scheduling.models.visibility import Visibility
 from scheduling.operations.actor import Actor
 from scheduling.operations.audit import record
 from scheduling.operations.batches import in_chunks
@@ -78,18 +79,42 @@ def take_back(actor: Actor, rows: QuerySet[Alert]) -> list[int]:
     return _change(actor, rows, wanted, columns, said)
 
 
+def may_mute(visible: Visibility, row: Alert) -> bool:
+    """Whether a user who sees this may mute the alert.
+
+    An alert without a group may be about the whole installation, and a mute is for all users and for the monitor
+    outside. So a user who sees only some groups may acknowledge it, but not mute it.
+    """
+    return not visible.is_limited or row.group_id is not None
+
+
+def check_mute(actor: Actor, rows: QuerySet[Alert]) -> None:
+    """Refuse to mute if one of the open alerts may be muted only by users who see all groups.
+
+    Raises:
+        Refused: FORBIDDEN, with a sentence.
+    """
+    actor.must(ACKNOWLEDGE)
+    if actor.visible.is_limited and rows.filter(ended_at=None, group=None).exists():
+        raise Refused(
+            Code.FORBIDDEN, _("Only users who see all groups may mute an alert about the whole installation.")
+        )
+
+
 def mute(actor: Actor, rows: QuerySet[Alert], until: datetime, reason: str = "") -> list[int]:
     """Mute open alerts. Returns their ids.
 
     An alert that no channel was told of is told when the mute ends, if it is still open then.
 
     Raises:
-        Refused: FORBIDDEN, or INVALID if the end has passed or is too far away.
+        Refused: FORBIDDEN, as `check_mute` says; or INVALID if the end has passed or is too far away.
     """
     text = mute_reason(reason)
     usable_end(until)
+    check_mute(actor, rows)
     columns = {"muted_until": until, "muted_by": actor.get_username()[:150], "mute_reason": text}
-    return _change(actor, rows, Q(ended_at=None), columns, lambda row: ("mute", mute_edits(row, until, text)))
+    wanted = Q(ended_at=None, group__isnull=False) if actor.visible.is_limited else Q(ended_at=None)
+    return _change(actor, rows, wanted, columns, lambda row: ("mute", mute_edits(row, until, text)))
 
 
 def unmute(actor: Actor, rows: QuerySet[Alert]) -> list[int]:

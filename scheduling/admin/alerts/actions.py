@@ -21,6 +21,7 @@ from scheduling.core.text import visible_text
 from scheduling.models import Alert
 from scheduling.operations import alerts
 from scheduling.operations.actor import Actor
+from scheduling.operations.refused import Refused
 
 
 class AlertActions(Pages):
@@ -57,6 +58,8 @@ class AlertActions(Pages):
         if not row.is_open:
             self.message_user(request, _t("The alert is over. There is nothing to mute."), messages.WARNING)
             return HttpResponseRedirect(own)
+        if not self._may_mute(request, _one(row)):
+            return HttpResponseRedirect(own)
         form = MuteForm(request.POST if request.method == "POST" else None)
         if form.is_valid():
             self._mute(request, _one(row), form.cleaned_data)
@@ -83,6 +86,8 @@ class AlertActions(Pages):
     @admin.action(permissions=["acknowledge"], description=_("Mute selected"))
     def mute_selected(self, request: HttpRequest, queryset: QuerySet[Alert]) -> HttpResponse | None:
         """Asks until when, and why."""
+        if not self._may_mute(request, queryset):
+            return None
         form = MuteForm(request.POST if request.POST.get("post") else None)
         if form.is_valid():
             self._mute(request, queryset, form.cleaned_data)
@@ -106,6 +111,15 @@ class AlertActions(Pages):
         done = len(alerts.unmute(Actor(request.user), queryset))
         said = ngettext("%(count)d alert is not muted any longer.", "%(count)d alerts are not muted any longer.", done)
         self._say(request, done, said, _t("Nothing was changed: it is not muted, or over."))
+
+    def _may_mute(self, request: HttpRequest, queryset: QuerySet[Alert]) -> bool:
+        """Whether the user may mute these alerts. If not, a message says why."""
+        try:
+            alerts.check_mute(Actor(request.user), queryset)
+        except Refused as refused:
+            self.message_user(request, refused.said, messages.ERROR)
+            return False
+        return True
 
     def _mute(self, request: HttpRequest, queryset: QuerySet[Alert], data: dict[str, Any]) -> None:
         done = len(alerts.mute(Actor(request.user), queryset, data["until"], data["reason"]))

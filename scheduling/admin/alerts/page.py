@@ -19,6 +19,7 @@ from scheduling.admin.ui.times import EMPTY, time_tag, time_with_relative
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.text import visible_text
 from scheduling.models import Alert
+from scheduling.operations.alerts import may_mute
 
 NAME_CHARS = 150
 
@@ -68,17 +69,18 @@ def alert_page(row: Alert, viewer: Viewer, may_act: bool) -> dict[str, Any]:
         "moments": sorted(_moments(row, told), key=lambda moment: moment.at),
         "messages_shown": told_rows(told, viewer.now),
         "not_told": "" if told else not_told(row, viewer.now),
-        **_buttons(row, muted, may_act),
+        **_buttons(row, viewer, muted, may_act),
     }
 
 
-def _buttons(row: Alert, muted: bool, may_act: bool) -> dict[str, str]:
+def _buttons(row: Alert, viewer: Viewer, muted: bool, may_act: bool) -> dict[str, str]:
     """The addresses of the buttons that change something now."""
     if not may_act or not row.is_open:
         return {}
     switch = "take_back" if row.acknowledged_at is not None else "acknowledge"
     found = {switch: admin_url(f"scheduling_alert_{switch}", row.pk)}
-    found["mute"] = admin_url("scheduling_alert_mute", row.pk)
+    if may_mute(viewer.visible, row):
+        found["mute"] = admin_url("scheduling_alert_mute", row.pk)
     if muted:
         found["unmute"] = admin_url("scheduling_alert_unmute", row.pk)
     return found
