@@ -17,6 +17,7 @@ from scheduling.alerts.notices import CALLED, Routes
 from scheduling.alerts.reading import readable
 from scheduling.alerts.rules.away import broker_away
 from scheduling.alerts.tries import Ending, Tries, Try
+from scheduling.core.alert_mutes import is_muted
 from scheduling.core.alert_retry import next_try
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.alerts import Situation
@@ -177,8 +178,7 @@ class Outage:
 
     def recorded(self, story: Story) -> None:
         """The database has this story, or will never take it. If it goes on, it is not begun again from memory."""
-        pk = story.rule.row.pk
-        self._stories.pop(pk, None)
+        self._stories.pop(pk := story.rule.row.pk, None)
         if story.ended_at is None:
             self._rules = [replace(rule, is_told=True) if rule.row.pk == pk else rule for rule in self._rules]
         if not self._stories:
@@ -218,8 +218,7 @@ class Outage:
         if story is not None:
             story.ended_at = None if situation is not None else story.ended_at or now
             return
-        muted = rule.row.muted_until is not None and rule.row.muted_until > now
-        if situation is None or muted or rule.is_told or not rule.channels:
+        if situation is None or is_muted(rule.row.muted_until, now) or rule.is_told or not rule.channels:
             return
         is_database = rule.row.kind == RuleKind.DATABASE_AWAY
         story = Story(rule, situation, self._since if is_database and self._since is not None else now)

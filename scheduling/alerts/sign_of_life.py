@@ -5,13 +5,12 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import NamedTuple
 
-from django.db.models import Q
-
 from scheduling.alerts.reading import readable_and_bad
 from scheduling.conf import get_conf
 from scheduling.core.alert_rules import RuleKind
 from scheduling.core.text import visible_text
 from scheduling.models import Alert
+from scheduling.models.mutes import not_muted
 from scheduling.pings.heartbeat import EVERY, Heartbeat
 from scheduling.processes.server_clock import elapsed_seconds
 
@@ -86,10 +85,8 @@ class SignOfLife:
         if not self.is_on:
             return
         self._heartbeat.start()
-        not_muted = (Q(muted_until=None) | Q(muted_until__lte=now)) & (
-            Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
-        )
-        rows = Alert.objects.filter(not_muted, ended_at=None, kind__in=FAILING).order_by("pk")
+        told = Alert.objects.filter(not_muted(now), not_muted(now, "rule__"))
+        rows = told.filter(ended_at=None, kind__in=FAILING).order_by("pk")
         found, bad = readable_and_bad(rows, NAMED, ("pk", "rule_name", "seen"))
         names = [*(f"{rule}: {seen}" for _pk, rule, seen in found), *(f"alert {pk}" for pk in bad)]
         self._heartbeat.beat(elapsed_seconds(), healthy=not names, text=visible_text("\n".join(names)))

@@ -6,12 +6,13 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
 
 from scheduling.alerts.reading import readable
 from scheduling.alerts.repeated import RepeatedQuery, as_they_are
 from scheduling.core.alert_rules import RuleKind
 from scheduling.models import Alert
+from scheduling.models.mutes import not_muted
 
 MOST_LOOKED_AT = 20_000
 """An evaluation looks at so many of the oldest untold alerts, and at so many of those that follow."""
@@ -24,9 +25,7 @@ Routed = tuple[Any, ...]
 
 def untold_at(now: datetime) -> QuerySet[Alert]:
     """The untold alerts that are not muted, the oldest first."""
-    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
-    rule_not_muted = Q(rule__muted_until=None) | Q(rule__muted_until__lte=now)
-    return Alert.objects.filter(not_muted, rule_not_muted, ended_at=None, told_at=None).order_by("pk")
+    return Alert.objects.filter(not_muted(now), not_muted(now, "rule__"), ended_at=None, told_at=None).order_by("pk")
 
 
 def untold_holds_at(now: datetime) -> QuerySet[Alert]:

@@ -11,6 +11,10 @@ from scheduling.core.zones import resolve
 LONGEST_MUTE = timedelta(days=90)
 """What is muted for longer is forgotten. Turn the rule off instead."""
 
+FARTHEST_END = LONGEST_MUTE + timedelta(hours=1)
+"""A mute that would last for longer was written by a clock that was ahead, or by plain SQL. It counts as none, because
+it could silence an alert for ever. The hour is for clocks that differ a little."""
+
 MORNING = time(8, 0)
 """Until this local time a mute "until tomorrow" lasts."""
 
@@ -47,6 +51,11 @@ def muted_until(span: MuteSpan, now: datetime, info: ZoneInfo) -> datetime:
         return now + _SPANS[span]
     tomorrow = now.astimezone(info).date() + timedelta(days=1)
     return resolve(datetime.combine(tomorrow, MORNING), info)
+
+
+def is_muted(until: datetime | None, now: datetime) -> bool:
+    """Whether a mute with this end lasts. `models.mutes.not_muted` asks the database the opposite."""
+    return until is not None and now < until <= now + FARTHEST_END
 
 
 def check_end(until: datetime, now: datetime) -> None:

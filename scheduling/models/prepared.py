@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from django.db import connection
 from django.db.models import QuerySet
+from django.utils.dateparse import parse_datetime
 
 ANY_INSTANT = datetime(1234, 5, 6, 7, 8, 9, 123456, tzinfo=UTC)
-"""Stands for the present time while the SQL is built. No other parameter of a query has this value."""
+"""Stands for the present time while the SQL is built. No other parameter of a query is near this instant."""
+
+NEAR = timedelta(days=366)
+"""A parameter that is at most so far from `ANY_INSTANT` was reckoned from the present time, such as a limit of it."""
 
 
 @dataclass(frozen=True)
@@ -20,8 +25,8 @@ class Built:
 
     sql: str
     params: list[Any]
-    instants: frozenset[int]
-    """The positions of the parameters that are the present time."""
+    instants: Mapping[int, timedelta]
+    """The positions of the parameters that were reckoned from the present time, and how far they are from it."""
     columns: list[Any]
 
 
@@ -58,7 +63,8 @@ class Prepared:
     """A query of plain columns that depends on nothing but one instant, such as the present time.
 
     Args:
-        build: makes the queryset, with `values_list`, for an instant. It is called once for each kind of database.
+        build: makes the queryset, with `values_list`, for an instant. It is called once for each kind of database. Its
+            conditions may have the instant, and instants that are a fixed span from it, at most `NEAR`.
     """
 
     def __init__(self, build: Callable[[datetime], QuerySet[Any, Any]]) -> None:
@@ -98,8 +104,11 @@ class Prepared:
         built = self._built.get(connection.vendor)
         if built is None:
             built = self._built[connection.vendor] = self._make()
-        at = connection.ops.adapt_datetimefield_value(now)
-        return built, [at if number in built.instants else value for number, value in enumerate(built.params)]
+        adapt, params = connection.ops.adapt_datetimefield_value, list(built.params)
+        at = adapt(now)
+        for number, span in built.instants.items():
+            params[number] = adapt(now + span) if span else at
+        return built, params
 
     def _make(self) -> Built:
         return built_from(self._build(ANY_INSTANT))
@@ -169,6 +178,16 @@ def built_from(rows: QuerySet[Any, Any]) -> Built:
     return Built(sql, list(params), _instants(params), [column for column, _sql, _alias in compiler.select])
 
 
-def _instants(params: Sequence[Any]) -> frozenset[int]:
-    marker = connection.ops.adapt_datetimefield_value(ANY_INSTANT)
-    return frozenset(number for number, value in enumerate(params) if value == marker)
+def _instants(params: Sequence[Any]) -> dict[int, timedelta]:
+    marker = _instant(connection.ops.adapt_datetimefield_value(ANY_INSTANT))
+    found = {number: at for number, value in enumerate(params) if (at := _instant(value)) is not None}
+    spans = {number: at - marker for number, at in found.items()} if marker is not None else {}
+    return {number: span for number, span in spans.items() if abs(span) <= NEAR}
+
+
+def _instant(param: Any) -> datetime | None:
+    """The instant that a parameter is, in UTC or in the zone of the connection; None if it is none."""
+    if isinstance(param, str):  # SQLite and MySQL get texts
+        with suppress(ValueError):
+            param = parse_datetime(param)
+    return param.replace(tzinfo=None) if isinstance(param, datetime) else None

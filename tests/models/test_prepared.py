@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
@@ -33,6 +33,23 @@ def test_rows_are_those_of_the_queryset() -> None:
         assert sorted(rows) == sorted(SchedulerExecution.objects.filter(wake_at__lte=now).values_list(*COLUMNS))
         counts.append(len(rows))
     assert counts == [0, 1, 3, 5]
+
+
+def test_an_instant_that_was_reckoned_from_the_present_time_moves_with_it() -> None:
+    for number in range(6):
+        SchedulerExecutionFactory(wake_at=NOON + timedelta(hours=number))
+
+    def around(now: datetime) -> QuerySet[SchedulerExecution, tuple[Any, ...]]:
+        span = {"wake_at__gt": now - timedelta(hours=1, microseconds=1), "wake_at__lte": now + timedelta(hours=1)}
+        return SchedulerExecution.objects.filter(**span).exclude(target_name="2026-01-02 03:04:05").values_list("pk")
+
+    prepared = Prepared(around)
+    counts = []
+    for hours in (-1, 0, 2, 9):
+        rows = prepared.rows(NOON + timedelta(hours=hours))
+        assert sorted(rows) == sorted(around(NOON + timedelta(hours=hours)))
+        counts.append(len(rows))
+    assert counts == [1, 2, 3, 0]
 
 
 def test_the_query_is_built_once() -> None:

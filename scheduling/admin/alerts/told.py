@@ -13,6 +13,7 @@ from django.utils.translation import gettext as _
 
 from scheduling.admin.ui.badges import MESSAGE_STATES, UNKNOWN, badge
 from scheduling.admin.ui.times import EMPTY, relative_time
+from scheduling.core import alert_mutes
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertMessage, AlertNotice
 from scheduling.models.message_error import message_error
@@ -108,7 +109,7 @@ def not_told(row: Alert, now: datetime) -> str:
 
 def is_muted(row: Any, now: datetime) -> bool:
     """Whether an alert or a rule is muted."""
-    return row.muted_until is not None and row.muted_until > now
+    return alert_mutes.is_muted(row.muted_until, now)
 
 
 def next_try(told: Told, now: datetime) -> str:

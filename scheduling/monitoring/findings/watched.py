@@ -34,6 +34,7 @@ from scheduling.models import (
 from scheduling.models.alert import URGENCY
 from scheduling.models.alert_routes import telling_rules
 from scheduling.models.calendar import LONG
+from scheduling.models.mutes import not_muted
 from scheduling.models.plan import PlanState, has_ended
 from scheduling.models.used_queues import in_used_queues
 
@@ -170,8 +171,7 @@ NOT_SENT_LONG = timedelta(minutes=5)
 
 def new_alerts(now: datetime) -> QuerySet[Alert]:
     """The open alerts that are neither acknowledged nor muted, the most urgent first."""
-    not_muted = Q(muted_until=None) | Q(muted_until__lte=now)
-    return Alert.objects.filter(not_muted, ended_at=None, acknowledged_at=None).order_by(URGENCY.desc(), "-pk")
+    return Alert.objects.filter(not_muted(now), ended_at=None, acknowledged_at=None).order_by(URGENCY.desc(), "-pk")
 
 
 def new_critical_alerts(now: datetime) -> QuerySet[Alert]:
