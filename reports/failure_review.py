@@ -15,6 +15,7 @@ from reports.controller import ReportController, Row
 from scheduling.core.lifecycle import State
 from scheduling.handlers import Run
 from scheduling.models import Attempt, SchedulerExecution
+from scheduling.models.schedule_names import shown_name
 from scheduling.models.visibility import EVERYTHING, Visibility, visibility_of_group
 
 ERROR_LIMIT = 300
@@ -41,7 +42,7 @@ class FailureReviewParams(BaseModel):
 
 @dataclass(frozen=True)
 class Failure:
-    """One failed execution, with its schedule's description and the times of its first and last failed attempts."""
+    """One failed execution, with its schedule's name and the times of its first and last failed attempts."""
 
     execution: SchedulerExecution
     schedule: str
@@ -156,7 +157,8 @@ def failures(
 def _described(chunk: list[SchedulerExecution], visible: Visibility) -> Iterator[Failure]:
     ends = _ends(chunk)
     ids = {row.scheduler_id for row in chunk if row.scheduler_id}
-    schedules = dict(visible.schedules().filter(pk__in=ids).values_list("pk", "description"))
+    rows = visible.schedules().filter(pk__in=ids).values_list("pk", "description", "name")
+    schedules = {pk: shown_name(text, name) for pk, text, name in rows}
     for row in chunk:
         at = row.finished_at or row.executed_at
         yield Failure(row, schedules.get(row.scheduler_id or 0, ""), *ends.get(row.pk, (at, at)))

@@ -20,12 +20,13 @@ from scheduling.core.text import visible_text
 from scheduling.models import Scheduler
 from scheduling.models.exclusions import exclusions_of
 from scheduling.models.own_timing import TIMING_COLUMNS, assigned_of, timing_problem, values_have_own_timing
+from scheduling.models.schedule_names import shown_name
 from scheduling.models.scheduler import load_names
 from scheduling.processes.database import is_away
 
 COLUMNS = (
-    "pk", "description", "schedule", "date_time", "timezone", "status", "next_run_at", "plan_error", "planned_at",
-    "plan_state", "group_id", "stay_alive", "overlap", "next_nominal_at", "calendar_id", *TIMING_COLUMNS,
+    "pk", "name", "description", "schedule", "date_time", "timezone", "status", "next_run_at", "plan_error",
+    "planned_at", "plan_state", "group_id", "stay_alive", "overlap", "next_nominal_at", "calendar_id", *TIMING_COLUMNS,
 )  # fmt: skip
 
 
@@ -34,7 +35,7 @@ class Schedule:
     """A schedule.
 
     Args:
-        name: its name, as pages show it. `schedules_by_key` names a schedule without a description.
+        name: its name, as pages show it. `schedules_by_key` names a schedule without a description and a name.
         active: whether it is not paused.
         due_at: when it is due next; None if it is not planned, or if that cannot be read.
         planned_at: since when it has its present times; None if it has had them for long.
@@ -109,12 +110,12 @@ def names_for_runs(runs: Collection[Run], schedules: Mapping[int, Schedule]) -> 
 
 
 def _schedule(row: Sequence[Any]) -> Schedule:
-    """The schedule with these values of `COLUMNS`. Its name is empty if it has no description."""
+    """The schedule with these values of `COLUMNS`. Its name is empty if it has neither a description nor a name."""
     values = dict(zip(COLUMNS, row, strict=True))
     group = values["group_id"]
     return Schedule(
         pk=values["pk"],
-        name=visible_text(values["description"] or "", 100),
+        name=visible_text(shown_name(values["description"], values["name"]), 100),
         group=group if type(group) is int else None,
         active=values["status"] is True,
         is_service=values["stay_alive"] is True,
@@ -132,12 +133,12 @@ _by_key = KeyedQuery(lambda: Scheduler.objects.order_by("pk"), COLUMNS, _schedul
 
 
 def _names(keys: list[int]) -> dict[int, str]:
-    """The names of schedules without a description. They consist of the target and the times."""
+    """The names of schedules without a description and a name. They consist of the target and the times."""
     if not keys:
         return {}
     try:
         with savepoint():
-            columns = ("description", "schedule", "date_time", *TARGETS)
+            columns = ("name", "description", "schedule", "date_time", *TARGETS)
             rows = list(Scheduler.objects.filter(pk__in=keys).only(*columns))
             load_names(rows)
             return {row.pk: visible_text(row, 100) for row in rows}

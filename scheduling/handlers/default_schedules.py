@@ -8,7 +8,7 @@ from scheduling.handlers.registry import Handler, handlers
 from scheduling.logs import get_logger
 from scheduling.models import Scheduler, Worker
 from scheduling.models.author import Author, AuthorKind, authored
-from scheduling.models.scheduler import DEFAULT_MARK
+from scheduling.models.schedule_names import DEFAULT_MARK
 from scheduling.processes.database import is_away
 
 log = get_logger(__name__)

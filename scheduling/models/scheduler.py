@@ -29,14 +29,11 @@ from scheduling.models.own_retry_policy import OwnRetryPolicy
 from scheduling.models.plan import OVERDUE_AFTER, PLAN, PLANNED, PlannedModel, PlanState
 from scheduling.models.run_bounds import COUNTED_RUNS, RunBounds
 from scheduling.models.schedule_checks import ONE_TARGET, ONE_TIME, form_problems, stored_problems
+from scheduling.models.schedule_names import DEFAULT_MARK, name_for_others, shown_name
 from scheduling.models.used_group import group_column
 
 OPTIONAL_TEXT: dict[str, Any] = {"blank": True, "default": "", "db_default": ""}
 """Options of an optional text column: a form, code or plain SQL may leave out the column."""
-
-DEFAULT_MARK = "@worker:"
-"""Begins the name of a schedule that was made from `@worker(schedule=)`. `scheduling.api.schedule` refuses the sign
-@."""
 
 OWN_NUMBERS = (*OPEN_COLUMNS, *COUNTED_RUNS, "revision")
 """Columns that a save leaves alone, because other transactions count them up."""
@@ -150,18 +147,19 @@ class Scheduler(OwnRetryPolicy, OwnRetention, OwnQueue, OverlapModel, AfterModel
         return row
 
     def __str__(self) -> str:
-        return visible_text(self.description or f"{self.target or '?'} {self.schedule or self.date_time}")
+        own = shown_name(self.description, self.name)
+        return visible_text(own or f"{self.target or '?'} {self.schedule or self.date_time}")
 
     @property
     def name_for_others(self) -> str:
         """The name by which code, files, requests and commands find the schedule; empty if it has none, or if its name
         only says which worker it was made from."""
-        return "" if self.is_worker_default else self.name or ""
+        return name_for_others(self.name)
 
     @property
     def is_worker_default(self) -> bool:
         """Whether the schedule was made from the `schedule=` of a registered worker."""
-        return (self.name or "").startswith(DEFAULT_MARK)
+        return str(self.name or "").startswith(DEFAULT_MARK)
 
     @property
     def paused_because(self) -> str:
@@ -273,5 +271,6 @@ for _type, _kind in TARGET_KINDS.items():
 
 
 def load_names(rows: Iterable[Scheduler]) -> None:
-    """Load the targets of the schedules without a description, because `str` then needs the name of the target."""
-    prefetch_related_objects([row for row in rows if not row.description], *TARGETS)
+    """Load the targets of the schedules without a description and a name: `str` then needs the name of the target."""
+    unnamed = [row for row in rows if not shown_name(row.description, row.name)]
+    prefetch_related_objects(unnamed, *TARGETS)

@@ -20,7 +20,7 @@ def review_lines(review: Review, names: Mapping[int, str]) -> Iterator[Line]:
     """The lines: totals, days, failures, newly failing, recovered, slowest, skipped, alerts, what is left out.
 
     Args:
-        names: the descriptions of schedules, by their ids (`review_tables.schedule_names`).
+        names: the names of schedules, by their ids (`review_tables.schedule_names`).
     """
     yield from _totals(review)
     yield from _failures(review)

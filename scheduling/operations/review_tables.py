@@ -15,6 +15,7 @@ from scheduling.core.review_range import DAYS, Range
 from scheduling.core.tallies import BOUNDS
 from scheduling.core.text import visible_text
 from scheduling.models.labels import SKIP_REASONS, TYPES
+from scheduling.models.schedule_names import shown_name
 from scheduling.models.time_words import format_duration
 from scheduling.models.visibility import Visibility
 
@@ -68,10 +69,10 @@ class Table:
 
 
 def schedule_names(review: Review, visible: Visibility) -> dict[int, str]:
-    """The descriptions of the schedules that the review names and the reader sees, by their ids."""
+    """The names of the schedules that the review names and the reader sees, by their ids; empty without a name."""
     wanted = {job.schedule for job in (*review.new, *review.recovered) if job.schedule is not None}
-    rows = visible.schedules().filter(pk__in=wanted).values_list("pk", "description") if wanted else ()
-    return {pk: visible_text(text, NAME_CHARS) for pk, text in rows}
+    rows = visible.schedules().filter(pk__in=wanted).values_list("pk", "description", "name") if wanted else ()
+    return {pk: visible_text(shown_name(text, name), NAME_CHARS) for pk, text, name in rows}
 
 
 def days_in_words(days: Range) -> str:

@@ -27,7 +27,7 @@ from scheduling.models import Scheduler
 from scheduling.models.calendar import LONG
 from scheduling.models.own_retry_policy import RETRY_COLUMNS
 from scheduling.models.plan import INSTANTS
-from scheduling.models.scheduler import DEFAULT_MARK
+from scheduling.models.schedule_names import DEFAULT_MARK
 from scheduling.models.visibility import visibility_by_groups
 from scheduling.operations import predecessors
 from scheduling.operations.actor import Actor

@@ -54,6 +54,12 @@ def test_the_columns_of_a_failure() -> None:
     ]
 
 
+@pytest.mark.parametrize(("name", "shown"), [("nightly", "nightly"), ("@worker:sync", ""), (None, "")])
+def test_a_schedule_without_a_description_is_told_by_its_name(name: str | None, shown: str) -> None:
+    failed(NOON - timedelta(hours=1), scheduler=SchedulerFactory(rare=True, description="", name=name))
+    assert [line["schedule"] for line in review(group="each")] == [shown]
+
+
 def test_failures_are_grouped_by_cause_most_frequent_first() -> None:
     rows = [SchedulerFactory(rare=True, description=name) for name in ("a", "b")]
     failed(NOON - timedelta(days=1), "disk full")
