@@ -143,6 +143,11 @@ def _last(
     return instant if instant is not None and after < instant <= until else None
 
 
+def usual_is_known(durations: Sequence[float]) -> bool:
+    """Whether there are enough durations to say how long a usual run takes."""
+    return len(durations) >= RUNS_FOR_FORECAST
+
+
 def expected_seconds(durations: Sequence[float], elapsed: float = 0.0) -> float:
     """How long a run will take in total, at the 90th percentile of those that took as long already.
 
@@ -154,7 +159,7 @@ def expected_seconds(durations: Sequence[float], elapsed: float = 0.0) -> float:
         elapsed: for how long it has been running; 0 if it has not started.
     """
     least = elapsed + LEAST_REMAINING
-    if len(durations) < RUNS_FOR_FORECAST:
+    if not usual_is_known(durations):
         return least
     ordered = sorted(durations)
     lower, median = percentile(ordered, 0.25) or 0.0, percentile(ordered, 0.5) or 0.0

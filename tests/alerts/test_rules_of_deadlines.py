@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from scheduling.core.alert_rules import RuleKind
-from scheduling.models import Scheduler, SchedulerExecution
+from scheduling.models import Alert, Scheduler, SchedulerExecution
 from tests.alerts.scripted import Script, run_of
 from tests.factories import SchedulerFactory
 
@@ -109,3 +109,28 @@ def test_the_deadline_is_in_the_zone_of_the_schedule_or_of_the_site(own: str, se
     script.stays_silent()
     script.now = four_in_madrid
     assert "It was to be finished by 04:00 CET" in script.begins().seen
+
+
+@pytest.mark.parametrize(("known", "says"), [(4, False), (5, True)])
+def test_the_usual_duration_is_told_only_if_it_is_known(nightly: Scheduler, known: int, says: bool) -> None:
+    runs = SchedulerExecution.objects.filter(scheduler=nightly).order_by("-pk")
+    SchedulerExecution.objects.filter(pk__in=list(runs.values_list("pk", flat=True)[known:])).delete()
+    script_of(nightly, DEADLINE - timedelta(seconds=50)).look(1)
+    seen = Alert.objects.get().seen
+    assert "It will probably not be finished" in seen
+    assert ("Nine of ten usual runs take at most" in seen) is says
+
+
+@pytest.mark.parametrize(
+    ("state", "said", "advice"),
+    [
+        ("failed", "It has failed.", "Fix the cause and republish it, or tell those who wait for it."),
+        ("discarded", "It has failed, and was discarded.", "Tell those who wait for it."),
+        ("running", "It has been running for", "Tell those who wait for it."),
+    ],
+)
+def test_the_advice_is_for_the_state_of_the_run(nightly: Scheduler, state: str, said: str, advice: str) -> None:
+    run_of(nightly, state, DUE)
+    alert = script_of(nightly, DEADLINE).begins()
+    assert said in alert.seen
+    assert alert.advice == advice

@@ -14,7 +14,15 @@ from scheduling.alerts.schedules import Schedule
 from scheduling.alerts.wanted import RuleProblem, Wanted
 from scheduling.core.alerts import Situation
 from scheduling.core.cron import CronError, ZoneError, zone
-from scheduling.core.deadlines import Deadline, Deadlines, deadlines, expected_seconds, time_of_day, will_be_late
+from scheduling.core.deadlines import (
+    Deadline,
+    Deadlines,
+    deadlines,
+    expected_seconds,
+    time_of_day,
+    usual_is_known,
+    will_be_late,
+)
 from scheduling.core.lifecycle import CANCELLED_AT_ONCE, OCCURRENCES, State
 from scheduling.core.skip_reasons import is_on_purpose
 from scheduling.models.time_words import format_span
@@ -133,14 +141,18 @@ def _told(
     if look.now >= deadline.instant:
         seen = _("It was to be finished by %(time)s %(zone)s, and is not finished.") % facts
     else:
-        end = expected_seconds(durations)
         seen = _("It will probably not be finished by %(time)s %(zone)s.") % facts
-        seen += " " + _("Nine of ten usual runs take at most %(usual)s.") % {"usual": format_span(end)}
+        if usual_is_known(durations):
+            usual = format_span(expected_seconds(durations))
+            seen += " " + _("Nine of ten usual runs take at most %(usual)s.") % {"usual": usual}
     seen += " " + _state(progress, look.now)
+    advice = _("Tell those who wait for it.")
+    if progress.run is not None and progress.run.state == State.FAILED.value:
+        advice = _("Fix the cause and republish it, or tell those who wait for it.")
     yield (
         rule,
         Situation(
-            key, schedule.name, seen, _("Tell those who wait for it."), schedule.pk,
+            key, schedule.name, seen, advice, schedule.pk,
             schedule.shown(progress.run), schedule.group,
         ),
     )  # fmt: skip
@@ -154,6 +166,8 @@ def _state(progress: Progress, now: datetime) -> str:
         return _("It has not started.")
     if progress.run.state == State.FAILED.value:
         return _("It has failed.")
+    if progress.run.state == State.DISCARDED.value:
+        return _("It has failed, and was discarded.")
     return _("It waits.")
 
 
