@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import logging
+import re
 from datetime import timedelta
+from pathlib import Path
 from threading import Event, Timer
 from typing import Any
 
@@ -260,3 +262,20 @@ def test_one_call_cannot_wait_for_a_broker_for_longer_than_it_looks(
     call_command("evaluate_alerts")
     assert ("so it cannot evaluate rules that wait for longer." in capsys.readouterr().out) is says
     assert Alert.objects.filter(rule=rule).exists() is not says
+
+
+def test_the_line_of_the_crontab_prints_nothing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Cron mails each line that a command prints."""
+    page = (Path(__file__).parents[2] / "docs" / "commands.md").read_text()
+    (line,) = re.findall(r"^\* \* \* \* \* (.*evaluate_alerts.*)$", page, re.MULTILINE)
+    begin, _python, arguments = line.partition(".venv/bin/python manage.py ")
+    assert begin == "cd /srv/site && "
+    monkeypatch.setattr(Evaluator, "settles_in", 0.0)
+    name, option, value = arguments.split()
+    assert option == "-v"
+    call_command(name)
+    assert capsys.readouterr().out
+    call_command(name, verbosity=int(value))
+    assert capsys.readouterr() == ("", "")
