@@ -134,3 +134,16 @@ def test_the_advice_is_for_the_state_of_the_run(nightly: Scheduler, state: str, 
     alert = script_of(nightly, DEADLINE).begins()
     assert said in alert.seen
     assert alert.advice == advice
+
+
+def test_a_run_that_has_failed_for_good_is_told_at_once(nightly: Scheduler) -> None:
+    script = script_of(nightly, DUE + timedelta(minutes=1))
+    run = run_of(nightly, "retrying", DUE)
+    script.stays_silent()
+    SchedulerExecution.objects.filter(pk=run.pk).update(state="failed", finished_at=script.now)
+    script.memory.clear()  # nothing is known of its usual duration, and need not be
+    assert script.begins().seen == (
+        "It is to be finished by 04:00 UTC, and no further run is due before. It has failed."
+    )
+    SchedulerExecution.objects.filter(pk=run.pk).update(state="queued", finished_at=None)  # it was republished
+    script.ends()

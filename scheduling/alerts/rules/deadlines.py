@@ -130,16 +130,19 @@ def _told(
     key, progress = f"deadline {deadline.day} {rule.at}", _progress(deadline.occurrence, runs, look)
     if progress.over:
         return
-    if durations is None and look.now < deadline.instant:
+    has_failed = progress.run is not None and progress.run.state == State.FAILED.value
+    if not has_failed and durations is None and look.now < deadline.instant:
         yield from look.alert_that_stays(rule, key)
         return
-    durations = durations or ()
-    if not will_be_late(deadline.instant, look.now, durations, progress.started_at, progress.may_start_at):
+    durations, times = durations or (), (progress.started_at, progress.may_start_at)
+    if not has_failed and not will_be_late(deadline.instant, look.now, durations, *times):
         return
     local = deadline.instant.astimezone(zone(schedule.zone))
     facts = {"time": f"{local:%H:%M}", "zone": local.tzname() or schedule.zone}
     if look.now >= deadline.instant:
         seen = _("It was to be finished by %(time)s %(zone)s, and is not finished.") % facts
+    elif has_failed:  # its occurrence is the last one before the deadline
+        seen = _("It is to be finished by %(time)s %(zone)s, and no further run is due before.") % facts
     else:
         seen = _("It will probably not be finished by %(time)s %(zone)s.") % facts
         if usual_is_known(durations):
@@ -147,15 +150,10 @@ def _told(
             seen += " " + _("Nine of ten usual runs take at most %(usual)s.") % {"usual": usual}
     seen += " " + _state(progress, look.now)
     advice = _("Tell those who wait for it.")
-    if progress.run is not None and progress.run.state == State.FAILED.value:
+    if has_failed:
         advice = _("Fix the cause and republish it, or tell those who wait for it.")
-    yield (
-        rule,
-        Situation(
-            key, schedule.name, seen, advice, schedule.pk,
-            schedule.shown(progress.run), schedule.group,
-        ),
-    )  # fmt: skip
+    run = schedule.shown(progress.run)
+    yield rule, Situation(key, schedule.name, seen, advice, schedule.pk, run, schedule.group)
 
 
 def _state(progress: Progress, now: datetime) -> str:
