@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -132,11 +133,18 @@ def test_an_address_that_has_the_message_does_not_get_it_after_such_a_try(hang: 
     assert (ending.unsure, list(ending.done)) == (True, ["anna@example.com"])
 
 
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
-def test_nor_after_a_try_that_was_lost() -> None:
+def test_nor_after_a_try_that_was_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     def end_the_thread(_one: Try) -> None:
         raise SystemExit
 
+    class Quiet(threading.Thread):
+        """Keeps the exit from pytest."""
+
+        def run(self) -> None:
+            with suppress(SystemExit):
+                super().run()
+
+    monkeypatch.setattr("scheduling.alerts.tries.Thread", Quiet)
     tries: Tries[int] = Tries(lambda: None, send=end_the_thread)
     begin(tries, 1, done=("anna@example.com",))
     found: list[tuple[int, Ending]] = []
