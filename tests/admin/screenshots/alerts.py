@@ -41,17 +41,18 @@ def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution,
         return made
 
     # The sentences of the rules, in the language of the site, as the evaluation stores them.
-    probably = _("It will probably not be finished by %(time)s %(zone)s.") % {"time": "06:30", "zone": "CET"}
-    usual = _("Nine of ten usual runs take at most %(usual)s.") % {"usual": "34 min"}
+    due = {"time": "06:30", "zone": "CET"}
+    missed = _("It is to be finished by %(time)s %(zone)s, and no further run is due before.") % due
     late = alert(
-        "not_finished", "Import orders DE", f"{probably} {usual}", 12, rule=orders,
-        schedule=schedules["Import orders DE"], execution=failed.pk, advice=_("Tell those who wait for it."),
+        "not_finished", "Import orders DE", f"{missed} {_('It has failed.')}", 12, rule=orders,
+        schedule=schedules["Import orders DE"], execution=failed.pk, advice=_("Fix the cause and republish it, or tell those who wait for it."),
     )  # fmt: skip
     many = _("Failures in the inbox: %(count)s. The limit is %(limit)d.") % {"count": 41, "limit": 10}
     inbox = alert("inbox", _("failed inbox"), many, 95, acknowledged_at=now - timedelta(minutes=80),
                   acknowledged_by="anna")  # fmt: skip
     row = schedules["Send invoices"]
     in_a_row = _("Its last runs have failed. In a row: %(count)d.") % {"count": 4}
+    in_a_row += " " + _("The last error: %(error)s.") % {"error": "shop.errors.TaxError"}
     often = alert("failed_in_a_row", "Send invoices", in_a_row, 200, schedule=row,
                   advice=_("Fix the cause, then republish."), muted_until=now + timedelta(hours=5), muted_by="ben",
                   mute_reason="SHOP-4720: the new tax table comes at noon")  # fmt: skip
