@@ -45,7 +45,8 @@ def store_alerts(schedules: Mapping[str, Scheduler], failed: SchedulerExecution,
     missed = _("It is to be finished by %(time)s %(zone)s, and no further run is due before.") % due
     late = alert(
         "not_finished", "Import orders DE", f"{missed} {_('It has failed.')}", 12, rule=orders,
-        schedule=schedules["Import orders DE"], execution=failed.pk, advice=_("Fix the cause and republish it, or tell those who wait for it."),
+        schedule=schedules["Import orders DE"], execution=failed.pk,
+        advice=_("Fix the cause and republish it, or tell those who wait for it."),
     )  # fmt: skip
     many = _("Failures in the inbox: %(count)s. The limit is %(limit)d.") % {"count": 41, "limit": 10}
     inbox = alert("inbox", _("failed inbox"), many, 95, acknowledged_at=now - timedelta(minutes=80),
