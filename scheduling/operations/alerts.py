@@ -89,16 +89,15 @@ def may_mute(visible: Visibility, row: Alert) -> bool:
 
 
 def check_mute(actor: Actor, rows: QuerySet[Alert]) -> None:
-    """Refuse to mute if one of the open alerts may be muted only by users who see all groups.
+    """Refuse to mute or unmute if one of the open alerts may be muted only by users who see all groups.
 
     Raises:
         Refused: FORBIDDEN, with a sentence.
     """
     actor.must(ACKNOWLEDGE)
     if actor.visible.is_limited and rows.filter(ended_at=None, group=None).exists():
-        raise Refused(
-            Code.FORBIDDEN, _("Only users who see all groups may mute an alert about the whole installation.")
-        )
+        said = _("Only users who see all groups may mute or unmute an alert about the whole installation.")
+        raise Refused(Code.FORBIDDEN, said)
 
 
 def mute(actor: Actor, rows: QuerySet[Alert], until: datetime, reason: str = "") -> list[int]:
@@ -121,10 +120,13 @@ def unmute(actor: Actor, rows: QuerySet[Alert]) -> list[int]:
     """End the mutes. Returns the ids of the open alerts that were muted.
 
     Raises:
-        Refused: FORBIDDEN.
+        Refused: FORBIDDEN, as `check_mute` says.
     """
+    check_mute(actor, rows)
     columns = {"muted_until": None, "muted_by": "", "mute_reason": ""}
     wanted = Q(ended_at=None, muted_until__gt=clock.now())
+    if actor.visible.is_limited:
+        wanted &= Q(group__isnull=False)
     return _change(actor, rows, wanted, columns, lambda row: ("unmute", mute_edits(row, None, "")))
 
 

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.django_db
 
 LIST = "/admin/scheduling/alert/"
 RIGHTS = ("scheduling.view_alert", "scheduling.acknowledge_alert")
-WHY = "Only users who see all groups may mute an alert about the whole installation."
+WHY = "Only users who see all groups may mute or unmute an alert about the whole installation."
 
 
 @pytest.fixture
@@ -100,6 +100,17 @@ def test_the_operation_refuses_it_at_each_door(group: Group) -> None:
         alerts.mute(Actor(user), Alert.objects.all(), clock.now() + timedelta(hours=1))
     assert (refused.value.code, refused.value.said) == ("FORBIDDEN", WHY)
     assert muted() == set()
+
+
+def test_a_member_of_a_group_does_not_end_the_mute_of_an_alert_without_one(member: Client, group: Group) -> None:
+    until = clock.now() + timedelta(hours=1)
+    own, installation = AlertFactory(group=group, muted_until=until), AlertFactory(muted_until=until)
+    page = address("alert", "change", installation.pk)
+    assert address("alert", "unmute", installation.pk) not in member.get(page).content.decode()
+    answer = member.post(address("alert", "unmute", installation.pk), follow=True)
+    assert WHY in answer.content.decode()
+    member.post(address("alert", "unmute", own.pk))
+    assert muted() == {installation.pk}
 
 
 def test_an_alert_that_has_lost_its_group_meanwhile_is_not_muted(group: Group, monkeypatch: pytest.MonkeyPatch) -> None:

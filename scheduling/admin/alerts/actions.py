@@ -108,6 +108,8 @@ class AlertActions(Pages):
     @admin.action(permissions=["acknowledge"], description=_("Unmute selected"))
     def unmute_selected(self, request: HttpRequest, queryset: QuerySet[Alert]) -> None:
         """What was not told because of the mute is told now."""
+        if not self._may_mute(request, queryset):
+            return
         done = len(alerts.unmute(Actor(request.user), queryset))
         said = ngettext("%(count)d alert is not muted any longer.", "%(count)d alerts are not muted any longer.", done)
         self._say(request, done, said, _t("Nothing was changed: it is not muted, or over."))

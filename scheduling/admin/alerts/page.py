@@ -81,7 +81,7 @@ def _buttons(row: Alert, viewer: Viewer, muted: bool, may_act: bool) -> dict[str
     found = {switch: admin_url(f"scheduling_alert_{switch}", row.pk)}
     if may_mute(viewer.visible, row):
         found["mute"] = admin_url("scheduling_alert_mute", row.pk)
-    if muted:
+    if muted and "mute" in found:
         found["unmute"] = admin_url("scheduling_alert_unmute", row.pk)
     return found
 
