@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import lru_cache
+from typing import Any
 
 from django.db.models import Q, QuerySet
 
@@ -25,7 +26,7 @@ def used_queues(states: Iterable[State], rows: QuerySet[SchedulerExecution] | No
         rows: the executions that count; None: all of them.
     """
     rows = SchedulerExecution.objects.all() if rows is None else rows
-    return sorted({queue for state in states for queue in _found(state, rows)[0] if queue})
+    return sorted({queue for state in states for queue in _found(state, rows) if queue})
 
 
 def in_used_queues(state: State) -> Q | None:
@@ -42,26 +43,35 @@ def in_used_queues(state: State) -> Q | None:
 
 def first_queues(state: State, most: int = MOST_QUEUES) -> tuple[list[str], bool]:
     """The first work queues of the executions in this state, by name, and whether there are no others."""
-    # In most sweeps, no execution is in the state.
-    if not _first_queue(state).rows():
+    first = _first_queue(state).rows()
+    if not first:  # so it is in most sweeps
         return [], True
-    return _found(state, SchedulerExecution.objects.all(), most)
+    return _from(first[0][0], _names(state, SchedulerExecution.objects.all()), most)
 
 
 @lru_cache(maxsize=len(State))
 def _first_queue(state: State) -> Prepared:
-    rows = SchedulerExecution.objects.filter(state=state.value).order_by("queue")
-    return Prepared(lambda _now: rows.values_list("queue")[:1])
+    return Prepared(lambda _now: _names(state, SchedulerExecution.objects.all()).values_list("queue")[:1])
 
 
-def _found(state: State, rows: QuerySet[SchedulerExecution], most: int = MOST_QUEUES) -> tuple[list[str], bool]:
-    names = rows.filter(state=state.value).order_by("queue").values_list("queue", flat=True)
+def _found(state: State, rows: QuerySet[SchedulerExecution]) -> list[str]:
+    names = _names(state, rows)
+    return _from(names.first(), names, MOST_QUEUES)[0]
+
+
+def _names(state: State, rows: QuerySet[SchedulerExecution]) -> QuerySet[Any, Any]:
+    return rows.filter(state=state.value).order_by("queue").values_list("queue", flat=True)
+
+
+def _from(first: object, names: QuerySet[Any, Any], most: int) -> tuple[list[str], bool]:
+    """The queues from this one on, at most so many, and whether there are no others."""
     found: list[str] = []
-    for _ in range(most):
-        queue = (names.filter(queue__gt=found[-1]) if found else names).first()
-        if queue is None:
-            return found, True
+    queue = first
+    while queue is not None:
         if not isinstance(queue, str) or queue in found:  # SQLite stores any type
             return found, False
         found.append(queue)
-    return found, False
+        if len(found) == most:
+            return found, False
+        queue = names.filter(queue__gt=queue).first()
+    return found, True
