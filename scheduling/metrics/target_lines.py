@@ -7,6 +7,7 @@ scrapes, few of the targets have new attempts.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from itertools import pairwise
 
 from prometheus_client import CollectorRegistry
 from prometheus_client.core import CounterMetricFamily, HistogramMetricFamily
@@ -52,16 +53,15 @@ class TargetLines:
         Args:
             encode: writes the format of `content_type`.
         """
-        known, now = self._known.get(content_type, {}), dict[tuple[str, str], tuple[TargetTotals, Lines]]()
-        for one in totals:
-            name = one.type, one.target
-            before = known.get(name)
-            is_same = before is not None and before[0] is one
-            now[name] = before if is_same and before is not None else (one, _lines(encoded(_families([one]), encode)))
+        present = set(totals)
+        known = self._known.get(content_type, {}).items()
+        same = {name: before for name, before in known if before[0] in present}
+        changed = [one for one in totals if (one.type, one.target) not in same]
+        headings, lines = _written(changed, encode)
+        now = same | {(one.type, one.target): (one, own) for one, own in zip(changed, lines, strict=True)}
         others = [key for key in self._known if key != content_type][-(MOST_FORMATS - 1) :]
         self._known = {**{key: self._known[key] for key in others}, content_type: now}
-        headings = _headings(encoded(_families([]), encode))
-        bodies = zip(*(lines for _totals, lines in now.values()), strict=True) if now else [()] * len(headings)
+        bodies = zip(*(own for _totals, own in now.values()), strict=True) if now else [()] * len(headings)
         return b"".join(part for heading, body in zip(headings, bodies, strict=True) for part in (heading, *body))
 
 
@@ -72,33 +72,37 @@ def encoded(found: Sequence[Family], encode: Encode) -> bytes:
     return encode(registry)
 
 
-def _families(totals: Sequence[TargetTotals]) -> Sequence[Family]:
+def _written(totals: Sequence[TargetTotals], encode: Encode) -> tuple[Lines, Sequence[Lines]]:
+    """The headings of the metrics, and the lines of each of these targets."""
     attempts = CounterMetricFamily(names.ATTEMPTS.name, names.ATTEMPTS.help, labels=names.ATTEMPTS.labels)
     retries = CounterMetricFamily(names.RETRIES.name, names.RETRIES.help, labels=names.RETRIES.labels)
     durations = HistogramMetricFamily(names.DURATION.name, names.DURATION.help, labels=names.DURATION.labels)
+    families: Sequence[Family] = (attempts, retries, durations)
+    ends = [[0] * len(families)]
     for one in totals:
         for outcome, number in one.outcomes.items():
             attempts.add_metric((one.type, one.target, outcome), float(number))
         retries.add_metric((one.type, one.target), float(one.retries))
         durations.add_metric((one.type, one.target), one.cumulative, one.milliseconds / 1_000)
-    return attempts, retries, durations
+        ends.append([len(family.samples) for family in families])  # one line is written for each sample
+    headings, parts = _parts(encoded(families, encode))
+    lines = [
+        [b"".join(part[first:last]) for part, first, last in zip(parts, begin, end, strict=True)]
+        for begin, end in pairwise(ends)
+    ]
+    return headings, lines
 
 
-def _parts(text: bytes) -> Iterator[list[bytes]]:
-    """The lines of each metric. Each one begins with its help text."""
-    part: list[bytes] = []
+def _parts(text: bytes) -> tuple[Lines, Sequence[Sequence[bytes]]]:
+    """The heading of each metric, which begins with its help text, and its lines with samples."""
+    headings: list[bytes] = []
+    parts: list[list[bytes]] = []
     for line in text.split(b"\n"):
-        if line.startswith(b"# HELP ") and part:
-            yield part
-            part = []
-        if line and line != b"# EOF":
-            part.append(line + b"\n")
-    yield part
-
-
-def _headings(text: bytes) -> Lines:
-    return [b"".join(part) for part in _parts(text)]
-
-
-def _lines(text: bytes) -> Lines:
-    return [b"".join(line for line in part if not line.startswith(b"#")) for part in _parts(text)]
+        if line.startswith(b"# HELP "):
+            headings.append(b"")
+            parts.append([])
+        if line.startswith(b"#") and line != b"# EOF":
+            headings[-1] += line + b"\n"
+        elif line and line != b"# EOF":
+            parts[-1].append(line + b"\n")
+    return headings, parts

@@ -72,7 +72,7 @@ def test_remembered_lines_are_those_of_a_fresh_process(monkeypatch: pytest.Monke
 def test_a_target_that_has_not_changed_is_neither_added_up_nor_written_again(monkeypatch: pytest.MonkeyPatch) -> None:
     TallyTotal.objects.bulk_create(total(name, "succeeded", 0) for name in NAMES[:3])
     exposition(clock.now())
-    added, written = list[str](), list[int]()
+    added, written = list[str](), list[bytes]()
     add, encode = totals_module._added_up, module.choose_encoder
     monkeypatch.setattr(
         totals_module, "_added_up", lambda kind, name, rows: added.append(name) or add(kind, name, rows)
@@ -80,16 +80,22 @@ def test_a_target_that_has_not_changed_is_neither_added_up_nor_written_again(mon
 
     def counting(accept: str) -> Any:
         own, content_type = encode(accept)
-        return (lambda registry: written.append(1) or own(registry)), content_type
+
+        def write(registry: Any) -> bytes:
+            written.append(own(registry))
+            return written[-1]
+
+        return write, content_type
 
     monkeypatch.setattr(module, "choose_encoder", counting)
     exposition(clock.now())
     assert added == []
-    same = len(written)
+    assert b"app.jobs" not in b"".join(written)
     TallyTotal.objects.filter(target=NAMES[1]).update(attempts=7)
     assert f'target="{NAMES[1]}",type="worker"}} 7.0' in exposition(clock.now())[0].decode()
     assert added == [NAMES[1]]
-    assert len(written) == 2 * same + 1
+    assert NAMES[1].encode() in b"".join(written)
+    assert NAMES[0].encode() not in b"".join(written)
 
 
 @pytest.mark.parametrize("number", [0, 1, 5])
