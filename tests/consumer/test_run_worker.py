@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from django.db import transaction
 from django.utils import timezone as clock
 
 from scheduling.execution.cancel import cancel
@@ -302,7 +303,9 @@ def test_a_paused_consumer_is_fenced_off(commands: Commands, tmp_path: Path) -> 
     execution.scheduler.save()
     first = commands.start("run_worker", CRON_LEASE_SECONDS="3")
     wait_for(lambda: marks(tmp_path, execution.pk), "it runs")
-    first.send_signal(signal.SIGSTOP)
+    with transaction.atomic():  # SQLite: if it were stopped while it writes, no process could write any more
+        execution.scheduler.save()
+        first.send_signal(signal.SIGSTOP)
     commands.start("run_scheduler")
     commands.start("run_worker", CRON_LEASE_SECONDS="3")
     wait_for(
