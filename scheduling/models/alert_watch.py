@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import ClassVar
 
 from django.db import models
@@ -9,6 +10,14 @@ from django.utils.translation import gettext_lazy as _
 
 ONLY = 1
 """The primary key of the row."""
+
+
+def instant_of(seconds: int) -> datetime | None:
+    """The instant of a number of this table; None if plain SQL has written one that no clock shows."""
+    try:
+        return datetime.fromtimestamp(seconds, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 class AlertWatch(models.Model):

@@ -12,7 +12,7 @@ import pytest
 from scheduling.alerts.sending import Claim, Sender
 from scheduling.alerts.tries import Tries
 from scheduling.core.alert_rules import RuleKind
-from scheduling.models import Alert, AlertMessage, AlertNotice, Channel
+from scheduling.models import Alert, AlertMessage, AlertNotice, AlertRule, Channel
 from tests.support import NOON, wait_for
 
 
@@ -34,6 +34,13 @@ class Clock:
 def channel(address: str, name: str = "team", **values: Any) -> Channel:
     """A chat channel, stored."""
     row: Channel = Channel.objects.create(name=name, address=address, **values)
+    return row
+
+
+def only_rule(kind: RuleKind) -> AlertRule:
+    """A critical rule of this kind, stored. There is no other one."""
+    AlertRule.objects.all().delete()
+    row: AlertRule = AlertRule.objects.create(name=kind.value, kind=kind.value, severity="critical")
     return row
 
 

@@ -16,7 +16,7 @@ from scheduling.alerts.rules.away import broker_away
 from scheduling.alerts.tries import Tries, Try
 from scheduling.core.alert_rules import RuleKind
 from scheduling.models import Alert, AlertRule
-from tests.alerts.support import Clock, alert, channel
+from tests.alerts.support import Clock, alert, channel, only_rule
 from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -33,10 +33,7 @@ def away_for_an_hour() -> BrokerWatch:
 @pytest.fixture
 def rule() -> AlertRule:
     """The only rule: it tells of the broker."""
-    AlertRule.objects.all().delete()
-    kind = RuleKind.BROKER_AWAY.value
-    row: AlertRule = AlertRule.objects.create(name=kind, kind=kind, severity="critical")
-    return row
+    return only_rule(RuleKind.BROKER_AWAY)
 
 
 def open_alert(rule: AlertRule, key: str) -> None:

@@ -23,7 +23,7 @@ from scheduling.core.alert_rules import RuleKind
 from scheduling.core.lifecycle import silent_after
 from scheduling.models import Alert, AlertRule, Process
 from scheduling.models.alert_watch import AlertWatch
-from tests.alerts.support import alert, channel, states, told
+from tests.alerts.support import alert, channel, only_rule, states, told
 from tests.support import wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)  # an evaluator closes its connection after an error
@@ -51,12 +51,6 @@ def silent(kind: str) -> None:
     Process.objects.create(
         container_id=f"{kind}-1", kind=kind, host="h", pid=1, started_at=long_ago, heartbeat_at=long_ago
     )
-
-
-def only(kind: RuleKind) -> AlertRule:
-    AlertRule.objects.all().delete()
-    row: AlertRule = AlertRule.objects.create(name=kind.value, kind=kind.value, severity="critical")
-    return row
 
 
 def test_one_evaluates_and_the_next_goes_on_at_once(seconds: list[float]) -> None:
@@ -103,7 +97,7 @@ def test_a_hostile_lease(until: int, seconds: list[float]) -> None:
 
 def test_processes_have_time_to_report_after_a_break(seconds: list[float]) -> None:
     """While the database is away, no heartbeat is recorded, so all processes look dead when it is back."""
-    only(RuleKind.NO_PRODUCER)
+    only_rule(RuleKind.NO_PRODUCER)
     silent("producer")
     one = Evaluator(name="own")
     assert one.turn()
@@ -121,7 +115,7 @@ def test_processes_have_time_to_report_after_a_break(seconds: list[float]) -> No
 
 
 def test_a_machine_that_slept_has_time_too(seconds: list[float]) -> None:
-    only(RuleKind.NO_PRODUCER)
+    only_rule(RuleKind.NO_PRODUCER)
     silent("producer")
     Process.objects.update(heartbeat_at=timezone.now())
     one = Evaluator(name="own")
@@ -151,7 +145,7 @@ def gone() -> Exception:
 def test_a_busy_file_is_not_away(code: int, is_away: bool, seconds: list[float]) -> None:
     if connection.vendor != "sqlite":
         pytest.skip("only SQLite has one writer at a time")
-    only(RuleKind.DATABASE_AWAY)
+    only_rule(RuleKind.DATABASE_AWAY)
     one = Evaluator(name="own")
     settle(one, seconds)
 
@@ -238,7 +232,7 @@ def test_a_defect_of_one_step_stops_no_message(seconds: list[float], monkeypatch
 def test_after_the_clock_was_set_back_no_process_is_blamed_until_it_can_have_beaten(
     seconds: list[float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    only(RuleKind.NO_PRODUCER)
+    only_rule(RuleKind.NO_PRODUCER)
     one = Evaluator(name="one")
     settle(one, seconds)
     real = one._clock.now
@@ -252,7 +246,7 @@ def test_after_the_clock_was_set_back_no_process_is_blamed_until_it_can_have_bea
 def test_one_call_cannot_wait_for_a_broker_for_longer_than_it_looks(
     span: float, says: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    rule = only(RuleKind.BROKER_AWAY)
+    rule = only_rule(RuleKind.BROKER_AWAY)
     AlertRule.objects.filter(pk=rule.pk).update(seconds=span)
     away = BrokerWatch("amqp://broker", elapsed=lambda: 100.0)
     away.assume_away(module.BROKER_SECONDS)

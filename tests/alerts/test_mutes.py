@@ -16,7 +16,7 @@ from scheduling.core.alert_mutes import FARTHEST_END, LONGEST_MUTE, is_muted
 from scheduling.core.alert_rules import RuleKind
 from scheduling.models import Alert, AlertRule
 from scheduling.monitoring.findings.watched import new_alerts
-from tests.alerts.support import alert, channel
+from tests.alerts.support import alert, channel, only_rule
 from tests.support import NOON, wait_for
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -35,10 +35,7 @@ each_end = pytest.mark.parametrize(("until", "muted"), ENDS)
 @pytest.fixture
 def rule() -> AlertRule:
     """The only rule. It is critical."""
-    AlertRule.objects.all().delete()
-    kind = RuleKind.NO_PRODUCER.value
-    row: AlertRule = AlertRule.objects.create(name=kind, kind=kind, severity="critical")
-    return row
+    return only_rule(RuleKind.NO_PRODUCER)
 
 
 def open_alert(rule: AlertRule, until: datetime | None = None) -> None:

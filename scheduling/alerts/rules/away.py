@@ -7,6 +7,7 @@ from datetime import timedelta
 
 from django.utils.translation import gettext as _
 
+from scheduling.alerts.brokers import AWAY_KEY
 from scheduling.alerts.look import Look
 from scheduling.alerts.wanted import Wanted, span_of
 from scheduling.core.alerts import Situation
@@ -44,7 +45,7 @@ def _away(span: timedelta, look: Look) -> Iterator[Situation]:
     if look.broker is None or look.broker.away_seconds < span.total_seconds():
         return
     yield Situation(
-        "broker",
+        AWAY_KEY,
         _("broker"),
         _("The broker cannot be reached: %(reason)s") % {"reason": look.broker.reason},
         _("Start the broker, or mend the connection. Nothing is lost: runs are published as soon as it is back."),

@@ -56,7 +56,7 @@ def _older(rules: Sequence[Wanted], present: Collection[str], look: Look) -> Ite
     waits: dict[tuple[str, int | None], bool] = {}
     for rule, situation in older:
         run = known.get(situation.execution or 0)
-        if run is None:  # it was removed, and with it all that were older
+        if run is None:  # it was removed, so it is not known which error group this was
             continue
         cause = run.fingerprint, run.group_id
         if cause not in waits:

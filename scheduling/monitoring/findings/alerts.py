@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from django.utils.translation import gettext as _
 
 from scheduling.core.text import visible_text
 from scheduling.models import Alert, AlertWatch
-from scheduling.models.alert_watch import ONLY
+from scheduling.models.alert_watch import ONLY, instant_of
 from scheduling.models.message_error import message_error
 from scheduling.models.process import AHEAD
 from scheduling.models.time_words import format_span
@@ -76,18 +76,10 @@ def _watch(present: Present) -> Iterator[Finding]:
             "alert watch", _("No process has evaluated the alert rules yet, so no one is told of anything."), advice
         )
         return
-    at = _instant(stored)
+    at = instant_of(stored)
     # An instant that lies ahead was written before the clock was set back. It says nothing about the time since then.
     if at is not None and -AHEAD <= present.now - at <= NOT_EVALUATED_LONG:
         return
     facts = {"time": format_span((present.now - at).total_seconds()) if at is not None and at < present.now else "?"}
     seen = _("No process has evaluated the alert rules for %(time)s, so no one is told of anything.")
     yield warn("alert watch", seen % facts, advice)
-
-
-def _instant(seconds: int) -> datetime | None:
-    """The instant of a number of seconds since 1970; None if plain SQL has written one that no clock shows."""
-    try:
-        return datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None

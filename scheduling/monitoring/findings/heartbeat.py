@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 
 from django.utils.translation import gettext as _
 
@@ -12,7 +12,7 @@ from scheduling.core.known_sentences import for_reader
 from scheduling.core.pings import host_of
 from scheduling.core.text import visible_text
 from scheduling.models import AlertWatch
-from scheduling.models.alert_watch import ONLY
+from scheduling.models.alert_watch import ONLY, instant_of
 from scheduling.models.time_words import format_span
 from scheduling.monitoring.findings.finding import Finding, ok, warn
 from scheduling.monitoring.findings.present import Present
@@ -44,8 +44,5 @@ def examine(present: Present) -> Iterator[Finding]:
 
 def _age(seconds: int, now: datetime) -> timedelta | None:
     """The age of an instant in seconds since 1970; None if it is no present one. Plain SQL may have written it."""
-    try:
-        age = now - datetime.fromtimestamp(seconds, UTC)
-    except (ValueError, OverflowError, OSError):
-        return None
-    return age if age >= -MISSING_LONG else None
+    at = instant_of(seconds)
+    return now - at if at is not None and now - at >= -MISSING_LONG else None
